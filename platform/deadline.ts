@@ -1,0 +1,51 @@
+// No await on an outsider without an end: withDeadline gives a promise one, until() polls a condition.
+import { type Clock, systemClock } from './clock.ts';
+
+/** Thrown when an outsider did not answer in time. `what` names the thing that was waited for. */
+export class DeadlineExceeded extends Error {
+  readonly what: string;
+  readonly afterMs: number;
+  constructor(what: string, afterMs: number) {
+    super(`${what} did not finish within ${afterMs} ms`);
+    this.name = 'DeadlineExceeded';
+    this.what = what;
+    this.afterMs = afterMs;
+  }
+}
+
+/** Settles as `work` does, or rejects with DeadlineExceeded after `limitMs`. The work itself is not stopped. */
+export function withDeadline<T>(
+  what: string,
+  limitMs: number,
+  work: Promise<T>,
+  clock: Clock = systemClock,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(limitMs, () => reject(new DeadlineExceeded(what, limitMs)));
+    work.then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error) => {
+        cancel();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** Polls until `condition` gives a truthy value and returns it; rejects with DeadlineExceeded otherwise. */
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  { limitMs = 10_000, everyMs = 20, clock = systemClock }: { limitMs?: number; everyMs?: number; clock?: Clock } = {},
+): Promise<NonNullable<Exclude<T, false>>> {
+  const endAtMs = clock.monotonicMs() + limitMs;
+  for (;;) {
+    const value = await condition();
+    if (value) return value as NonNullable<Exclude<T, false>>;
+    if (clock.monotonicMs() >= endAtMs) throw new DeadlineExceeded(what, limitMs);
+    await clock.sleep(everyMs);
+  }
+}

@@ -1,0 +1,70 @@
+// Every bound of the system, with its arithmetic. Relations between bounds are asserted at load, so a
+// change that breaks one stops the start instead of losing a message.
+import { assert } from './assert.ts';
+
+export const limits = {
+  http: {
+    /** 1,000 messages of a batch at about 250 bytes each. */
+    bodyBytesMax: 256 * 1024,
+    /** More than this and uWebSockets.js would let the request hang. */
+    headersMax: 100,
+    idempotencyKeyCharsMax: 255,
+    clientReferenceCharsMax: 255,
+  },
+  message: {
+    segmentsMax: 10,
+    /** UCS-2 takes the most: 10 × 67 units, and no text of more units can fit. GSM-7: 10 × 153. */
+    textUnitsMax: 10 * 153,
+    /** An OTP that is five minutes old is of no use to anybody. */
+    validityOtpMs: 5 * 60_000,
+    validityDefaultMs: 48 * 3_600_000,
+    validitySecondsMin: 1,
+    validitySecondsMax: 48 * 3_600,
+    /** A receipt may come this long after the validity ended; then the message is `unknown`. */
+    receiptGraceMs: 3_600_000,
+  },
+  bus: {
+    /** 512 × ~400 bytes = 200 KiB in the socket at most; more only adds latency (measured: 500 saturates). */
+    publishesInFlightMax: 1_024,
+    publishTimeoutMs: 2_000,
+    /** First try and two more with the same Nats-Msg-Id: within the idempotency lease below. */
+    publishAttemptsMax: 3,
+    duplicateWindowMs: 120_000,
+    accountShards: 8,
+    /** Longer than this and a record goes through LATER: a delayed nak holds an ack-pending slot. */
+    nakDelayMsMax: 1_000,
+    deliveriesMax: 8,
+  },
+  idempotency: {
+    ttlMs: 24 * 3_600_000,
+    /** A publish is given up after publishTimeoutMs × publishAttemptsMax; then nobody else can be working on it. */
+    leaseMs: 10_000,
+  },
+  events: {
+    /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB. */
+    batchMax: 256,
+    batchLingerMs: 4,
+  },
+  carrier: {
+    ackWaitOtpMs: 2_000,
+    ackWaitMs: 10_000,
+    responseTimerMs: 10_000,
+    /** How far back an actor reads its own events after a restart: see the assertion below. */
+    replayWindowMs: 60_000,
+    /** Messages an actor remembers for receipts before it asks the event store: 1M × ~200 B = 200 MB. */
+    outstandingMax: 1_000_000,
+  },
+} as const;
+
+assert(
+  limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax < limits.idempotency.leaseMs,
+  'an idempotency lease could be taken over while its first owner still publishes',
+);
+assert(
+  limits.carrier.replayWindowMs > limits.carrier.ackWaitMs + limits.carrier.responseTimerMs + 10_000,
+  'a record could be redelivered after its intent fell out of the replay window',
+);
+assert(
+  limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,
+  'a takeover could publish an id the stream has already forgotten',
+);

@@ -1,0 +1,23 @@
+// One JSON line per happening, on standard error. Standard output belongs to what a command prints for
+// people and scripts. Bodies and whole phone numbers never come here: use maskNumber.
+import pino, { type Logger } from 'pino';
+
+export type Log = Logger;
+
+export const log: Log = pino(
+  {
+    level: process.env['HELIOGRAPH_LOG'] ?? 'info',
+    base: { role: process.env['HELIOGRAPH_ROLE'] ?? 'cli', pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+  },
+  // Synchronous: the last line before a crash is the one that matters.
+  pino.destination({ dest: 2, sync: true }),
+);
+
+/** `+8801712345678` → `+88017*****78`: enough to recognise, not enough to call. */
+export function maskNumber(number: string): string {
+  if (number.length <= 6) return '*'.repeat(number.length);
+  const head = number.slice(0, Math.min(6, number.length - 4));
+  return head + '*'.repeat(number.length - head.length - 2) + number.slice(-2);
+}

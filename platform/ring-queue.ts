@@ -1,0 +1,40 @@
+// A first-in first-out queue with a fixed bound. A full queue answers false; it never grows and never drops.
+import { assert } from './assert.ts';
+
+export class RingQueue<T> {
+  readonly capacity: number;
+  #slots: (T | undefined)[];
+  #head = 0;
+  #size = 0;
+
+  constructor(capacity: number) {
+    assert(Number.isInteger(capacity) && capacity > 0, 'a queue without a bound is not allowed');
+    this.capacity = capacity;
+    this.#slots = new Array<T | undefined>(capacity);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** False when the queue is full: the caller must answer its upstream. */
+  push(item: T): boolean {
+    if (this.#size === this.capacity) return false;
+    this.#slots[(this.#head + this.#size) % this.capacity] = item;
+    this.#size += 1;
+    return true;
+  }
+
+  peek(): T | undefined {
+    return this.#size === 0 ? undefined : this.#slots[this.#head];
+  }
+
+  shift(): T | undefined {
+    if (this.#size === 0) return undefined;
+    const item = this.#slots[this.#head];
+    this.#slots[this.#head] = undefined;
+    this.#head = (this.#head + 1) % this.capacity;
+    this.#size -= 1;
+    return item;
+  }
+}

@@ -1,0 +1,62 @@
+// The catalogue of metrics: every name an operator can see on /metrics stands here with its help text
+// and its unit. Labels have few values by design: never a number, an account or a message id.
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+/** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
+export const registry = new Registry();
+
+/** Adds Node's own process metrics. Called once per process (not per thread). */
+export function collectProcessMetrics(role: string): void {
+  registry.setDefaultLabels({ role });
+  collectDefaultMetrics({ register: registry });
+}
+
+const latencyBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+  new Counter<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
+const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+  new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
+const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+  new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
+
+export const metrics = {
+  // every process
+  errorsIgnored: counter('errors_ignored_total', 'Errors let go by on purpose, by reason', ['why']),
+
+  // bus
+  busPublishes: counter('bus_publishes_total', 'Publishes acknowledged by JetStream, by stream', ['stream']),
+  busPublishRetries: counter('bus_publish_retries_total', 'Publishes sent again after no answer, by stream', [
+    'stream',
+  ]),
+  busPublishFailures: counter('bus_publish_failures_total', 'Publishes given up, by stream and reason', [
+    'stream',
+    'reason',
+  ]),
+  busInFlight: gauge('bus_publishes_in_flight', 'Publishes that wait for JetStream'),
+  deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
+  laterReleased: counter('later_released_total', 'Records released from LATER'),
+
+  // carriers
+  submits: counter('carrier_submits_total', 'submit_sm written, by carrier and category', ['carrier', 'category']),
+  submitResponses: counter('carrier_submit_responses_total', 'submit_sm_resp received, by carrier and command status', [
+    'carrier',
+    'status',
+  ]),
+  receipts: counter(
+    'carrier_receipts_total',
+    'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched)',
+    ['carrier', 'ended'],
+  ),
+  carrierUnknown: counter('carrier_unknown_total', 'Messages whose submit has no known outcome, by carrier', [
+    'carrier',
+  ]),
+  bindState: gauge('carrier_binds_bound', 'Binds in a bound state, by carrier', ['carrier']),
+  reconnects: counter('carrier_reconnects_total', 'Bind attempts after the first, by carrier', ['carrier']),
+  laneDepth: gauge('carrier_lane_depth', 'Messages held by the actor, by carrier and category', [
+    'carrier',
+    'category',
+  ]),
+  windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
+  acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
+  submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
+};
