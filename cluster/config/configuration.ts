@@ -1,0 +1,120 @@
+// The shape of heliograph.yaml after it was read: camelCase, every default filled in, every reference checked.
+// Types only, so that a role can import it without loading the parser. What the keys mean for an operator
+// is written in heliograph.yaml itself; what a bad value is answered with stands in schema.ts.
+
+export type Configuration = {
+  country: CountryConfig;
+  /** Real and simulated carriers in file order; the sandbox carrier is always among them. */
+  carriers: CarrierConfig[];
+  /** First match wins; a number no route matches goes by `country.prefixes`. */
+  routes: RouteConfig[];
+  retention: RetentionConfig;
+  limits: LimitsConfig;
+  actors: { threads: number };
+  ingress: { threads: number };
+};
+
+export type CountryConfig = {
+  name: string;
+  /** With the plus sign: `+880`. */
+  callingCode: string;
+  /** How many digits a number may have after the calling code. */
+  nationalLengths: number[];
+  /** Longest national prefix wins: `{ '17': 'alpha' }` for +88017… */
+  prefixes: Record<string, string>;
+};
+
+export type TrafficClass = 'otp' | 'transactional' | 'promotional';
+
+export type CarrierConfig = {
+  /** Lower-case letters, digits and dashes: it becomes a NATS subject token and a metric label. */
+  name: string;
+  /** Segments (submit_sm) per second the contract allows. */
+  tps: number;
+  /** Whether `tps` counts over the whole carrier account or for each bind. */
+  tpsScope: 'carrier' | 'bind';
+  /** Set when the bundled simulator plays this carrier; then `binds` point to it. */
+  simulate: SimulatorConfig | null;
+  classes: TrafficClass[];
+  receiptId: 'auto' | 'raw' | 'decimal' | 'hex';
+  /** TON and NPI to use instead of what the number's form suggests. */
+  addr: { sourceTon: number | null; sourceNpi: number | null; destTon: number | null; destNpi: number | null };
+  enquireLinkMs: number;
+  responseTimerMs: number;
+  /** Overrides of the outcome table, by command_status name (`ESME_RSYSERR`) or number as text (`1025`). */
+  errors: Record<string, CarrierErrorAction>;
+  binds: BindConfig[];
+};
+
+/** later: try again · reject: give the message up · stop: stop the carrier and call a person. */
+export type CarrierErrorAction = 'later' | 'reject' | 'stop';
+
+export type BindConfig = {
+  /** For a simulated carrier `127.0.0.1` and port 0: the port is chosen at start, see `bindsOf`. */
+  host: string;
+  port: number;
+  systemId: string;
+  password: string;
+  systemType: string;
+  type: 'transceiver' | 'transmitter' | 'receiver';
+  /** Submits that may wait for a response on one session. */
+  window: number;
+  /** Sessions opened with these credentials. */
+  count: number;
+  tls: boolean;
+};
+
+/** How the bundled simulator plays a carrier; the same words as the options of `heliograph smsc`. */
+export type SimulatorConfig = {
+  /** More submits than this in one second are throttled. */
+  tps: number;
+  /** Time until the receipt: `fixed:10`, `uniform:5,50` or `lognormal:250,0.4`. */
+  latencyMs: string;
+  /** Time until submit_sm_resp, in the same notation. */
+  responseMs: string;
+  receipts: 'text' | 'tlv' | 'both';
+  ids: 'decimal' | 'hex' | 'resp-hex-receipt-decimal';
+  /** The last four digits of a number decide what happens to it. */
+  magic: boolean;
+};
+
+export type RouteConfig = {
+  /** Of the E.164 number, with the plus sign. */
+  prefix: string;
+  /** Empty: every class. */
+  classes: TrafficClass[];
+  /** In the order they are tried. */
+  carriers: string[];
+};
+
+export type RetentionConfig = {
+  /** How long delivery events stay in ClickHouse. */
+  historyDays: number;
+  /** How long delivery events stay in the EVENTS stream at most; readers must have caught up by then. */
+  eventStreamHours: number;
+};
+
+export type LimitsConfig = {
+  /** Messages that may wait in one MT stream before the ingress answers 503. */
+  queueMessagesMax: number;
+  /** Disk the embedded nats-server may use for all streams. */
+  streamStoreMbMax: number;
+};
+
+/** The carrier test keys always use. It exists in every configuration. */
+export const sandboxCarrierName = 'sandbox';
+
+/** Where the simulator listens for each simulated carrier; the supervisor hands it to the roles. */
+export type SimulatedPorts = Record<string, number>;
+
+/** The binds of a carrier, ready to connect to: one entry per session, `count` unfolded. */
+export function bindsOf(carrier: CarrierConfig, simulated: SimulatedPorts): (BindConfig & { name: string })[] {
+  const port = simulated[carrier.name];
+  return carrier.binds
+    .flatMap((bind) => Array.from({ length: bind.count }, () => ({ ...bind, count: 1 })))
+    .map((bind, index) => ({
+      ...bind,
+      port: carrier.simulate !== null && port !== undefined ? port : bind.port,
+      name: `${carrier.name}/${index + 1}`,
+    }));
+}

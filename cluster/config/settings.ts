@@ -1,0 +1,92 @@
+// The settings of one process, from the environment (contract: Settings). Read once at the start of a process;
+// a bad value stops the start with one sentence. Never read process.env for these anywhere else.
+import { resolve } from 'node:path';
+import { FixSetup } from '../../platform/errors.ts';
+import type { SimulatedPorts } from './configuration.ts';
+
+export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
+export const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
+/** What `npm start` runs when no roles are named: all that is built. */
+export const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'analytics', 'control'];
+
+export type Settings = {
+  configFile: string;
+  dataDir: string;
+  httpHost: string;
+  httpPort: number;
+  adminHost: string;
+  adminPort: number;
+  smppPort: number;
+  /** Where the control role listens on loopback and the ingress forwards to; 0 until the supervisor chose it. */
+  controlPort: number;
+  roles: Role[];
+  /** Null: the supervisor starts an embedded one. In a child it is always set. */
+  natsUrl: string | null;
+  databaseUrl: string | null;
+  /** Null: chDB in the analytics process. */
+  clickhouseUrl: string | null;
+  simulatedPorts: SimulatedPorts;
+};
+
+type Env = Record<string, string | undefined>;
+
+/** Throws FixSetup naming the setting, what was found and what was expected. */
+export function loadSettings(env: Env = process.env): Settings {
+  return {
+    configFile: resolve(env['HELIOGRAPH_CONFIG'] || 'heliograph.yaml'),
+    dataDir: resolve(env['HELIOGRAPH_DATA'] || 'data'),
+    httpHost: env['HELIOGRAPH_HTTP_HOST'] || '0.0.0.0',
+    httpPort: portOf(env, 'HELIOGRAPH_HTTP_PORT', 8080),
+    adminHost: env['HELIOGRAPH_ADMIN_HOST'] || '127.0.0.1',
+    adminPort: portOf(env, 'HELIOGRAPH_ADMIN_PORT', 9464),
+    smppPort: portOf(env, 'HELIOGRAPH_SMPP_PORT', 2775),
+    controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
+    roles: parseRoles(env['HELIOGRAPH_ROLES'], 'HELIOGRAPH_ROLES'),
+    natsUrl: urlOf(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
+    databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
+    simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),
+  };
+}
+
+/** `ingress,control` → roles. Empty or missing: all that is built. */
+export function parseRoles(text: string | undefined, source: string): Role[] {
+  const names = (text ?? '').split(',').flatMap((name) => name.trim() || []);
+  if (names.length === 0) return [...rolesBuilt];
+  return [...new Set(names)].map((name) => {
+    const role = rolesAll.find((known) => known === name);
+    if (role === undefined) throw new FixSetup(`${source}: found "${name}", expected roles of ${rolesAll.join(', ')}`);
+    if (!rolesBuilt.includes(role)) {
+      throw new FixSetup(
+        `${source}: not_available: the role "${role}" is not built yet; choose of ${rolesBuilt.join(', ')}`,
+      );
+    }
+    return role;
+  });
+}
+
+function portOf(env: Env, name: string, fallback: number): number {
+  const text = env[name];
+  if (text === undefined || text === '') return fallback;
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) {
+    throw new FixSetup(`${name}: found "${text}", expected a port from 1 to 65535 (0 lets the system choose)`);
+  }
+  return port;
+}
+
+function urlOf(env: Env, name: string, protocols: string[]): string | null {
+  const text = env[name];
+  if (text === undefined || text === '') return null;
+  // NATS takes a list of servers; each of them must be sound.
+  for (const part of text.split(',')) {
+    if (!URL.canParse(part) || !protocols.includes(new URL(part).protocol)) {
+      throw new FixSetup(`${name}: expected a URL that starts with ${protocols.join('//, ')}//`);
+    }
+  }
+  return text;
+}
+
+function simulatedOf(text: string | undefined): SimulatedPorts {
+  return text === undefined || text === '' ? {} : (JSON.parse(text) as SimulatedPorts);
+}
