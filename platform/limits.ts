@@ -54,6 +54,26 @@ export const limits = {
     /** Messages an actor remembers for receipts before it asks the event store: 1M × ~200 B = 200 MB. */
     outstandingMax: 1_000_000,
   },
+  supervision: {
+    /** A child may take this long to drain: in-flight submits wait for at most one response timer. */
+    drainMs: 12_000,
+    /** The supervisor died: embedded servers follow after embeddedGraceMs, so be gone before. */
+    orphanDrainMs: 3_000,
+    embeddedGraceMs: 4_000,
+    /** After SIGTERM by the tether, before SIGKILL. */
+    embeddedKillMs: 3_000,
+    healthEveryMs: 1_000,
+    /** A child that is not ready after this long is killed and counts as a crash. */
+    startMs: 30_000,
+    metricsAnswerMs: 2_000,
+    /** Restarts at once after a crash: five, and one more for each refill interval. */
+    restartBurst: 5,
+    restartRefillMs: 30_000,
+    restartBackoffBaseMs: 200,
+    restartBackoffCapMs: 5_000,
+    /** Budget spent: an alarm, and only a slow retry. */
+    restartFailedEveryMs: 30_000,
+  },
 } as const;
 
 assert(
@@ -67,4 +87,12 @@ assert(
 assert(
   limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,
   'a takeover could publish an id the stream has already forgotten',
+);
+assert(
+  limits.supervision.orphanDrainMs < limits.supervision.embeddedGraceMs,
+  'nats-server could stop while an orphaned role still settles what it holds',
+);
+assert(
+  limits.supervision.drainMs > limits.carrier.responseTimerMs,
+  'a drain could end before the last submit had its chance of an answer',
 );

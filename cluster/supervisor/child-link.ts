@@ -1,0 +1,126 @@
+// The child's half of supervision: a role process tells its supervisor that it is ready, answers questions about
+// metrics and health, and drains when it is told to. It never decides to stop by itself, with two exceptions:
+// the supervisor is gone, or an error nobody caught makes its state unknown.
+import { systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { collectProcessMetrics, registry } from '../../platform/telemetry.ts';
+import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
+
+export type RunningRole = {
+  /** Stop taking work, finish what is held, close everything. May take up to `deadlineMs`; then the process is killed. */
+  drain(deadlineMs: number): Promise<void>;
+  /** Metrics of the role's threads (the process's own registry is added by itself). */
+  metrics?(): Promise<MetricObject[]>;
+  /** Asked every second: cheap and without I/O. */
+  health?(): Health;
+  /** Told to the supervisor with the ready message, for example the demo account's keys. */
+  ready?: Record<string, unknown>;
+};
+
+export type ChildLink = {
+  /** Aborted when the drain begins, and at once when the supervisor is gone. */
+  readonly stopping: AbortSignal;
+  /** Run again by the supervisor, or by hand: then there is no channel and SIGINT drains too. */
+  readonly supervised: boolean;
+};
+
+/** The whole life of a role process. Returns at once; the process ends by itself after the drain. */
+export function runRole(role: string, start: (link: ChildLink) => Promise<RunningRole>): void {
+  const supervised = process.send !== undefined;
+  const stopping = new AbortController();
+  collectProcessMetrics(role);
+
+  const dieOf = (what: string) => (error: unknown) => {
+    log.fatal({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, what);
+    process.exit(1);
+  };
+  process.on('uncaughtException', dieOf('uncaught exception'));
+  process.on('unhandledRejection', dieOf('unhandled rejection'));
+
+  const starting = start({ stopping: stopping.signal, supervised });
+  let draining = false;
+
+  const drain = async (why: string, deadlineMs: number) => {
+    if (draining) return;
+    draining = true;
+    log.info({ why, deadlineMs }, 'draining');
+    stopping.abort(new Error(why));
+    try {
+      await withDeadline(
+        `drain of ${role}`,
+        deadlineMs,
+        starting.then((running) => running.drain(deadlineMs)),
+      );
+      log.info('drained');
+      process.exit(0);
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'drain failed');
+      process.exit(1);
+    }
+  };
+
+  // The terminal sends Ctrl-C to the whole group: the supervisor decides about the order of the drain.
+  process.on('SIGINT', () => {
+    if (!supervised) void drain('SIGINT', limits.supervision.drainMs);
+  });
+  process.on('SIGTERM', () => void drain('SIGTERM', limits.supervision.drainMs));
+  process.on('disconnect', () => void drain('the supervisor is gone', limits.supervision.orphanDrainMs));
+  process.on('message', (message: ToChild) => {
+    if (message.type === 'drain') void drain('the supervisor says so', message.deadlineMs);
+    if (message.type === 'ask') void starting.then((running) => answer(running, message.id));
+  });
+
+  starting.then(
+    (running) => {
+      log.info('ready');
+      tell({ type: 'ready', ready: running.ready ?? {} });
+      watchHealth(running);
+    },
+    (error: unknown) => {
+      // A drain during the start aborts it; that is no failure.
+      if (draining) return;
+      log.fatal({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
+      tell({ type: 'failed', why: messageOf(error) });
+      process.exit(1);
+    },
+  );
+}
+
+async function answer(running: RunningRole, id: number): Promise<void> {
+  try {
+    const own = (await registry.getMetricsAsJSON()) as MetricObject[];
+    const threads = (await running.metrics?.()) ?? [];
+    tell({ type: 'metrics', id, metrics: [own, ...(threads.length > 0 ? [threads] : [])] });
+  } catch (error) {
+    tell({ type: 'metrics', id, metrics: [], why: messageOf(error) });
+  }
+}
+
+/** Health is pushed when it changes, so that /health/ready answers without asking anybody. */
+function watchHealth(running: RunningRole): void {
+  if (running.health === undefined) return;
+  let last = '';
+  const look = () => {
+    const health = running.health?.() ?? { ok: true, detail: '' };
+    const key = `${health.ok}:${health.detail}`;
+    if (key === last) return;
+    last = key;
+    tell({ type: 'health', ...health });
+  };
+  look();
+  systemClock.every(limits.supervision.healthEveryMs, look);
+}
+
+function tell(message: FromChild): void {
+  if (process.send === undefined || !process.connected) return;
+  try {
+    process.send(message, undefined, {}, (error) => {
+      if (error !== null) ignoring(error, 'the supervisor is gone');
+    });
+  } catch (error) {
+    ignoring(error, 'the supervisor is gone');
+  }
+}

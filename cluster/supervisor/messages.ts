@@ -1,0 +1,28 @@
+// What supervisor and child say to each other over the IPC channel. Types only. A new message is added here
+// first; neither side may understand a message the other does not know.
+
+/** One metric as prom-client's `registry.getMetricsAsJSON()` gives it. */
+export type MetricObject = {
+  name: string;
+  help: string;
+  type: unknown;
+  aggregator?: string;
+  values: unknown[];
+};
+
+export type Health = {
+  ok: boolean;
+  /** For a person: what is up or what is missing. */
+  detail: string;
+};
+
+export type ToChild =
+  | { type: 'drain'; deadlineMs: number }
+  /** Asks for the metrics; the answer carries the same id. */
+  | { type: 'ask'; id: number };
+
+export type FromChild =
+  | { type: 'ready'; ready: Record<string, unknown> }
+  | { type: 'failed'; why: string }
+  | { type: 'metrics'; id: number; metrics: MetricObject[][]; why?: string }
+  | ({ type: 'health' } & Health);
