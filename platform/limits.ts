@@ -29,8 +29,12 @@ export const limits = {
     publishTimeoutMs: 2_000,
     /** First try and two more with the same Nats-Msg-Id: within the idempotency lease below. */
     publishAttemptsMax: 3,
-    duplicateWindowMs: 120_000,
+    /** The server keeps ~130 B for each id: 30 s at 5,000/s is 20 MB. */
+    duplicateWindowMs: 30_000,
     accountShards: 8,
+    /** One bucket of LATER is held in memory by the releaser while it is due. */
+    laterBucketMs: 10_000,
+    laterHeldMax: 4_096,
     /** Longer than this and a record goes through LATER: a delayed nak holds an ack-pending slot. */
     nakDelayMsMax: 1_000,
     deliveriesMax: 8,
@@ -44,6 +48,8 @@ export const limits = {
     /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB. */
     batchMax: 256,
     batchLingerMs: 4,
+    /** Events a writer may hold while the bus is away: 20,000 × ~1 KiB in memory = 20 MB. */
+    heldMax: 20_000,
   },
   carrier: {
     ackWaitOtpMs: 2_000,

@@ -1,0 +1,79 @@
+// One connection to NATS with the settings that matter: reconnect for ever, notice a dead peer in ten
+// seconds, and no stack trace per request. Credentials may stand in the URL.
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { type NatsConnection, connect } from '@nats-io/transport-node';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+
+export type Bus = {
+  readonly connection: NatsConnection;
+  readonly jetstream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  /** Runs after every reconnect: whatever was in flight must be taken as lost. */
+  onReconnect(run: () => void): void;
+  close(): Promise<void>;
+};
+
+const pingIntervalMs = 5_000;
+const pingsUnansweredMax = 2;
+
+/** `url`: `nats://[user:password@]host:port[,…]`. Rejects when no server answers within `timeoutMs`. */
+export async function connectBus(url: string, name: string, timeoutMs = 5_000): Promise<Bus> {
+  const { servers, user, pass } = partsOf(url);
+  const connection = await connect({
+    servers,
+    user,
+    pass,
+    name,
+    timeout: timeoutMs,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    reconnectJitter: 100,
+    pingInterval: pingIntervalMs,
+    maxPingOut: pingsUnansweredMax,
+    noAsyncTraces: true,
+  });
+  const listeners: (() => void)[] = [];
+  void watchStatus(connection, name, listeners);
+  return {
+    connection,
+    jetstream: jetstream(connection, { timeout: 5_000 }),
+    manager: await jetstreamManager(connection, { timeout: 5_000 }),
+    onReconnect: (run) => void listeners.push(run),
+    async close() {
+      await connection.close().catch((error) => ignoring(error, 'the connection was already closed'));
+    },
+  };
+}
+
+async function watchStatus(
+  connection: NatsConnection,
+  name: string,
+  listeners: readonly (() => void)[],
+): Promise<void> {
+  try {
+    for await (const status of connection.status()) {
+      if (status.type === 'disconnect') log.warn({ connection: name }, 'NATS connection lost');
+      if (status.type === 'error')
+        log.warn({ connection: name, error: messageOf(status.error) }, 'NATS connection error');
+      if (status.type !== 'reconnect') continue;
+      log.info({ connection: name }, 'NATS connection restored');
+      for (const listener of listeners) listener();
+    }
+  } catch (error) {
+    ignoring(error, 'the status stream of a closed connection ended');
+  }
+}
+
+function partsOf(url: string): { servers: string[]; user?: string; pass?: string } {
+  const servers: string[] = [];
+  let user: string | undefined;
+  let pass: string | undefined;
+  for (const each of url.split(',')) {
+    const parsed = new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`);
+    if (parsed.username) user = decodeURIComponent(parsed.username);
+    if (parsed.password) pass = decodeURIComponent(parsed.password);
+    servers.push(`${parsed.hostname}:${parsed.port || 4222}`);
+  }
+  return user === undefined ? { servers } : { servers, user, pass: pass ?? '' };
+}

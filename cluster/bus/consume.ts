@@ -1,0 +1,86 @@
+// Takes records from a durable consumer, for ever: through reconnects, restarts of the server and a consumer
+// that somebody deleted. It only carries records to their handler; acks are the handler's business.
+import type { ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import type { Bus } from './connect.ts';
+import { ensureConsumer } from './ensure.ts';
+
+export type ConsumeOptions = {
+  readonly stream: string;
+  readonly consumer: Partial<ConsumerConfig> & { durable_name?: string };
+  /** Records held by the client at the most. AckWait runs while they wait, so 1–2 windows and no more. */
+  readonly prefetch: number;
+  readonly handle: (record: JsMsg) => void;
+  readonly clock?: Clock;
+};
+
+export type Consumption = {
+  /** Stops taking; records already handed over are the handler's to settle. */
+  stop(): Promise<void>;
+};
+
+const retryAfterMs = 500;
+/** A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. */
+const pull = { expires: 5_000, idle_heartbeat: 500 };
+
+/** Resolves when the consumer exists and the first pull is out. */
+export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
+  const clock = options.clock ?? systemClock;
+  let stopped = false;
+  let messages: ConsumerMessages | null = await open(bus, options);
+  const running = keepGoing();
+
+  async function keepGoing(): Promise<void> {
+    while (!stopped) {
+      try {
+        messages ??= await open(bus, options);
+        await messages.closed();
+      } catch (error) {
+        log.warn({ stream: options.stream, error: messageOf(error) }, 'consumer lost, opening it again');
+      }
+      messages = null;
+      if (!stopped) await clock.sleep(retryAfterMs);
+    }
+  }
+
+  return {
+    async stop() {
+      stopped = true;
+      messages?.stop();
+      await Promise.race([running, clock.sleep(2_000)]);
+    },
+  };
+}
+
+async function open(bus: Bus, options: ConsumeOptions): Promise<ConsumerMessages> {
+  const name = options.consumer.durable_name ?? '';
+  await ensureConsumer(bus.manager, options.stream, options.consumer);
+  const consumer = await bus.jetstream.consumers.get(options.stream, name);
+  const messages = await consumer.consume({
+    max_messages: options.prefetch,
+    ...pull,
+    callback: options.handle,
+  });
+  void watch(messages);
+  return messages;
+}
+
+/** The client reports a consumer that is gone as a status; then this consumption ends and a new one is opened. */
+async function watch(messages: ConsumerMessages): Promise<void> {
+  try {
+    for await (const status of messages.status()) {
+      if (
+        status.type === 'consumer_deleted' ||
+        status.type === 'stream_not_found' ||
+        status.type === 'consumer_not_found'
+      ) {
+        messages.stop();
+        return;
+      }
+    }
+  } catch (error) {
+    ignoring(error, 'the status stream of a stopped consumer ended');
+  }
+}

@@ -1,0 +1,60 @@
+// Creates what the bus needs, or brings it up to date; safe to run any number of times from any process.
+// It never deletes anything: a stream that no version declares any more is left for a person to judge.
+import { type JetStreamManager, type ConsumerConfig, JetStreamApiError } from '@nats-io/jetstream';
+import { type KV, Kvm } from '@nats-io/kv';
+import type { Bus } from './connect.ts';
+import { type KeyValueBucket, type StreamDeclaration, keyValueBuckets, streamDeclarations } from './streams.ts';
+
+const streamNotFound = 10059;
+const consumerNotFound = 10014;
+const nameInUse = 10058;
+
+export async function ensureStreams(bus: Bus, replicas = 1): Promise<void> {
+  for (const declaration of streamDeclarations(replicas)) await ensureStream(bus.manager, declaration);
+  for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) await openBucket(bus, bucket, replicas);
+}
+
+/** Opens a key-value bucket, creating it when it is missing. */
+export async function openBucket(bus: Bus, bucket: KeyValueBucket, replicas = 1): Promise<KV> {
+  const { name, ttlMs, maxBytes } = keyValueBuckets[bucket];
+  return new Kvm(bus.jetstream).create(name, {
+    history: 1,
+    replicas,
+    max_bytes: maxBytes,
+    ...(ttlMs > 0 ? { ttl: ttlMs } : {}),
+  });
+}
+
+/** Creates the durable consumer or updates it to this configuration. */
+export async function ensureConsumer(
+  manager: JetStreamManager,
+  stream: string,
+  config: Partial<ConsumerConfig> & { durable_name?: string },
+): Promise<void> {
+  const name = config.durable_name ?? config.name ?? '';
+  try {
+    await manager.consumers.info(stream, name);
+    await manager.consumers.update(stream, name, config);
+  } catch (error) {
+    if (!isApiError(error, consumerNotFound)) throw error;
+    await manager.consumers.add(stream, config);
+  }
+}
+
+async function ensureStream(manager: JetStreamManager, declaration: StreamDeclaration): Promise<void> {
+  try {
+    await manager.streams.info(declaration.name);
+    await manager.streams.update(declaration.name, declaration);
+  } catch (error) {
+    if (!isApiError(error, streamNotFound)) throw error;
+    await manager.streams.add(declaration).catch(async (raced: unknown) => {
+      // Another process created it between the look and the leap.
+      if (!isApiError(raced, nameInUse)) throw raced;
+      await manager.streams.update(declaration.name, declaration);
+    });
+  }
+}
+
+export function isApiError(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.apiError().err_code === code;
+}

@@ -1,0 +1,89 @@
+// A batch of delivery events as octets on the bus: [version, [event, …]], every event an array whose
+// positions are frozen just as in message-record.ts. The kind travels as its place in `eventKinds`, which
+// therefore only ever grows at its end.
+import { Packr } from 'msgpackr';
+import { type DeliveryEvent, type EventKind, eventKinds } from '../../model/delivery-event.ts';
+import type { EventId } from '../../model/ids.ts';
+import { type Category, categories } from '../../model/message.ts';
+import { RejectMessage } from '../../platform/errors.ts';
+
+export const eventRecordVersion = 1;
+
+const packr = new Packr({ useRecords: false });
+
+export function encodeEvents(events: readonly DeliveryEvent[]): Buffer {
+  return packr.pack([eventRecordVersion, events.map(positionsOf)]);
+}
+
+/** Throws RejectMessage('poison_record') when the octets are no batch this version can read. */
+export function decodeEvents(octets: Uint8Array): DeliveryEvent[] {
+  try {
+    const [version, batch] = packr.unpack(octets) as [number, unknown[][]];
+    if (version !== eventRecordVersion) throw new Error(`record version ${version}`);
+    return batch.map(eventOf);
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable batch of events: ${String(error)}`);
+  }
+}
+
+function positionsOf(event: DeliveryEvent): unknown[] {
+  return [
+    event.eventId,
+    eventKinds.indexOf(event.kind),
+    event.atMs,
+    event.messageId,
+    event.accountId,
+    event.keyId,
+    event.carrier,
+    event.hop,
+    event.attempt,
+    event.segment,
+    event.segments,
+    event.carrierMessageId,
+    event.error,
+    event.epoch,
+    categories.indexOf(event.category),
+    event.sender,
+    event.recipient,
+    event.encoding === 'ucs2',
+    event.livemode,
+    event.clientReference,
+    event.campaignId,
+    event.variantId,
+    event.templateId,
+    event.acceptedAtMs,
+    event.validUntilMs,
+  ];
+}
+
+function eventOf(at: readonly unknown[]): DeliveryEvent {
+  const kind = eventKinds[at[1] as number];
+  if (kind === undefined || typeof at[0] !== 'string' || typeof at[3] !== 'string') throw new Error('not an event');
+  return {
+    eventId: at[0] as EventId,
+    kind: kind as EventKind,
+    atMs: at[2] as number,
+    messageId: at[3],
+    accountId: at[4] as string,
+    keyId: at[5] as string,
+    carrier: at[6] as string,
+    hop: at[7] as number,
+    attempt: at[8] as number,
+    segment: at[9] as number,
+    segments: at[10] as number,
+    carrierMessageId: (at[11] as string | null) ?? null,
+    error: (at[12] as string | null) ?? null,
+    epoch: (at[13] as number) ?? 0,
+    category: categories[at[14] as number] as Category,
+    sender: at[15] as string,
+    recipient: at[16] as string,
+    encoding: at[17] === true ? 'ucs2' : 'gsm7',
+    livemode: at[18] !== false,
+    clientReference: (at[19] as string | null) ?? null,
+    campaignId: (at[20] as string | null) ?? null,
+    variantId: (at[21] as string | null) ?? null,
+    templateId: (at[22] as string | null) ?? null,
+    acceptedAtMs: at[23] as number,
+    validUntilMs: at[24] as number,
+  };
+}

@@ -1,0 +1,111 @@
+// Collects delivery events for a few milliseconds and publishes them in batches to EVENTS. Whoever writes an
+// event is told when it is durable, because acks upstream wait for that. Events of one message go to one
+// shard in the order they were written. The writer never drops an event: while the bus is away it holds what
+// it was given and says so through `hasRoom`, at which its owner stops taking new work.
+import { type DeliveryEvent } from '../../model/delivery-event.ts';
+import { shardOf } from '../../model/ids.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
+import { encodeEvents } from './event-record.ts';
+import type { Publisher, PublishResult } from './publisher.ts';
+import { eventSubject } from './subjects.ts';
+
+/** Told once per event: true when it is durable, false when the process stops before it could be. */
+export type EventDone = (durable: boolean) => void;
+
+type Batch = { readonly subject: string; events: DeliveryEvent[]; done: EventDone[]; cancel: Cancel | null };
+
+export type EventWriterOptions = {
+  /** Linger of a batch that is not full; 0 publishes at the end of the current turn. */
+  readonly lingerMs?: number;
+  readonly shards?: number;
+  /** Events held here at the most before `hasRoom` says no. */
+  readonly heldMax?: number;
+  readonly clock?: Clock;
+};
+
+const retryAfterMs = 200;
+
+export class EventWriter {
+  readonly #publisher: Publisher;
+  readonly #lingerMs: number;
+  readonly #shards: number;
+  readonly #heldMax: number;
+  readonly #clock: Clock;
+  readonly #batches = new Map<string, Batch>();
+  readonly #writerId = secretBytes(9).toString('base64url');
+  #batchCount = 0;
+  #held = 0;
+  #closed = false;
+
+  constructor(publisher: Publisher, options: EventWriterOptions = {}) {
+    this.#publisher = publisher;
+    this.#lingerMs = options.lingerMs ?? limits.events.batchLingerMs;
+    this.#shards = options.shards ?? 1;
+    this.#heldMax = options.heldMax ?? limits.events.heldMax;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Events that are not durable yet. */
+  get held(): number {
+    return this.#held;
+  }
+
+  get hasRoom(): boolean {
+    return this.#held < this.#heldMax;
+  }
+
+  /** Adds one event to its batch. `urgent` (OTP) sends the batch at once, with whatever else is in it. */
+  write(event: DeliveryEvent, done: EventDone, urgent = false): void {
+    this.#held += 1;
+    const subject = eventSubject(event.carrier, shardOf(event.messageId, this.#shards));
+    let batch = this.#batches.get(subject);
+    if (batch === undefined) {
+      batch = { subject, events: [], done: [], cancel: null };
+      this.#batches.set(subject, batch);
+    }
+    batch.events.push(event);
+    batch.done.push(done);
+    if (urgent || batch.events.length >= limits.events.batchMax) return this.#flush(batch);
+    const opened = batch;
+    batch.cancel ??= this.#clock.after(this.#lingerMs, () => this.#flush(opened));
+  }
+
+  /** Sends every open batch now. */
+  flush(): void {
+    for (const batch of [...this.#batches.values()]) this.#flush(batch);
+  }
+
+  /** Gives up: what is not durable is reported as such. Flush and wait for the publisher first. */
+  close(): void {
+    this.#closed = true;
+    for (const batch of this.#batches.values()) {
+      batch.cancel?.();
+      this.#settle(batch, false);
+    }
+    this.#batches.clear();
+  }
+
+  #flush(batch: Batch): void {
+    batch.cancel?.();
+    batch.cancel = null;
+    if (this.#batches.get(batch.subject) === batch) this.#batches.delete(batch.subject);
+    this.#batchCount += 1;
+    this.#publish(batch, encodeEvents(batch.events), `${this.#writerId}.${this.#batchCount}`);
+  }
+
+  #publish(batch: Batch, payload: Uint8Array, id: string): void {
+    this.#publisher.publish(batch.subject, payload, id, (result: PublishResult) => {
+      if (result.ok) return this.#settle(batch, true);
+      if (this.#closed || result.failure === 'closed') return this.#settle(batch, false);
+      // The stream is full or away. The id stays the same, so a copy that did arrive is not counted twice.
+      this.#clock.after(retryAfterMs, () => this.#publish(batch, payload, id));
+    });
+  }
+
+  #settle(batch: Batch, durable: boolean): void {
+    this.#held -= batch.events.length;
+    for (const done of batch.done) done(durable);
+  }
+}

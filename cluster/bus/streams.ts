@@ -1,0 +1,89 @@
+// Every stream of the bus: what it carries, how long it keeps it, how much it may hold. Full streams refuse
+// (discard new), so that backpressure reaches the client as a 503 or 429; nothing is ever pushed out.
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DiscardPolicy,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import { type Lane } from '../../model/message.ts';
+import { limits } from '../../platform/limits.ts';
+import { messageFilter } from './subjects.ts';
+
+const gib = 2 ** 30;
+const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
+
+export const streamNames = {
+  messages: { otp: 'MT_OTP', txn: 'MT_TXN', promo: 'MT_PROMO' } as const satisfies Record<Lane, string>,
+  later: 'LATER',
+  events: 'EVENTS',
+  dead: 'DEAD',
+} as const;
+
+export type StreamDeclaration = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>;
+
+const workQueue = {
+  retention: RetentionPolicy.Workqueue,
+  storage: StorageType.File,
+  discard: DiscardPolicy.New,
+  duplicate_window: duplicateWindow,
+} as const;
+
+/** A message is ~500 bytes: 1 GiB holds two million. The bound per subject keeps one account shard from taking all of it. */
+const messageStream = (lane: Lane, maxBytes: number, perSubjectMax: number): StreamDeclaration => ({
+  ...workQueue,
+  name: streamNames.messages[lane],
+  subjects: [`mt.${lane}.>`],
+  max_bytes: maxBytes,
+  max_msgs_per_subject: perSubjectMax,
+  discard_new_per_subject: true,
+});
+
+/** The streams, with `replicas` copies of each (1 on one machine, 3 in a cluster). */
+export function streamDeclarations(replicas: number): readonly StreamDeclaration[] {
+  return [
+    messageStream('otp', gib / 2, 200_000),
+    messageStream('txn', 2 * gib, 1_500_000),
+    messageStream('promo', 4 * gib, 3_000_000),
+    { ...workQueue, name: streamNames.later, subjects: ['later.>'], max_bytes: 2 * gib },
+    {
+      name: streamNames.events,
+      subjects: ['ev.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_bytes: 4 * gib,
+    },
+    {
+      name: streamNames.dead,
+      subjects: ['dead.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      max_bytes: gib / 4,
+    },
+  ].map((declaration) => ({ ...declaration, num_replicas: replicas }));
+}
+
+/** The consumer through which one carrier takes one lane. `windowPdus` is the sum of the carrier's windows. */
+export function messageConsumer(lane: Lane, carrier: string, windowPdus: number): Partial<ConsumerConfig> {
+  return {
+    durable_name: `carrier_${carrier}_${lane}`,
+    filter_subject: messageFilter(lane, carrier),
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(lane === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs),
+    // The actor decides what is poison (it counts its own failures); deliveries alone prove nothing.
+    max_deliver: -1,
+    max_ack_pending: Math.max(64, windowPdus * 4),
+  };
+}
+
+export const keyValueBuckets = {
+  directory: { name: 'directory', ttlMs: 0, maxBytes: gib / 4 },
+  idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: gib },
+} as const;
+export type KeyValueBucket = keyof typeof keyValueBuckets;

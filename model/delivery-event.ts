@@ -1,0 +1,143 @@
+// A delivery event: one thing that became of one message (or one of its segments). Events are the only
+// record of a message's life; every view of it, live or in a report, is a fold over them (fold.ts).
+import { type EventId, eventIdOf } from './ids.ts';
+import type { Category, Encoding, Message } from './message.ts';
+
+/**
+ * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also
+ * stands for `accepted`, told again. deferred and rerouted change no status; they explain the time that passed.
+ */
+export const eventKinds = [
+  'accepted',
+  'scheduled',
+  'intent',
+  'submitted',
+  'delivered',
+  'undelivered',
+  'expired',
+  'rejected',
+  'unknown',
+  'failed',
+  'blocked',
+  'canceled',
+  'deferred',
+  'rerouted',
+] as const;
+export type EventKind = (typeof eventKinds)[number];
+
+export type DeliveryEvent = {
+  readonly eventId: EventId;
+  readonly kind: EventKind;
+  /** When it happened, wall time in milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly messageId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly carrier: string;
+  readonly hop: number;
+  /** Counts submits of the same message on one hop; 0 before the first. */
+  readonly attempt: number;
+  /** 1..segments, or 0 when the event is about the whole message. */
+  readonly segment: number;
+  readonly segments: number;
+  readonly carrierMessageId: string | null;
+  /** A code of docs/errors.md or a carrier's error as text; null when nothing went wrong. */
+  readonly error: string | null;
+  /** The fencing epoch of the bind that wrote it; 0 where there is none. */
+  readonly epoch: number;
+  readonly category: Category;
+  readonly sender: string;
+  readonly recipient: string;
+  readonly encoding: Encoding;
+  readonly livemode: boolean;
+  readonly clientReference: string | null;
+  readonly campaignId: string | null;
+  readonly variantId: string | null;
+  readonly templateId: string | null;
+  readonly acceptedAtMs: number;
+  readonly validUntilMs: number;
+};
+
+/** What differs between the events of one message. */
+export type Happening = {
+  readonly kind: EventKind;
+  readonly atMs: number;
+  readonly attempt?: number;
+  readonly segment?: number;
+  readonly carrierMessageId?: string | null;
+  readonly error?: string | null;
+  readonly epoch?: number;
+  /** Tells apart two happenings that are otherwise alike (a second deferral, say). */
+  readonly detail?: string;
+};
+
+export type EventContext = Omit<
+  DeliveryEvent,
+  'eventId' | 'kind' | 'atMs' | 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch'
+>;
+
+/** The event's identity follows from what happened, never from when or by whom it is told. */
+export function deliveryEvent(context: EventContext, happening: Happening): DeliveryEvent {
+  const { kind, attempt = 0, segment = 0, detail = '' } = happening;
+  return {
+    eventId: eventIdOf({ messageId: context.messageId, kind, attempt, carrier: context.carrier, segment, detail }),
+    kind,
+    atMs: happening.atMs,
+    messageId: context.messageId,
+    accountId: context.accountId,
+    keyId: context.keyId,
+    carrier: context.carrier,
+    hop: context.hop,
+    attempt,
+    segment,
+    segments: context.segments,
+    carrierMessageId: happening.carrierMessageId ?? null,
+    error: happening.error ?? null,
+    epoch: happening.epoch ?? 0,
+    category: context.category,
+    sender: context.sender,
+    recipient: context.recipient,
+    encoding: context.encoding,
+    livemode: context.livemode,
+    clientReference: context.clientReference,
+    campaignId: context.campaignId,
+    variantId: context.variantId,
+    templateId: context.templateId,
+    acceptedAtMs: context.acceptedAtMs,
+    validUntilMs: context.validUntilMs,
+  };
+}
+
+/** A message is itself the context of its events. */
+export function eventOfMessage(message: Message, happening: Happening): DeliveryEvent {
+  return deliveryEvent(message, happening);
+}
+
+/** The `accepted` of a message: the same id whether the door tells it or, later, the carrier actor. */
+export function acceptedEvent(context: EventContext): DeliveryEvent {
+  // The carrier is left out of the identity: a rerouted message was still accepted only once.
+  return {
+    ...deliveryEvent({ ...context, carrier: '' }, { kind: 'accepted', atMs: context.acceptedAtMs }),
+    carrier: context.carrier,
+    hop: 0,
+  };
+}
+
+/**
+ * The events a record stands for. An event of the carrier actor that can be the first sign of a message also
+ * stands for its `accepted`: the door may have died between the acked publish and its own event.
+ */
+export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
+  switch (event.kind) {
+    case 'intent':
+      return [acceptedEvent(event)];
+    case 'accepted':
+    case 'scheduled':
+    case 'submitted':
+    case 'delivered':
+    case 'undelivered':
+      return [event];
+    default:
+      return [acceptedEvent(event), event];
+  }
+}

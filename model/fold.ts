@@ -1,0 +1,140 @@
+// The one pure function that turns a message's events, in stream order, into its state. Live status, reports
+// and webhooks all use it, so that they can never disagree. The first terminal status stays; only `unknown`
+// may still be settled by a late receipt.
+import { assert } from '../platform/assert.ts';
+import type { DeliveryEvent } from './delivery-event.ts';
+import { type MessageStatus, isTerminal } from './status.ts';
+
+export type HistoryEntry = {
+  readonly status: MessageStatus;
+  readonly atMs: number;
+  readonly carrier: string | null;
+  readonly error: string | null;
+};
+
+export type MessageState = {
+  readonly first: DeliveryEvent;
+  readonly status: MessageStatus;
+  readonly history: readonly HistoryEntry[];
+  readonly acceptedAtMs: number;
+  readonly submittedAtMs: number | null;
+  readonly deliveredAtMs: number | null;
+  readonly error: string | null;
+  readonly carrier: string | null;
+  /** Bits 1..segments of the segments that were submitted or delivered; bounded by the segment limit of 10. */
+  readonly submittedBits: number;
+  readonly deliveredBits: number;
+  readonly seen: ReadonlySet<string>;
+};
+
+/** The state after all of `events` (in stream order; repeats are harmless), or null when there are none. */
+export function foldEvents(events: Iterable<DeliveryEvent>): MessageState | null {
+  let state: MessageState | null = null;
+  for (const event of events) state = foldEvent(state, event);
+  return state;
+}
+
+/** One step of the fold. An event that was seen before changes nothing. */
+export function foldEvent(state: MessageState | null, event: DeliveryEvent): MessageState {
+  const before = state ?? emptyState(event);
+  assert(before.first.messageId === event.messageId, 'a fold is over the events of one message');
+  if (before.seen.has(event.eventId)) return before;
+  const seen = new Set(before.seen).add(event.eventId);
+  const next = { ...before, seen };
+
+  switch (event.kind) {
+    case 'intent':
+    case 'deferred':
+    case 'rerouted':
+      return next;
+    case 'accepted':
+      // Told late (the door died first, or another stream position won): history still begins with it.
+      return { ...next, history: beginWith(next.history, entryOf('accepted', event)) };
+    case 'scheduled':
+      return next.history.length === 0 ? become(next, 'scheduled', event) : next;
+    case 'submitted':
+      return foldSubmitted(next, event);
+    case 'delivered':
+      return foldDelivered(next, event);
+    default:
+      return settle(next, event.kind, event);
+  }
+}
+
+function foldSubmitted(state: MessageState, event: DeliveryEvent): MessageState {
+  const submittedBits = state.submittedBits | bitOf(event);
+  const next = {
+    ...state,
+    submittedBits,
+    carrier: event.carrier,
+    submittedAtMs: earliest(state.submittedAtMs, event.atMs),
+  };
+  if (isTerminal(state.status) || submittedBits !== allBits(event)) return next;
+  return become(next, 'submitted', event);
+}
+
+function foldDelivered(state: MessageState, event: DeliveryEvent): MessageState {
+  const deliveredBits = state.deliveredBits | bitOf(event);
+  const next = { ...state, deliveredBits, carrier: event.carrier };
+  if (deliveredBits !== allBits(event)) return next;
+  const settled = settle(next, 'delivered', event);
+  return settled.status === 'delivered' && state.status !== 'delivered'
+    ? { ...settled, deliveredAtMs: event.atMs }
+    : settled;
+}
+
+/** A terminal status takes hold unless another one did before; `unknown` gives way to what a receipt says. */
+function settle(state: MessageState, status: MessageStatus, event: DeliveryEvent): MessageState {
+  if (isTerminal(state.status) && (state.status !== 'unknown' || status === 'unknown')) return state;
+  return become(state, status, event);
+}
+
+function become(state: MessageState, status: MessageStatus, event: DeliveryEvent): MessageState {
+  return {
+    ...state,
+    status,
+    error: event.error,
+    carrier: event.carrier || state.carrier,
+    history: [...state.history, entryOf(status, event)],
+  };
+}
+
+function emptyState(first: DeliveryEvent): MessageState {
+  return {
+    first,
+    status: 'accepted',
+    history: [],
+    acceptedAtMs: first.acceptedAtMs,
+    submittedAtMs: null,
+    deliveredAtMs: null,
+    error: null,
+    carrier: null,
+    submittedBits: 0,
+    deliveredBits: 0,
+    seen: new Set(),
+  };
+}
+
+function entryOf(status: MessageStatus, event: DeliveryEvent): HistoryEntry {
+  const carrier = status === 'accepted' || status === 'scheduled' ? null : event.carrier || null;
+  return { status, atMs: event.atMs, carrier, error: event.error };
+}
+
+function beginWith(history: readonly HistoryEntry[], entry: HistoryEntry): readonly HistoryEntry[] {
+  if (history.some((each) => each.status === 'accepted')) return history;
+  const at = history[0]?.status === 'scheduled' ? 1 : 0;
+  return [...history.slice(0, at), entry, ...history.slice(at)];
+}
+
+/** An event about the whole message (segment 0) speaks for every segment. */
+function bitOf(event: DeliveryEvent): number {
+  return event.segment === 0 ? allBits(event) : 1 << event.segment;
+}
+
+function allBits(event: DeliveryEvent): number {
+  return ((1 << event.segments) - 1) << 1;
+}
+
+function earliest(held: number | null, candidate: number): number {
+  return held === null ? candidate : Math.min(held, candidate);
+}

@@ -1,0 +1,29 @@
+// The states of a message as clients see them, and which of them are final.
+// scheduled → accepted → submitted → delivered | undelivered | expired | rejected | unknown; besides these
+// failed, blocked and canceled, which end a message that was never submitted.
+
+export const messageStatuses = [
+  'scheduled',
+  'accepted',
+  'submitted',
+  'delivered',
+  'undelivered',
+  'expired',
+  'rejected',
+  'unknown',
+  'failed',
+  'blocked',
+  'canceled',
+] as const;
+export type MessageStatus = (typeof messageStatuses)[number];
+
+const open: ReadonlySet<MessageStatus> = new Set(['scheduled', 'accepted', 'submitted']);
+
+/** A terminal status stays, but for `unknown`, which a late receipt may still settle. */
+export function isTerminal(status: MessageStatus): boolean {
+  return !open.has(status);
+}
+
+export function isMessageStatus(text: string): text is MessageStatus {
+  return (messageStatuses as readonly string[]).includes(text);
+}
