@@ -2,6 +2,8 @@
 // Types only, so that a role can import it without loading the parser. What the keys mean for an operator
 // is written in heliograph.yaml itself; what a bad value is answered with stands in schema.ts.
 
+import type { Category } from '../../model/message.ts';
+
 export type Configuration = {
   country: CountryConfig;
   /** Real and simulated carriers in file order; the sandbox carrier is always among them. */
@@ -24,8 +26,6 @@ export type CountryConfig = {
   prefixes: Record<string, string>;
 };
 
-export type TrafficClass = 'otp' | 'transactional' | 'promotional';
-
 export type CarrierConfig = {
   /** Lower-case letters, digits and dashes: it becomes a NATS subject token and a metric label. */
   name: string;
@@ -35,7 +35,7 @@ export type CarrierConfig = {
   tpsScope: 'carrier' | 'bind';
   /** Set when the bundled simulator plays this carrier; then `binds` point to it. */
   simulate: SimulatorConfig | null;
-  classes: TrafficClass[];
+  classes: Category[];
   receiptId: 'auto' | 'raw' | 'decimal' | 'hex';
   /** TON and NPI to use instead of what the number's form suggests. */
   addr: { sourceTon: number | null; sourceNpi: number | null; destTon: number | null; destNpi: number | null };
@@ -82,7 +82,7 @@ export type RouteConfig = {
   /** Of the E.164 number, with the plus sign. */
   prefix: string;
   /** Empty: every class. */
-  classes: TrafficClass[];
+  classes: Category[];
   /** In the order they are tried. */
   carriers: string[];
 };

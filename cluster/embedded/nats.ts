@@ -1,0 +1,104 @@
+// The embedded nats-server: its configuration file, its start and the proof that JetStream answers.
+// Loopback only, with a generated password: every local user could otherwise read the streams.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DeadlineExceeded, until, withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { connectBus } from '../bus/connect.ts';
+import type { EmbeddedServer } from './embedded-server.ts';
+import { natsServerBinary } from './nats-binary.ts';
+import { startTethered } from './tether.ts';
+
+export type NatsOptions = {
+  dataDir: string;
+  port: number;
+  password: string;
+  storeMbMax?: number;
+  graceMs?: number;
+};
+
+export function startNatsServer(options: NatsOptions): EmbeddedServer {
+  const folder = join(options.dataDir, 'nats');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const configFile = join(folder, 'nats-server.conf');
+  writeFileSync(configFile, configText(options, folder), { mode: 0o600 });
+
+  const tethered = startTethered({
+    name: 'nats-server',
+    command: natsServerBinary(),
+    args: ['--config', configFile],
+    logFile: join(options.dataDir, 'logs', 'nats-server.log'),
+    pidFile: join(options.dataDir, 'run', 'nats-server.pid'),
+    stopSignal: 'TERM',
+    graceMs: options.graceMs,
+  });
+  const url = natsUrl(options);
+  return {
+    url,
+    pid: tethered.pid,
+    exited: tethered.exited,
+    ready: (limitMs) => natsReady(url, limitMs, tethered.exited),
+    stop: (limitMs) => tethered.stop(limitMs),
+    kill: () => tethered.kill(),
+  };
+}
+
+/** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */
+export async function natsReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
+  let hasEnded = false;
+  void ended?.then(() => {
+    hasEnded = true;
+  });
+  let lastError: unknown;
+  try {
+    await until(
+      'nats-server',
+      async () => {
+        if (hasEnded) throw new Error('nats-server ended before it was ready: see nats-server.log in the data folder');
+        try {
+          await askJetStream(url);
+          return true;
+        } catch (error) {
+          lastError = error;
+          ignoring(error, 'nats-server is not ready yet');
+          return false;
+        }
+      },
+      { limitMs, everyMs: 25 },
+    );
+  } catch (error) {
+    throw error instanceof DeadlineExceeded ? new Error(error.message, { cause: lastError }) : error;
+  }
+}
+
+async function askJetStream(url: string): Promise<void> {
+  const bus = await connectBus(url, 'readiness', 2_000);
+  try {
+    await withDeadline('JetStream account info', 2_000, bus.manager.getAccountInfo());
+  } finally {
+    await bus.close();
+  }
+}
+
+export function natsUrl(options: { port: number; password: string }): string {
+  return `nats://${natsUser}:${options.password}@127.0.0.1:${options.port}`;
+}
+
+const natsUser = 'heliograph';
+const storeMbDefault = 20_480;
+
+function configText(options: NatsOptions, folder: string): string {
+  return `# Written by the supervisor at every start: changes are lost.
+listen: "127.0.0.1:${options.port}"
+server_name: "heliograph-embedded"
+max_payload: 1MB
+max_connections: 1024
+write_deadline: "5s"
+authorization { user: "${natsUser}", password: "${options.password}" }
+jetstream {
+  store_dir: ${JSON.stringify(join(folder, 'store'))}
+  max_file_store: ${options.storeMbMax ?? storeMbDefault}MB
+  max_memory_store: 64MB
+}
+`;
+}
