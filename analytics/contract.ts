@@ -1,0 +1,80 @@
+// What other rooms may ask of the event store, and what it answers: request/reply over core NATS, JSON both ways.
+// Types and subject names only. Several analytics nodes share one queue group, so each question is answered once.
+// A reply may be `unavailable` (the store is down or overloaded): say 503 to the client, never "not found".
+import type { Category, Encoding } from '../model/message.ts';
+import type { MessageStatus } from '../model/status.ts';
+
+export const querySubjects = {
+  /** GetMessage → GetMessageReply. */
+  get: 'q.sms.get',
+  /** ListMessages → ListMessagesReply. */
+  list: 'q.sms.list',
+} as const;
+
+export const queryQueueGroup = 'analytics';
+
+/** The node gives up inside after 2 s and says so; an asker that waits a little longer always gets a reply. */
+export const queryTimeoutMs = 2_500;
+
+export type GetMessage = {
+  readonly accountId: string;
+  readonly messageId: string;
+};
+
+export type GetMessageReply =
+  | { readonly found: true; readonly message: MessageView }
+  | { readonly found: false }
+  | QueryRefused;
+
+export type ListMessages = {
+  readonly accountId: string;
+  /** Left out: live and test messages alike. */
+  readonly livemode?: boolean;
+  /** 1..100, 20 when left out. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. Opaque. */
+  readonly cursor?: string;
+  readonly status?: MessageStatus;
+  readonly to?: string;
+  readonly from?: string;
+  readonly category?: Category;
+  readonly clientReference?: string;
+  /** Inclusive. */
+  readonly createdAfterMs?: number;
+  /** Exclusive. */
+  readonly createdBeforeMs?: number;
+};
+
+/** Newest first. A page may be shorter than `limit`, even empty, and still have a `nextCursor`: go on from there. */
+export type ListMessagesReply =
+  | { readonly messages: readonly MessageView[]; readonly nextCursor: string | null }
+  | QueryRefused;
+
+/** `bad_request`: the question itself is wrong (a cursor that is none, a limit out of range). */
+export type QueryRefused = { readonly refused: 'unavailable' | 'bad_request'; readonly detail: string };
+
+/** The folded state of one message, ready for the API. Times are wall time in milliseconds since the epoch. */
+export type MessageView = {
+  readonly id: string;
+  readonly status: MessageStatus;
+  readonly to: string;
+  readonly from: string;
+  readonly category: Category;
+  readonly encoding: Encoding;
+  readonly segments: number;
+  readonly livemode: boolean;
+  readonly clientReference: string | null;
+  readonly acceptedAtMs: number;
+  readonly submittedAtMs: number | null;
+  readonly deliveredAtMs: number | null;
+  readonly error: string | null;
+  readonly carrier: string | null;
+  readonly history: readonly MessageViewEntry[];
+};
+
+export type MessageViewEntry = {
+  readonly status: MessageStatus;
+  readonly atMs: number;
+  readonly carrier: string | null;
+  readonly error: string | null;
+};
