@@ -33,7 +33,7 @@ export type Tethered = {
   readonly exited: Promise<Exit>;
   /** Asks the server to stop; kills it when it has not ended after `limitMs`. */
   stop(limitMs: number): Promise<void>;
-  /** Ends the whole group at once. */
+  /** Ends the server at once. The shell does it and reaps it: a server that is not reaped looks alive. */
   kill(): void;
 };
 
@@ -85,17 +85,17 @@ export function startTethered(options: TetherOptions): Tethered {
       } catch (error) {
         if (!(error instanceof DeadlineExceeded)) throw error;
         log.warn({ server: options.name, limitMs }, 'did not stop in time, killed');
-        if (shell.pid !== undefined) killGroup(shell.pid);
-        await withDeadline(`kill of ${options.name}`, limitMs, exited);
+        shell.kill('SIGUSR1');
+        await withDeadline(`kill of ${options.name}`, limits.supervision.embeddedKillMs, exited);
       }
     },
     kill() {
-      if (shell.pid !== undefined && shell.exitCode === null) killGroup(shell.pid);
+      shell.kill('SIGUSR1');
     },
   };
 }
 
-export function killGroup(groupId: number): void {
+function killGroup(groupId: number): void {
   try {
     process.kill(-groupId, 'SIGKILL');
   } catch (error) {
@@ -130,9 +130,10 @@ server=$!
 watcher=$!
 exec 3<&-
 trap 'kill -"$signal" "$server" 2>/dev/null' TERM INT HUP
+trap 'kill -KILL "$server" 2>/dev/null' USR1
 wait "$server"; status=$?
 while kill -0 "$server" 2>/dev/null; do wait "$server"; status=$?; done
-trap '' TERM INT HUP
+trap '' TERM INT HUP USR1
 kill "$watcher" 2>/dev/null
 wait "$watcher" 2>/dev/null
 exit "$status"

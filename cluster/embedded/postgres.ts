@@ -1,0 +1,193 @@
+// The embedded PostgreSQL: initialised once, started on loopback with little memory, ready when it answers a
+// query in our own database. A half-finished initialisation is thrown away, never started.
+import { spawn } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { DeadlineExceeded, until, withDeadline } from '../../platform/deadline.ts';
+import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import type { EmbeddedServer } from './embedded-server.ts';
+import { listProcesses } from './processes.ts';
+import { type PostgresPlace, postgresPlace } from './postgres-user.ts';
+import { startTethered } from './tether.ts';
+
+export type PostgresOptions = {
+  dataDir: string;
+  port: number;
+  password: string;
+  graceMs?: number;
+};
+
+export async function startPostgresServer(options: PostgresOptions): Promise<EmbeddedServer> {
+  const place = postgresPlace(options.dataDir);
+  const dataFolder = join(place.home, 'data');
+  if (!existsSync(join(dataFolder, 'PG_VERSION'))) await initialise(place, dataFolder, options.password);
+  if (existsSync(join(dataFolder, 'postmaster.pid'))) await settleCrash(dataFolder, options.port);
+
+  const tethered = startTethered({
+    name: 'postgres',
+    command: join(place.binDir, 'postgres'),
+    args: ['-D', dataFolder, ...settingsOf(options.port)],
+    logFile: join(options.dataDir, 'logs', 'postgres.log'),
+    pidFile: join(options.dataDir, 'run', 'postgres.pid'),
+    stopSignal: 'INT',
+    user: place.user ?? undefined,
+    graceMs: options.graceMs,
+  });
+  const url = postgresUrl(options);
+  return {
+    url,
+    pid: tethered.pid,
+    exited: tethered.exited,
+    async ready(limitMs) {
+      const maintenance = new URL(url);
+      maintenance.pathname = '/postgres';
+      await postgresReady(maintenance.href, limitMs, tethered.exited);
+      await makeDatabase(maintenance.href);
+    },
+    stop: (limitMs) => tethered.stop(limitMs),
+    kill: () => tethered.kill(),
+  };
+}
+
+/** Waits until a query is answered. `ended` ends the wait early. */
+export async function postgresReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
+  let hasEnded = false;
+  void ended?.then(() => {
+    hasEnded = true;
+  });
+  let lastError: unknown;
+  try {
+    await until(
+      'postgres',
+      async () => {
+        if (hasEnded) throw new Error('postgres ended before it was ready: see postgres.log in the data folder');
+        try {
+          await query(url, 'select 1');
+          return true;
+        } catch (error) {
+          lastError = error;
+          ignoring(error, 'postgres is not ready yet');
+          return false;
+        }
+      },
+      { limitMs, everyMs: 20 },
+    );
+  } catch (error) {
+    throw error instanceof DeadlineExceeded
+      ? new Error(`${error.message}: ${messageOf(lastError)}`, { cause: lastError })
+      : error;
+  }
+}
+
+export function postgresUrl(options: { port: number; password: string }): string {
+  return `postgresql://${superuser}:${options.password}@127.0.0.1:${options.port}/${database}`;
+}
+
+const superuser = 'heliograph';
+const database = 'heliograph';
+
+/**
+ * After a kill -9 the backends need a moment to notice, and PostgreSQL would take a dead postmaster that nobody
+ * has reaped yet, or a stranger with its old pid, for a running one. The pid file goes only when nobody is there.
+ */
+async function settleCrash(dataFolder: string, port: number): Promise<void> {
+  const title = `postgres: ${clusterName(port)}: `;
+  await until(
+    'the end of the last PostgreSQL process on the same data',
+    async () => {
+      const processes = await listProcesses();
+      return !processes.some(({ command }) => command.startsWith(title) || command.includes(`-D ${dataFolder} `));
+    },
+    { limitMs: 10_000 },
+  );
+  rmSync(join(dataFolder, 'postmaster.pid'), { force: true });
+}
+
+/** Stands in the process titles, so that one cluster's processes can be told from another's. */
+function clusterName(port: number): string {
+  return `heliograph-${port}`;
+}
+
+/** A control plane with a few connections: the defaults would reserve 128 MB for it. */
+function settingsOf(port: number): string[] {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    cluster_name: clusterName(port),
+    unix_socket_directories: '',
+    shared_buffers: '32MB',
+    max_connections: 40,
+    max_wal_size: '256MB',
+    // Three idle helper processes fewer: nothing here is large enough to be worth them.
+    max_worker_processes: 2,
+    max_logical_replication_workers: 0,
+    io_method: 'sync',
+    log_min_messages: 'warning',
+    log_checkpoints: 'off',
+  };
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+async function initialise(place: PostgresPlace, dataFolder: string, password: string): Promise<void> {
+  const draft = join(place.home, 'data.new');
+  const passwordFile = join(place.home, 'initdb-password');
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+  if (place.user !== null) {
+    chmodSync(place.home, 0o755);
+    for (const path of [draft, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
+  }
+  try {
+    await run(place, 'initdb', [
+      `--pgdata=${draft}`,
+      `--username=${superuser}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--locale=C',
+      '--encoding=UTF8',
+      '--no-instructions',
+    ]);
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  rmSync(dataFolder, { recursive: true, force: true });
+  renameSync(draft, dataFolder);
+}
+
+function run(place: PostgresPlace, program: string, args: string[]): Promise<void> {
+  const work = new Promise<void>((resolve, reject) => {
+    const child = spawn(join(place.binDir, program), args, {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      cwd: '/',
+      ...(place.user ?? {}),
+    });
+    let errors = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors = (errors + text).slice(-2_000);
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      if (code === 0) return resolve();
+      reject(new FixSetup(`${program} failed (${code}): ${errors.trim()}; or set DATABASE_URL to a server of yours`));
+    });
+  });
+  return withDeadline(program, 60_000, work);
+}
+
+async function makeDatabase(maintenanceUrl: string): Promise<void> {
+  const found = await query(maintenanceUrl, `select 1 from pg_database where datname = '${database}'`);
+  if (found === 0) await query(maintenanceUrl, `create database ${database}`);
+}
+
+async function query(url: string, text: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 10_000 });
+  client.on('error', (error) => ignoring(error, 'the readiness connection broke'));
+  try {
+    await client.connect();
+    return (await client.query(text)).rowCount ?? 0;
+  } finally {
+    await client.end();
+  }
+}

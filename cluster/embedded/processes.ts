@@ -1,0 +1,29 @@
+// The machine's processes, as `ps` tells them. For finding what a killed supervisor left behind; nothing is
+// ended by name alone: the caller must know the process (or group) id and see its own folder in the command.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+export type ProcessEntry = { pid: number; groupId: number; command: string };
+
+/** Zombies are left out: they hold nothing any more and only wait for their parent. */
+export async function listProcesses(): Promise<ProcessEntry[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'pid=,pgid=,stat=,command='], {
+    maxBuffer: 16 * 1024 * 1024,
+    timeout: 5_000,
+  });
+  return stdout.split('\n').flatMap((line) => {
+    const [, pid, groupId, state, command] = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
+    if (pid === undefined || state?.startsWith('Z')) return [];
+    return { pid: Number(pid), groupId: Number(groupId), command: command ?? '' };
+  });
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives, but belongs to somebody else.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
