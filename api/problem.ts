@@ -1,0 +1,50 @@
+// The one shape of every refusal over HTTP: RFC 9457 problem details, with our code, the fields that are wrong
+// and the request's id. Shared by the hot door and the management API; it knows neither of their servers.
+import { problemCatalogue } from './problem-catalogue.ts';
+
+export type ProblemCode = keyof typeof problemCatalogue;
+
+/** One wrong field: its name (`messages[3].to` when nested), the code and what to do, for a developer to read. */
+export type FieldProblem = { readonly field: string; readonly code: ProblemCode; readonly detail: string };
+
+export type Problem = {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly errors: readonly FieldProblem[];
+  /** Whole seconds for `Retry-After`; null where a retry at once or never is right. */
+  readonly retryAfterS: number | null;
+};
+
+export const problemContentType = 'application/problem+json';
+
+/** A refusal as a value. `status` stands in the catalogue for the code; `not_available` has two. */
+export function problem(
+  status: number,
+  code: ProblemCode,
+  detail: string,
+  errors: readonly FieldProblem[] = [],
+  retryAfterS: number | null = null,
+): Problem {
+  return { status, code, detail, errors, retryAfterS };
+}
+
+/** A request whose fields are wrong: the first wrong field gives the code, all of them stand in `errors`. */
+export function problemOfFields(status: number, errors: readonly [FieldProblem, ...FieldProblem[]]): Problem {
+  const [first] = errors;
+  const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more, see errors)`;
+  return problem(status, first.code, `${first.field}: ${first.detail}${more}`, errors);
+}
+
+/** The body as it goes out. `type` is a relative reference to the page that explains the code. */
+export function problemBody(of: Problem, requestId: string): string {
+  return JSON.stringify({
+    type: `/docs/errors#${of.code}`,
+    title: problemCatalogue[of.code].title,
+    status: of.status,
+    code: of.code,
+    detail: of.detail,
+    errors: of.errors,
+    request_id: requestId,
+  });
+}

@@ -1,0 +1,69 @@
+// API keys as clients hold them: `hk_live_<public id>_<secret>` or `hk_test_…`. The public id finds the key in a
+// map or an index and may be shown; the secret is kept by us only as its SHA-256. Pure: no database, no clock.
+import { hash, timingSafeEqual } from 'node:crypto';
+import { assert } from '../platform/assert.ts';
+import { secretBytes } from '../platform/random.ts';
+
+/** What a key may do. A scope is added here when the first route that asks for it exists. */
+export const scopes = ['sms:send', 'sms:read', 'account:read', 'keys:manage', 'senders:manage'] as const;
+export type Scope = (typeof scopes)[number];
+
+export type ApiKeyParts = { readonly livemode: boolean; readonly publicId: string; readonly secret: string };
+
+/** The whole key exists only here and at the client: it is shown once and never stored. */
+export type NewApiKey = ApiKeyParts & { readonly token: string; readonly secretHash: Buffer };
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const publicIdChars = 12; // 71 bits: unique without asking anybody, and checked by the index
+const secretChars = 32; // 190 bits: nothing slower than SHA-256 is needed against guessing
+const livePrefix = 'hk_live_';
+const testPrefix = 'hk_test_'; // as long as the other: the offsets below rely on it
+const secretAt = livePrefix.length + publicIdChars + 1;
+const tokenChars = secretAt + secretChars;
+
+const alphanumeric = /^[0-9A-Za-z]+$/;
+
+export function newApiKey(livemode: boolean): NewApiKey {
+  const publicId = base62(publicIdChars);
+  const secret = base62(secretChars);
+  const token = `${livemode ? livePrefix : testPrefix}${publicId}_${secret}`;
+  return { livemode, publicId, secret, token, secretHash: hashOfSecret(secret) };
+}
+
+/** Takes a bearer token apart; null when it cannot be a key of ours. Looks at its form only. */
+export function splitApiKey(token: string): ApiKeyParts | null {
+  if (token.length !== tokenChars || token[secretAt - 1] !== '_') return null;
+  const livemode = token.startsWith(livePrefix);
+  if (!livemode && !token.startsWith(testPrefix)) return null;
+  const publicId = token.slice(livePrefix.length, secretAt - 1);
+  const secret = token.slice(secretAt);
+  if (!alphanumeric.test(publicId) || !alphanumeric.test(secret)) return null;
+  return { livemode, publicId, secret };
+}
+
+/** SHA-256, 32 octets. The secret has 190 random bits, so a salt or a slow hash would protect nothing more. */
+export function hashOfSecret(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
+
+/** Whether a secret belongs to a stored hash, in a time that does not tell how much of it was right. */
+export function secretMatches(secret: string, secretHash: Uint8Array): boolean {
+  return secretHash.length === 32 && timingSafeEqual(hashOfSecret(secret), secretHash);
+}
+
+export function isScope(text: string): text is Scope {
+  return (scopes as readonly string[]).includes(text);
+}
+
+// Octets from 248 on are thrown away: 248 is a multiple of 62, so every character is equally likely.
+function base62(chars: number): string {
+  let text = '';
+  while (text.length < chars) {
+    for (const octet of secretBytes(chars)) {
+      if (octet < 248 && text.length < chars) text += alphabet[octet % 62];
+    }
+  }
+  return text;
+}
+
+assert(livePrefix.length === testPrefix.length, 'a key would be cut at the wrong place');
