@@ -1,0 +1,88 @@
+// Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the
+// schema, then what no schema can see (names used twice, carriers that do not exist, a secret that is not set).
+import { LineCounter, parseDocument } from 'yaml';
+import type { Configuration } from './configuration.ts';
+import { sandboxCarrierName } from './configuration.ts';
+import { BadConfiguration } from './load.ts';
+import { type Place, problemAt, problemsOf } from './problems.ts';
+import { configurationSchema } from './schema.ts';
+
+export function parseConfiguration(
+  text: string,
+  fileName: string,
+  env: Record<string, string | undefined> = {},
+): Configuration {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true, version: '1.2' });
+  if (document.errors.length > 0) {
+    throw new BadConfiguration(
+      document.errors.map((error) => {
+        const { line, col } = lines.linePos(error.pos[0]);
+        return `${fileName}:${line}:${col}: not valid YAML: ${error.message}`;
+      }),
+    );
+  }
+  const place: Place = { fileName, document, lines };
+  // maxAliasCount: a file of a few lines must not unfold into gigabytes.
+  const content: unknown = document.toJS({ maxAliasCount: 100 });
+  const parsed = configurationSchema(env).safeParse(content);
+  if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
+  const problems = crossProblems(place, parsed.data, content as FileContent, env);
+  if (problems.length > 0) throw new BadConfiguration(problems);
+  return parsed.data;
+}
+
+/** Only the keys looked at below; the schema has proven their types. */
+type FileContent = {
+  carriers: { name: string; simulate?: unknown; binds?: { password?: string; password_env?: string }[] }[];
+};
+
+function crossProblems(
+  place: Place,
+  configuration: Configuration,
+  content: FileContent,
+  env: Record<string, string | undefined>,
+): string[] {
+  const problems: string[] = [];
+  const add = (path: PropertyKey[], text: string, onKey = false) => problems.push(problemAt(place, path, text, onKey));
+  const names = configuration.carriers.map((carrier) => carrier.name);
+  const known = `one of the carriers ${[...new Set(names)].join(', ')}`;
+
+  content.carriers.forEach((carrier, index) => {
+    const path = ['carriers', index];
+    const first = content.carriers.findIndex((other) => other.name === carrier.name);
+    if (first < index)
+      add([...path, 'name'], `found "${carrier.name}" a second time (first carriers[${first}]), expected another name`);
+    const simulated = carrier.simulate !== undefined && carrier.simulate !== false;
+    if (carrier.name === sandboxCarrierName && !simulated) {
+      add(
+        [...path, 'name'],
+        `the carrier "${sandboxCarrierName}" takes the test keys and must be simulated, expected "simulate: true"`,
+      );
+    }
+    if (!simulated && (carrier.binds ?? []).length === 0)
+      add(path, 'missing binds, expected at least one bind or "simulate: true"');
+    (carrier.binds ?? []).forEach((bind, bindIndex) => {
+      const at = [...path, 'binds', bindIndex];
+      if (bind.password_env !== undefined && bind.password !== undefined) {
+        add([...at, 'password_env'], 'found password as well, expected only one of password and password_env');
+      } else if (bind.password_env !== undefined && env[bind.password_env] === undefined) {
+        add(
+          [...at, 'password_env'],
+          `the environment variable ${bind.password_env} is not set, expected the password in it`,
+        );
+      } else if (bind.password_env === undefined && bind.password === undefined) {
+        add(at, 'missing password, expected password or password_env');
+      }
+    });
+  });
+  for (const [prefix, carrier] of Object.entries(configuration.country.prefixes)) {
+    if (!names.includes(carrier)) add(['country', 'prefixes', prefix], `found "${carrier}", expected ${known}`);
+  }
+  configuration.routes.forEach((route, index) => {
+    route.carriers.forEach((carrier, at) => {
+      if (!names.includes(carrier)) add(['routes', index, 'carriers', at], `found "${carrier}", expected ${known}`);
+    });
+  });
+  return problems;
+}

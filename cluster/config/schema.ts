@@ -1,0 +1,234 @@
+// What heliograph.yaml may say: every key, its bounds, its default. Unknown keys are refused, so that a typing
+// error never silently means the default. Each value carries the sentence that tells what was expected.
+import { availableParallelism } from 'node:os';
+import { z } from 'zod';
+import { categories } from '../../model/message.ts';
+import type { BindConfig, CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
+import { sandboxCarrierName } from './configuration.ts';
+
+/** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
+export function configurationSchema(env: Record<string, string | undefined>) {
+  return fileSchema.transform((file): Configuration => {
+    const carriers = file.carriers.map((carrier) => carrierOf(carrier, env));
+    if (!carriers.some((carrier) => carrier.name === sandboxCarrierName)) carriers.push(sandboxCarrier(file.sandbox));
+    return {
+      country: {
+        name: file.country.name,
+        callingCode: file.country.calling_code,
+        nationalLengths: file.country.national_lengths,
+        prefixes: file.country.prefixes,
+      },
+      carriers,
+      routes: file.routes,
+      retention: {
+        historyDays: file.retention.history_days,
+        eventStreamHours: file.retention.event_stream_hours,
+      },
+      limits: {
+        queueMessagesMax: file.limits.queue_messages_max,
+        streamStoreMbMax: file.limits.stream_store_mb_max,
+      },
+      actors: { threads: threadsOf(file.actors.threads) },
+      ingress: { threads: threadsOf(file.ingress.threads) },
+    };
+  });
+}
+
+/** Every key of the file: what an unknown key is compared with for the hint. */
+export const keysAll = new Set<string>();
+
+const number = new Intl.NumberFormat('en-US');
+const whole = (min: number, max: number) => {
+  const error = `a whole number from ${number.format(min)} to ${number.format(max)}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+};
+const words = (min: number, max: number, error = `text of ${min} to ${max} characters`) =>
+  z.string({ error }).min(min, { error }).max(max, { error });
+const pattern = (form: RegExp, error: string) => z.string({ error }).regex(form, { error });
+const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
+  z.enum(values, { error: `one of ${values.join(', ')}` });
+const listOf = <T extends z.ZodType>(item: T, max: number, min = 0) => {
+  const error = min === 0 ? `a list of at most ${max} entries` : `a list of ${min} to ${max} entries`;
+  return z.array(item, { error }).min(min, { error }).max(max, { error });
+};
+const yesOrNo = z.boolean({ error: 'true or false' });
+const mapOf = <T extends z.ZodRawShape>(shape: T) => {
+  const keys = Object.keys(shape);
+  for (const key of keys) keysAll.add(key);
+  const expected = `keys such as ${keys.slice(0, 3).join(', ')}`;
+  return z.strictObject(shape, { error: (issue) => (issue.code === 'invalid_type' ? expected : undefined) });
+};
+
+const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');
+const distribution = pattern(
+  /^(fixed:\d+(\.\d+)?|uniform:\d+(\.\d+)?,\d+(\.\d+)?|lognormal:\d+(\.\d+)?,\d+(\.\d+)?)$/,
+  'fixed:10, uniform:5,50 or lognormal:250,0.4',
+);
+const threadsExpected = { error: 'auto or a whole number from 1 to 64' };
+const threads = z.union(
+  [z.literal('auto', threadsExpected), z.int(threadsExpected).min(1, threadsExpected).max(64, threadsExpected)],
+  threadsExpected,
+);
+const ton = whole(0, 6).nullable().default(null);
+const npi = whole(0, 18).nullable().default(null);
+
+const simulator = mapOf({
+  tps: whole(1, 100_000).optional(),
+  latency_ms: distribution.default('lognormal:250,0.4'),
+  response_ms: distribution.default('fixed:1'),
+  receipts: oneOf(['text', 'tlv', 'both']).default('both'),
+  ids: oneOf(['decimal', 'hex', 'resp-hex-receipt-decimal']).default('decimal'),
+  magic: yesOrNo.default(false),
+});
+
+const bind = mapOf({
+  host: words(1, 253, 'a host name or address'),
+  port: whole(1, 65_535).default(2775),
+  system_id: words(1, 15),
+  password: words(0, 64).optional(),
+  password_env: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable').optional(),
+  system_type: words(0, 12).default(''),
+  type: oneOf(['transceiver', 'transmitter', 'receiver']).default('transceiver'),
+  window: whole(1, 1_000).default(10),
+  count: whole(1, 64).default(1),
+  tls: yesOrNo.default(false),
+});
+
+const carrier = mapOf({
+  name: carrierName,
+  tps: whole(1, 100_000),
+  tps_scope: oneOf(['carrier', 'bind']).default('carrier'),
+  simulate: z
+    .union([z.boolean(), simulator], {
+      error: (issue) =>
+        typeof issue.input === 'object' && issue.input !== null ? undefined : 'true, false or options of the simulator',
+    })
+    .default(false),
+  classes: listOf(oneOf(categories), 3, 1).default([...categories]),
+  receipt_id: oneOf(['auto', 'raw', 'decimal', 'hex']).default('auto'),
+  addr_ton: ton,
+  addr_npi: npi,
+  source_addr_ton: ton,
+  source_addr_npi: npi,
+  enquire_link_s: whole(1, 3_600).default(30),
+  response_timer_s: whole(1, 60).default(10),
+  errors: z
+    .record(
+      pattern(/^(ESME_R[A-Z0-9]+|\d{1,10}|0x[0-9a-fA-F]{1,8})$/, 'a command_status: ESME_R… or a number'),
+      oneOf(['later', 'reject', 'stop']),
+      { error: 'a map of command_status to later, reject or stop' },
+    )
+    .default({}),
+  binds: listOf(bind, 16).default([]),
+});
+
+const fileSchema = mapOf({
+  country: mapOf({
+    name: words(1, 80),
+    calling_code: pattern(/^\+[1-9]\d{0,2}$/, 'a calling code in quotes, such as "+880"'),
+    national_lengths: listOf(whole(4, 14), 11, 1),
+    prefixes: z.record(pattern(/^\d{1,10}$/, 'the first digits of a national number, in quotes'), carrierName, {
+      error: 'a map of national prefix to carrier name',
+    }),
+  }),
+  carriers: listOf(carrier, 64),
+  sandbox: simulator.default(() => simulator.parse({})),
+  routes: listOf(
+    mapOf({
+      prefix: pattern(/^\+\d{1,15}$/, 'the first digits of an E.164 number in quotes, such as "+88017"'),
+      classes: listOf(oneOf(categories), 3).default([]),
+      carriers: listOf(carrierName, 16, 1),
+    }),
+    1_000,
+  ).default([]),
+  retention: mapOf({
+    history_days: whole(1, 3_650).default(400),
+    event_stream_hours: whole(1, 720).default(72),
+  }).default({ history_days: 400, event_stream_hours: 72 }),
+  limits: mapOf({
+    queue_messages_max: whole(1_000, 100_000_000).default(5_000_000),
+    stream_store_mb_max: whole(256, 10_000_000).default(20_480),
+  }).default({ queue_messages_max: 5_000_000, stream_store_mb_max: 20_480 }),
+  actors: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
+  ingress: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
+});
+
+export type ConfigurationFile = z.infer<typeof fileSchema>;
+type CarrierFile = ConfigurationFile['carriers'][number];
+type SimulatorFile = ConfigurationFile['sandbox'];
+
+function carrierOf(file: CarrierFile, env: Record<string, string | undefined>): CarrierConfig {
+  const simulate = file.simulate === false ? null : simulatorOf(file.simulate === true ? {} : file.simulate, file.tps);
+  return {
+    name: file.name,
+    tps: file.tps,
+    tpsScope: file.tps_scope,
+    simulate,
+    classes: file.classes,
+    receiptId: file.receipt_id,
+    addr: {
+      sourceTon: file.source_addr_ton,
+      sourceNpi: file.source_addr_npi,
+      destTon: file.addr_ton,
+      destNpi: file.addr_npi,
+    },
+    enquireLinkMs: file.enquire_link_s * 1_000,
+    responseTimerMs: file.response_timer_s * 1_000,
+    errors: file.errors,
+    binds: simulate === null ? file.binds.map((each) => bindOf(each, env)) : [simulatedBind(file)],
+  };
+}
+
+function bindOf(file: CarrierFile['binds'][number], env: Record<string, string | undefined>): BindConfig {
+  return {
+    host: file.host,
+    port: file.port,
+    systemId: file.system_id,
+    password: file.password_env === undefined ? (file.password ?? '') : (env[file.password_env] ?? ''),
+    systemType: file.system_type,
+    type: file.type,
+    window: file.window,
+    count: file.count,
+    tls: file.tls,
+  };
+}
+
+/** Credentials the simulator expects are those of the bind: both are read from the same configuration. */
+function simulatedBind(file: CarrierFile): BindConfig {
+  const listed = file.binds[0];
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    systemId: listed?.system_id ?? 'heliograph',
+    password: listed?.password ?? 'simulate',
+    systemType: listed?.system_type ?? '',
+    type: 'transceiver',
+    window: listed?.window ?? 100,
+    count: listed?.count ?? 2,
+    tls: false,
+  };
+}
+
+function simulatorOf(file: Partial<SimulatorFile>, carrierTps: number): SimulatorConfig {
+  const full = simulator.parse(file);
+  return {
+    // A real carrier counts in whole seconds of its own; ours is as strict as the contract and no more.
+    tps: full.tps ?? carrierTps,
+    latencyMs: full.latency_ms,
+    responseMs: full.response_ms,
+    receipts: full.receipts,
+    ids: full.ids,
+    magic: full.magic,
+  };
+}
+
+function sandboxCarrier(file: SimulatorFile): CarrierConfig {
+  const tps = file.tps ?? 500;
+  const plain = carrier.parse({ name: sandboxCarrierName, tps, simulate: true });
+  return { ...carrierOf(plain, {}), simulate: { ...simulatorOf(file, tps), magic: true, latencyMs: file.latency_ms } };
+}
+
+/** On two cores one thread each: everything else of the system shares them. */
+function threadsOf(wanted: 'auto' | number): number {
+  return wanted === 'auto' ? Math.max(1, Math.min(8, Math.floor(availableParallelism() / 2))) : wanted;
+}
