@@ -32,9 +32,10 @@ export const limits = {
     /** The server keeps ~130 B for each id: 30 s at 5,000/s is 20 MB. */
     duplicateWindowMs: 30_000,
     accountShards: 8,
-    /** One bucket of LATER is held in memory by the releaser while it is due. */
-    laterBucketMs: 10_000,
+    /** Records of one due second that the releaser holds at once; the rest wait in the stream a moment longer. */
     laterHeldMax: 4_096,
+    /** The furthest a record may be due, and how far back a releaser looks for overdue ones: 35 days and one. */
+    laterDaysMax: 36,
     /** Longer than this and a record goes through LATER: a delayed nak holds an ack-pending slot. */
     nakDelayMsMax: 1_000,
     deliveriesMax: 8,
@@ -59,6 +60,49 @@ export const limits = {
     replayWindowMs: 60_000,
     /** Messages an actor remembers for receipts before it asks the event store: 1M × ~200 B = 200 MB. */
     outstandingMax: 1_000_000,
+  },
+  smpp: {
+    /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */
+    pduBytesMin: 16,
+    pduBytesMax: 16_384,
+    /** Submits stop when this much waits for the peer to read: two windows of 100 × ~250 bytes. */
+    writeBytesSoft: 64 * 1024,
+    /** Reading stops too: a peer that reads nothing gets no more answers. */
+    writeBytesHard: 512 * 1024,
+    /** Outgoing PDUs are written into slabs of this size: ~250 submits, one allocation. */
+    slabBytes: 64 * 1024,
+    windowPdusMax: 1_000,
+    connectTimerMs: 10_000,
+    bindTimerMs: 5_000,
+    enquireLinkMs: 15_000,
+    /** A peer that answers nothing is not asked for ever: the bind is recycled. */
+    responseTimeoutsInARowMax: 3,
+    reconnectBaseMs: 1_000,
+    reconnectCapMs: 60_000,
+    /** The first retry after a healthy session: most cuts are a restart of the peer or one lost route. */
+    reconnectQuickMs: 250,
+    /** Bound this long and the backoff starts anew. */
+    stableMs: 30_000,
+    /** A carrier frees the session of a crashed client after its inactivity timer, 60 s with most. */
+    ghostSessionMs: 65_000,
+  },
+  simulator: {
+    /** deliver_sm that wait for an answer, per session. */
+    receiptWindowMax: 200,
+    /** Receipts kept while nobody is bound to take them: 200,000 × ~300 B = 60 MB. */
+    pendingMax: 200_000,
+    receiptRetryMs: 1_000,
+    receiptAttemptsMax: 100,
+    receiptResponseMs: 10_000,
+    recordMax: 10_000,
+    /** Nonces counted: 2M × ~100 B = 200 MB; beyond it they are counted as dropped. */
+    noncesMax: 2_000_000,
+    /** Half-arrived concatenated messages kept for the recording. */
+    partsMax: 10_000,
+    magicNumbersMax: 10_000,
+    /** A session that never binds is closed after this. */
+    bindWaitMs: 30_000,
+    statsBodyBytesMax: 16 * 1024,
   },
   supervision: {
     /** A child may take this long to drain: in-flight submits wait for at most one response timer. */

@@ -1,0 +1,140 @@
+// PDUs to bytes and back. The hot commands go through codec-hot.ts, the others through the `smpp` package's
+// codec. Every way a PDU can be wrong ends in CloseSession: nothing thrown here may reach beyond its session.
+import { PDU } from 'smpp/lib/pdu.js';
+import { commandsById } from 'smpp/lib/defs.js';
+import { CloseSession } from '../platform/errors.ts';
+import { decodeMessageId, decodeShortMessage, readUInt32 } from './codec-hot.ts';
+import { type BindCommand, type BindFields, commandId, type Pdu } from './pdu.ts';
+
+/** Reads the PDU in buffer[start, end), which the framer has found complete. Throws CloseSession. */
+export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
+  const id = readUInt32(buffer, start + 4);
+  switch (id) {
+    case commandId.submit_sm:
+      return decodeShortMessage(buffer, start, end, 'submit_sm');
+    case commandId.submit_sm_resp:
+      return decodeMessageId(buffer, start, end, 'submit_sm_resp');
+    case commandId.deliver_sm:
+      return decodeShortMessage(buffer, start, end, 'deliver_sm');
+    case commandId.deliver_sm_resp:
+      return decodeMessageId(buffer, start, end, 'deliver_sm_resp');
+    case commandId.data_sm:
+      return decodeShortMessage(buffer, start, end, 'data_sm');
+    case commandId.data_sm_resp:
+      return decodeMessageId(buffer, start, end, 'data_sm_resp');
+  }
+  const status = readUInt32(buffer, start + 8);
+  const sequence = readUInt32(buffer, start + 12);
+  switch (id) {
+    case commandId.enquire_link:
+      return { command: 'enquire_link', status, sequence };
+    case commandId.enquire_link_resp:
+      return { command: 'enquire_link_resp', status, sequence };
+    case commandId.unbind:
+      return { command: 'unbind', status, sequence };
+    case commandId.unbind_resp:
+      return { command: 'unbind_resp', status, sequence };
+    case commandId.generic_nack:
+      return { command: 'generic_nack', status, sequence };
+  }
+  return decodeByPackage(buffer.subarray(start, end), id, status, sequence);
+}
+
+export function encodeBind(command: BindCommand, sequence: number, bind: BindFields): Buffer {
+  return new PDU(command, {
+    sequence_number: sequence,
+    system_id: bind.systemId,
+    password: bind.password,
+    system_type: bind.systemType,
+    interface_version: bind.interfaceVersion,
+    addr_ton: bind.addressTon,
+    addr_npi: bind.addressNpi,
+    address_range: bind.addressRange,
+  }).toBuffer();
+}
+
+export function encodeBindResp(command: BindCommand, sequence: number, status: number, systemId: string): Buffer {
+  return new PDU(`${command}_resp`, {
+    sequence_number: sequence,
+    command_status: status,
+    system_id: systemId,
+    sc_interface_version: 0x34,
+  }).toBuffer();
+}
+
+export function encodeQueryResp(
+  sequence: number,
+  status: number,
+  answer: { messageId: string; finalDate: string; messageState: number; errorCode: number },
+): Buffer {
+  return new PDU('query_sm_resp', {
+    sequence_number: sequence,
+    command_status: status,
+    message_id: answer.messageId,
+    final_date: answer.finalDate,
+    message_state: answer.messageState,
+    error_code: answer.errorCode,
+  }).toBuffer();
+}
+
+export function encodeQuery(sequence: number, query: { messageId: string; source: string }): Buffer {
+  return new PDU('query_sm', {
+    sequence_number: sequence,
+    message_id: query.messageId,
+    source_addr: query.source,
+  }).toBuffer();
+}
+
+function decodeByPackage(frame: Buffer, id: number, status: number, sequence: number): Pdu {
+  const known = commandsById[id];
+  if (!known) return { command: 'other', commandId: id, known: false, status, sequence };
+  switch (known.command) {
+    case 'bind_transmitter':
+    case 'bind_receiver':
+    case 'bind_transceiver': {
+      const fields = readFields(frame);
+      return {
+        command: known.command,
+        status,
+        sequence,
+        systemId: text(fields['system_id']),
+        password: text(fields['password']),
+        systemType: text(fields['system_type']),
+        interfaceVersion: number(fields['interface_version']),
+        addressTon: number(fields['addr_ton']),
+        addressNpi: number(fields['addr_npi']),
+        addressRange: text(fields['address_range']),
+      };
+    }
+    case 'bind_transmitter_resp':
+    case 'bind_receiver_resp':
+    case 'bind_transceiver_resp':
+      return { command: known.command, status, sequence, systemId: text(readFields(frame)['system_id']) };
+    case 'query_sm': {
+      const fields = readFields(frame);
+      const [messageId, source] = [text(fields['message_id']), text(fields['source_addr'])];
+      return { command: 'query_sm', status, sequence, messageId, source };
+    }
+    case 'query_sm_resp': {
+      const fields = readFields(frame);
+      const [messageState, errorCode] = [number(fields['message_state']), number(fields['error_code'])];
+      const [messageId, finalDate] = [text(fields['message_id']), text(fields['final_date'])];
+      return { command: 'query_sm_resp', status, sequence, messageId, finalDate, messageState, errorCode };
+    }
+    default:
+      return { command: 'other', commandId: id, known: true, status, sequence };
+  }
+}
+
+function readFields(frame: Buffer): Record<string, unknown> {
+  try {
+    const pdu = PDU.fromBuffer(frame);
+    if (pdu) return pdu;
+  } catch (error) {
+    throw new CloseSession('a PDU ends inside its body', error);
+  }
+  throw new CloseSession('a PDU is shorter than its header');
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0);

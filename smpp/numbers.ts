@@ -1,0 +1,52 @@
+// Type of number and numbering plan for what stands in source_addr and destination_addr (SMPP 3.4 §5.2.5).
+// A wrong TON is the commonest reason a carrier drops or rewrites a sender. Pure; what a client may use as
+// its sender is decided by the gates, not here.
+
+export type SmppAddress = { ton: number; npi: number; address: string };
+export type AddressRefusal = { ok: false; code: 'address_not_usable' };
+
+export const typeOfNumber = {
+  unknown: 0,
+  international: 1,
+  national: 2,
+  networkSpecific: 3,
+  subscriber: 4,
+  alphanumeric: 5,
+  abbreviated: 6,
+} as const;
+export const numberingPlan = { unknown: 0, isdn: 1 } as const;
+
+/** A recipient in E.164, with or without its plus: 1/1 and the digits alone. */
+export function recipientAddress(recipient: string): SmppAddress | AddressRefusal {
+  const digits = recipient.startsWith('+') ? recipient.slice(1) : recipient;
+  if (!/^[1-9]\d{6,14}$/.test(digits)) return notUsable;
+  return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: digits };
+}
+
+/**
+ * A sender: a number in E.164 is 1/1, a short code (3 to 8 digits) 3/0, a number with a leading zero 2/1, a
+ * name (up to 11 characters, one of them no digit) 5/0. Digits without plus are a short code up to 8 digits.
+ */
+export function senderAddress(sender: string): SmppAddress | AddressRefusal {
+  if (/^\+[1-9]\d{6,14}$/.test(sender)) {
+    return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: sender.slice(1) };
+  }
+  if (/^0\d{5,14}$/.test(sender)) return { ton: typeOfNumber.national, npi: numberingPlan.isdn, address: sender };
+  if (/^\d{3,8}$/.test(sender)) {
+    return { ton: typeOfNumber.networkSpecific, npi: numberingPlan.unknown, address: sender };
+  }
+  if (/^[1-9]\d{8,14}$/.test(sender)) {
+    return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: sender };
+  }
+  // Printable ASCII only: source_addr is an octet string and carriers disagree on everything above.
+  if (/^[\x20-\x7e]{1,11}$/.test(sender) && /[^\d\s+]/.test(sender)) {
+    return { ton: typeOfNumber.alphanumeric, npi: numberingPlan.unknown, address: sender };
+  }
+  return notUsable;
+}
+
+export function isRefusal(address: SmppAddress | AddressRefusal): address is AddressRefusal {
+  return 'ok' in address;
+}
+
+const notUsable: AddressRefusal = { ok: false, code: 'address_not_usable' };
