@@ -10,6 +10,26 @@ export const limits = {
     headersMax: 100,
     idempotencyKeyCharsMax: 255,
     clientReferenceCharsMax: 255,
+    /** uWebSockets.js answers 431 above it (it counts the request line and the names too). */
+    headerBytesMax: 16 * 1024,
+    requestIdCharsMax: 128,
+    /** Wrong fields reported at once; more would only repeat themselves. */
+    fieldProblemsMax: 10,
+    /** Per thread. 5,000/s × 200 ms: more waiting requests than this and an honest 503 is the better answer. */
+    requestsInFlightMax: 1_000,
+    /** The whole body must be there by then: below the 10 s after which uWebSockets.js drops an idle connection. */
+    bodyMs: 8_000,
+    /** A request on its way to the control role, and how many a thread lets wait. */
+    forwardMs: 10_000,
+    forwardsInFlightMax: 128,
+    /** Status and list questions: the store gives up by itself at 2 s and says so. */
+    statusMs: 3_000,
+    statusInFlightMax: 256,
+    /** Above this share of EVENTS the door refuses: every accepted message still needs room for its events. */
+    eventsFullShare: 0.9,
+    eventsLookMs: 1_000,
+    /** Requests of one thread that wait for the answer to the same idempotency key. */
+    idempotencyWaitersMax: 256,
   },
   message: {
     segmentsMax: 10,
@@ -58,8 +78,17 @@ export const limits = {
     responseTimerMs: 10_000,
     /** How far back an actor reads its own events after a restart: see the assertion below. */
     replayWindowMs: 60_000,
-    /** Messages an actor remembers for receipts before it asks the event store: 1M × ~200 B = 200 MB. */
-    outstandingMax: 1_000_000,
+    /** Records a ledger generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */
+    ledgerEntriesMax: 500_000,
+    /** Segments an actor remembers for their receipts before it must ask the event store: 200,000 × ~400 B = 80 MB. */
+    outstandingMax: 200_000,
+    /** Receipts that came before their response; each waits this long for it, then asks the event store. */
+    earlyReceiptsMax: 10_000,
+    earlyReceiptWaitMs: 2_000,
+    /** A receipt without a match is tried again after these waits, then reported. */
+    parkedReceiptWaitsMs: [5_000, 30_000, 120_000, 600_000],
+    /** Unknown submits a late receipt may still settle by recipient and sender. */
+    unknownRememberedMax: 50_000,
   },
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */

@@ -23,6 +23,10 @@ export const metrics = {
   // every process
   errorsIgnored: counter('errors_ignored_total', 'Errors let go by on purpose, by reason', ['why']),
 
+  // supervisor
+  childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child']),
+  childRestarts: counter('child_restarts_total', 'Restarts of a supervised child, by child', ['child']),
+
   // bus
   busPublishes: counter('bus_publishes_total', 'Publishes acknowledged by JetStream, by stream', ['stream']),
   busPublishRetries: counter('bus_publish_retries_total', 'Publishes sent again after no answer, by stream', [
@@ -35,6 +39,17 @@ export const metrics = {
   busInFlight: gauge('bus_publishes_in_flight', 'Publishes that wait for JetStream'),
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
   laterReleased: counter('later_released_total', 'Records released from LATER'),
+
+  // doors
+  httpRequests: counter('http_requests_total', 'Requests answered, by route and status', ['route', 'status']),
+  httpAborted: counter('http_aborted_total', 'Requests whose client went away first, by route', ['route']),
+  httpDuration: histogram('http_request_seconds', 'From the request line to the answer, by route', ['route']),
+  httpInFlight: gauge('http_requests_in_flight', 'Requests that wait for their answer'),
+  accepted: counter('accepted_total', 'Messages accepted, by category and carrier', ['category', 'carrier']),
+  acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
+  refused: counter('refused_total', 'Requests refused at the door, by code', ['code']),
+  idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
+  eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it'),
 
   // carriers
   submits: counter('carrier_submits_total', 'submit_sm written, by carrier and category', ['carrier', 'category']),

@@ -12,9 +12,11 @@ import type { Bus } from './connect.ts';
 /**
  * Why a record is not on the bus. `busy`: too many publishes in flight here. `full`: the stream is at its
  * bound. `subject_full`: this account shard is at its bound. `unavailable`: JetStream did not answer in time;
- * the record may or may not be durable, so a repeat must use the same id. `closed`: this process is stopping.
+ * the record may or may not be durable, so a repeat must use the same id. `conflict`: the expected last sequence of
+ * the subject is another one; when a first try went unanswered, that may be the publish itself. `closed`: this
+ * process is stopping.
  */
-export type PublishFailure = 'busy' | 'full' | 'subject_full' | 'unavailable' | 'closed';
+export type PublishFailure = 'busy' | 'full' | 'subject_full' | 'unavailable' | 'conflict' | 'closed';
 export type PublishResult =
   | { readonly ok: true; readonly seq: number; readonly duplicate: boolean }
   | { readonly ok: false; readonly failure: PublishFailure };
@@ -204,6 +206,7 @@ type JetStreamError = { readonly code: number; readonly err_code?: number; reado
 /** JetStream's refusals, by its error text (2.9 uses one code, 10077, for every bound). */
 function failureOf(error: JetStreamError): PublishFailure {
   const description = error.description ?? '';
+  if (error.err_code === 10071) return 'conflict';
   if (description.includes('per subject')) return 'subject_full';
   if (error.err_code === 10077 && description.includes('maximum')) return 'full';
   return 'unavailable';

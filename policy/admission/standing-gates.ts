@@ -1,0 +1,20 @@
+// Whether this applicant may send at all: the key's scope and the account's standing. The key itself has been
+// verified by the directory before; a suspended account's key still reads, which is why this is a gate.
+import type { Applicant, Refusal } from '../contract.ts';
+
+const scopeNeeded = 'sms:send';
+
+export function scopeGate(applicant: Applicant): Refusal | null {
+  if (applicant.key.scopes.includes(scopeNeeded)) return null;
+  return { ok: false, code: 'scope_missing', field: null, detail: `the API key lacks the scope ${scopeNeeded}` };
+}
+
+export function accountGate(applicant: Applicant): Refusal | null {
+  if (applicant.account.status === 'active') return null;
+  return {
+    ok: false,
+    code: 'account_suspended',
+    field: null,
+    detail: 'the account is suspended: nothing is sent until it is active again',
+  };
+}

@@ -1,0 +1,44 @@
+// Whether the text can be sent: something to read, nothing a network would cut off, and few enough segments.
+// U+0000 and halves of surrogate pairs are refused: telephones end a text at the first and show the second as
+// rubbish, and neither survives the way to the carrier unchanged.
+import { type SegmentCount, countSegments } from '../../model/text/segments.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
+
+const { segmentsMax, textUnitsMax } = limits.message;
+
+export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal | null {
+  const { message } = request;
+  if (message.trim() === '') return no('message_empty', 'must contain at least one character that can be seen');
+  if (message.includes('\u0000')) return no('invalid_field', 'must not contain the character U+0000: remove it');
+  if (!message.isWellFormed()) {
+    return no('invalid_field', 'contains half of a surrogate pair: cut texts at whole characters');
+  }
+  return null;
+}
+
+export function segmentsGate(request: SmsRequest): SegmentCount | Refusal {
+  const { message, encoding } = request;
+  // No text of more UTF-16 units can fit in either encoding, so do not count hundreds of kilobytes.
+  if (message.length > textUnitsMax) return no('message_too_long', tooLong(`${message.length} characters`));
+  const counted = countSegments(message, encoding);
+  if (!counted.ok) {
+    const { character, index } = counted;
+    const point = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
+    return no(
+      'encoding_mismatch',
+      `"${character}" (U+${point}, position ${index}) is not in GSM-7: remove it or use encoding "auto"`,
+    );
+  }
+  if (counted.segmentCount <= segmentsMax) return counted;
+  return no('message_too_long', tooLong(`${counted.segmentCount} segments of ${counted.encoding}`));
+}
+
+const tooLong = (found: string) => `takes ${found}, at most ${segmentsMax} segments are allowed: shorten it`;
+
+function no(
+  code: 'message_empty' | 'message_too_long' | 'encoding_mismatch' | 'invalid_field',
+  detail: string,
+): Refusal {
+  return { ok: false, code, field: 'message', detail };
+}
