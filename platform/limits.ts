@@ -133,6 +133,35 @@ export const limits = {
     bindWaitMs: 30_000,
     statsBodyBytesMax: 16 * 1024,
   },
+  store: {
+    poolMax: 8,
+    connectTimeoutMs: 2_000,
+    statementTimeoutMs: 4_000,
+    idleInTransactionMs: 10_000,
+    migrationTimeoutMs: 10 * 60_000,
+    /** An account's entry in the directory stays under 4 KiB with this many sender names. */
+    sendersPerAccountMax: 200,
+    /** Keys that are not revoked. */
+    keysPerAccountMax: 100,
+  },
+  directory: {
+    /** How late a change can be seen when its notification was lost: well under the promised second. */
+    outboxPollMs: 250,
+    /** Outbox rows projected in one go, and with it KV requests in flight. */
+    outboxBatchMax: 256,
+    reconcileEveryMs: 60_000,
+    /** How often a reader checks that its watch has not fallen behind in silence. */
+    watchCheckEveryMs: 1_000,
+    /** A full read of the bucket: 100,000 entries take about a second. */
+    readTimeoutMs: 10_000,
+  },
+  management: {
+    pageDefault: 50,
+    pageMax: 200,
+    /** Shorter than the ingress waits for a forwarded request, longer than one statement. */
+    requestDeadlineMs: 8_000,
+    requestsInFlightMax: 64,
+  },
   supervision: {
     /** A child may take this long to drain: in-flight submits wait for at most one response timer. */
     drainMs: 12_000,
@@ -166,6 +195,10 @@ assert(
 assert(
   limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,
   'a takeover could publish an id the stream has already forgotten',
+);
+assert(
+  limits.management.requestDeadlineMs > limits.store.statementTimeoutMs + limits.store.connectTimeoutMs,
+  'a management request would end before its only statement could',
 );
 assert(
   limits.supervision.orphanDrainMs < limits.supervision.embeddedGraceMs,

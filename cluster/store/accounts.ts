@@ -1,0 +1,66 @@
+// Accounts: made, suspended and activated by the operator only.
+import { type AccountId, newAccountId } from '../../model/ids.ts';
+import type { AccountStatus } from './schema.ts';
+import { type Actor, type Store, operator, record, transaction } from './store.ts';
+
+export type StoredAccount = {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly status: AccountStatus;
+  readonly createdAtMs: number;
+};
+
+export const accountNameCharsMax = 200;
+
+export async function createAccount(
+  store: Store,
+  { name, actor = operator }: { name: string; actor?: Actor },
+): Promise<StoredAccount | { ok: false; code: 'invalid_name' }> {
+  const trimmed = name.trim();
+  if (trimmed === '' || trimmed.length > accountNameCharsMax) return { ok: false, code: 'invalid_name' };
+  const nowMs = store.clock.nowMs();
+  const id = newAccountId(nowMs);
+  await transaction(store, async (tx) => {
+    await tx
+      .insertInto('accounts')
+      .values({ id, name: trimmed, status: 'active', created_at: new Date(nowMs) })
+      .execute();
+    await record(store, tx, {
+      accountId: id,
+      actor,
+      action: 'account.created',
+      target: id,
+      tell: { entity: 'account', entityId: id },
+    });
+  });
+  return { id, name: trimmed, status: 'active', createdAtMs: nowMs };
+}
+
+/** False when there is no such account. */
+export const suspendAccount = (store: Store, id: AccountId, actor: Actor = operator) =>
+  setStatus(store, id, 'suspended', actor);
+export const activateAccount = (store: Store, id: AccountId, actor: Actor = operator) =>
+  setStatus(store, id, 'active', actor);
+
+export async function findAccount(store: Store, id: AccountId): Promise<StoredAccount | null> {
+  const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : storedAccount(row);
+}
+
+export async function hasAccounts(store: Store): Promise<boolean> {
+  return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) !== undefined;
+}
+
+async function setStatus(store: Store, id: AccountId, status: AccountStatus, actor: Actor): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    const changed = await tx.updateTable('accounts').set({ status }).where('id', '=', id).executeTakeFirst();
+    if (changed.numUpdatedRows === 0n) return false;
+    const action = status === 'active' ? 'account.activated' : 'account.suspended';
+    await record(store, tx, { accountId: id, actor, action, target: id, tell: { entity: 'account', entityId: id } });
+    return true;
+  });
+}
+
+function storedAccount(row: { id: AccountId; name: string; status: AccountStatus; created_at: Date }): StoredAccount {
+  return { id: row.id, name: row.name, status: row.status, createdAtMs: row.created_at.getTime() };
+}

@@ -1,0 +1,128 @@
+// API keys in the database. The whole key is returned once, by createKey; afterwards only its public id and the
+// hash of its secret exist. A revoked key keeps its row for the audit and is never valid again.
+import { type Scope, newApiKey } from '../../model/api-key.ts';
+import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Page, type PageRequest, pageOf } from './page.ts';
+import type { ApiKeysTable } from './schema.ts';
+import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
+
+export type StoredApiKey = {
+  readonly id: ApiKeyId;
+  readonly accountId: AccountId;
+  readonly publicId: string;
+  readonly livemode: boolean;
+  readonly scopes: readonly Scope[];
+  readonly description: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | null;
+  readonly revokedAtMs: number | null;
+};
+
+export type NewKey = {
+  readonly accountId: AccountId;
+  readonly livemode: boolean;
+  readonly scopes: readonly Scope[];
+  readonly description?: string;
+  readonly expiresAtMs?: number | null;
+  readonly actor?: Actor;
+};
+
+export type KeyRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_keys' };
+
+/** `token` is the whole key: show it once, keep it nowhere. */
+export async function createKey(
+  store: Store,
+  wanted: NewKey,
+): Promise<{ readonly ok: true; readonly key: StoredApiKey; readonly token: string } | KeyRefusal> {
+  const { accountId, livemode, actor = operator } = wanted;
+  return transaction(store, async (tx) => {
+    if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
+    const active = await tx
+      .selectFrom('api_keys')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('account_id', '=', accountId)
+      .where('revoked_at', 'is', null)
+      .executeTakeFirstOrThrow();
+    if (active.count >= limits.store.keysPerAccountMax) return { ok: false, code: 'too_many_keys' };
+
+    const nowMs = store.clock.nowMs();
+    const made = newApiKey(livemode);
+    const row = await tx
+      .insertInto('api_keys')
+      .values({
+        id: newApiKeyId(nowMs),
+        account_id: accountId,
+        public_id: made.publicId,
+        secret_hash: made.secretHash,
+        livemode,
+        scopes: [...wanted.scopes],
+        description: wanted.description ?? '',
+        created_at: new Date(nowMs),
+        expires_at: wanted.expiresAtMs == null ? null : new Date(wanted.expiresAtMs),
+        revoked_at: null,
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    await record(store, tx, {
+      accountId,
+      actor,
+      action: 'api_key.created',
+      target: row.id,
+      detail: { livemode, scopes: wanted.scopes },
+      tell: { entity: 'key', entityId: row.public_id },
+    });
+    return { ok: true, key: storedKey(row), token: made.token };
+  });
+}
+
+/** Null when there is no such key (of this account, when one is given). Revoking twice changes nothing. */
+export async function revokeKey(
+  store: Store,
+  id: ApiKeyId,
+  { accountId, actor = operator }: { accountId?: AccountId; actor?: Actor } = {},
+): Promise<StoredApiKey | null> {
+  return transaction(store, async (tx) => {
+    let query = tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate();
+    if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+    const row = await query.executeTakeFirst();
+    if (row === undefined) return null;
+    if (row.revoked_at !== null) return storedKey(row);
+    const revokedAt = new Date(store.clock.nowMs());
+    await tx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', id).execute();
+    await record(store, tx, {
+      accountId: row.account_id,
+      actor,
+      action: 'api_key.revoked',
+      target: id,
+      tell: { entity: 'key', entityId: row.public_id },
+    });
+    return storedKey({ ...row, revoked_at: revokedAt });
+  });
+}
+
+export async function listKeys(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredApiKey>> {
+  let query = store.db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1);
+  if (page.after !== null) query = query.where('id', '<', page.after as ApiKeyId);
+  const { items, next } = pageOf(await query.execute(), page.limit);
+  return { items: items.map(storedKey), next };
+}
+
+function storedKey(row: ApiKeysTable): StoredApiKey {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    publicId: row.public_id,
+    livemode: row.livemode,
+    scopes: row.scopes,
+    description: row.description,
+    createdAtMs: row.created_at.getTime(),
+    expiresAtMs: row.expires_at?.getTime() ?? null,
+    revokedAtMs: row.revoked_at?.getTime() ?? null,
+  };
+}

@@ -1,0 +1,68 @@
+// How we talk to PostgreSQL: bounded pool, a deadline on everything, int8 as a number. One place, so that no
+// connection exists without them. Which errors mean "the database is away" is decided here too.
+import { PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { assert } from '../../platform/assert.ts';
+
+const int8Oid = 20;
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    return oid === int8Oid ? parseInt8 : pg.types.getTypeParser(oid, format as 'text');
+  },
+};
+
+/** Settings of a single connection; the pool adds its bound. */
+export function clientConfigOf(
+  databaseUrl: string,
+  statementTimeoutMs: number = limits.store.statementTimeoutMs,
+): pg.ClientConfig {
+  return {
+    connectionString: databaseUrl,
+    application_name: 'heliograph',
+    connectionTimeoutMillis: limits.store.connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // The server may be gone without a word; then the client's own timer is the only one left.
+    query_timeout: statementTimeoutMs + 1_000,
+    idle_in_transaction_session_timeout: limits.store.idleInTransactionMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+    types,
+  };
+}
+
+export function dialectOf(
+  databaseUrl: string,
+  options: { poolMax?: number; statementTimeoutMs?: number } = {},
+): PostgresDialect {
+  const pool = new pg.Pool({
+    ...clientConfigOf(databaseUrl, options.statementTimeoutMs),
+    max: options.poolMax ?? limits.store.poolMax,
+    idleTimeoutMillis: 30_000,
+  });
+  // Without a listener the loss of an idle connection would end the process.
+  pool.on('error', (error) => ignoring(error, 'an idle database connection was lost'));
+  return new PostgresDialect({ pool });
+}
+
+/** True when the database cannot be reached or has no room now: the same question may be answered later. */
+export function isStoreUnavailable(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code === 'string' && code !== '') {
+    // Connection exceptions, resources exhausted, operator intervention (shutdown, start-up, statement timeout).
+    if (/^(08|53|57)/.test(code)) return true;
+    if (/^E(CONN|TIMEDOUT|PIPE|HOST|NET|AI_AGAIN)/.test(code)) return true;
+  }
+  // node-postgres gives these no code.
+  return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|not queryable|Cannot use a pool after/i.test(
+    messageOf(error),
+  );
+}
+
+function parseInt8(text: string): number {
+  const value = Number(text);
+  assert(Number.isSafeInteger(value), 'an int8 above 2^53 would be rounded');
+  return value;
+}

@@ -1,0 +1,42 @@
+// Brings the database to the schema this version knows. Forward only, all pending steps in one transaction
+// under an advisory lock, so several control processes may start at once. It never goes back and never guesses: a
+// database that is ahead of this version stops the start with a sentence.
+import { Kysely } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { dialectOf } from './connection.ts';
+import { tenants } from './migrations/0001-tenants.ts';
+import { auditLog } from './migrations/0002-audit-log.ts';
+
+/** In order; the names are written into the database and must not change. */
+export const migrations: Readonly<Record<string, Migration>> = {
+  '0001-tenants': tenants,
+  '0002-audit-log': auditLog,
+};
+
+/** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */
+export async function migrateStore(databaseUrl: string, upTo?: string): Promise<readonly string[]> {
+  // A connection of its own: a step over a large table, or the wait for another process's steps, may take longer
+  // than any query of the running system is allowed to.
+  const db = new Kysely<unknown>({
+    dialect: dialectOf(databaseUrl, { poolMax: 1, statementTimeoutMs: limits.store.migrationTimeoutMs }),
+  });
+  try {
+    const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
+    const { error, results } = upTo === undefined ? await migrator.migrateToLatest() : await migrator.migrateTo(upTo);
+    if (error !== undefined) throw explained(error);
+    const applied = (results ?? []).filter((step) => step.status === 'Success').map((step) => step.migrationName);
+    if (applied.length > 0) log.info({ applied }, 'database migrated');
+    return applied;
+  } finally {
+    await db.destroy();
+  }
+}
+
+function explained(error: unknown): unknown {
+  // Kysely's words for a step in the database that the provider does not have.
+  if (!/previously executed migration .* is missing/.test(messageOf(error))) return error;
+  return new FixSetup('The database was migrated by a newer Heliograph: start that version, or a newer one.', error);
+}

@@ -1,0 +1,112 @@
+// Senders an account asked for. A client's request waits as `pending` until the operator approves it; only
+// approved names reach the directory, and with it the gates.
+import { type AccountId, type SenderId, newSenderId } from '../../model/ids.ts';
+import { type SenderKind, senderKindOf } from '../../model/sender.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Page, type PageRequest, pageOf } from './page.ts';
+import type { SenderStatus, SendersTable } from './schema.ts';
+import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
+
+export type StoredSender = {
+  readonly id: SenderId;
+  readonly accountId: AccountId;
+  readonly name: string;
+  readonly kind: SenderKind;
+  readonly status: SenderStatus;
+  readonly createdAtMs: number;
+};
+
+export type SenderRefusal = {
+  readonly ok: false;
+  readonly code: 'account_not_found' | 'invalid_sender' | 'sender_exists' | 'too_many_senders';
+};
+
+export async function createSender(
+  store: Store,
+  wanted: { accountId: AccountId; name: string; status: SenderStatus; actor?: Actor },
+): Promise<{ readonly ok: true; readonly sender: StoredSender } | SenderRefusal> {
+  const { accountId, name, status, actor = operator } = wanted;
+  const kind = senderKindOf(name);
+  if (kind === null) return { ok: false, code: 'invalid_sender' };
+  return transaction(store, async (tx) => {
+    if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
+    const existing = await tx.selectFrom('senders').select('name').where('account_id', '=', accountId).execute();
+    if (existing.some((sender) => sender.name === name)) return { ok: false, code: 'sender_exists' };
+    if (existing.length >= limits.store.sendersPerAccountMax) return { ok: false, code: 'too_many_senders' };
+    const nowMs = store.clock.nowMs();
+    const row = await tx
+      .insertInto('senders')
+      .values({ id: newSenderId(nowMs), account_id: accountId, name, kind, status, created_at: new Date(nowMs) })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    await record(store, tx, { ...changeOf(row, actor, 'sender.created'), detail: { name, status } });
+    return { ok: true, sender: storedSender(row) };
+  });
+}
+
+/** The operator's word about a sender. Null when there is no such sender. */
+export async function setSenderStatus(
+  store: Store,
+  id: SenderId,
+  status: SenderStatus,
+  actor: Actor = operator,
+): Promise<StoredSender | null> {
+  return transaction(store, async (tx) => {
+    const row = await tx.updateTable('senders').set({ status }).where('id', '=', id).returningAll().executeTakeFirst();
+    if (row === undefined) return null;
+    await record(store, tx, changeOf(row, actor, `sender.${status}`));
+    return storedSender(row);
+  });
+}
+
+/** False when the account has no such sender. */
+export async function deleteSender(
+  store: Store,
+  id: SenderId,
+  { accountId, actor = operator }: { accountId: AccountId; actor?: Actor },
+): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    const row = await tx
+      .deleteFrom('senders')
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return false;
+    await record(store, tx, { ...changeOf(row, actor, 'sender.deleted'), detail: { name: row.name } });
+    return true;
+  });
+}
+
+export async function listSenders(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredSender>> {
+  let query = store.db
+    .selectFrom('senders')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1);
+  if (page.after !== null) query = query.where('id', '<', page.after as SenderId);
+  const { items, next } = pageOf(await query.execute(), page.limit);
+  return { items: items.map(storedSender), next };
+}
+
+// The directory keeps the approved names in the account's entry.
+const changeOf = (row: SendersTable, actor: Actor, action: string) =>
+  ({
+    accountId: row.account_id,
+    actor,
+    action,
+    target: row.id,
+    tell: { entity: 'account', entityId: row.account_id },
+  }) as const;
+
+function storedSender(row: SendersTable): StoredSender {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    kind: row.kind,
+    status: row.status,
+    createdAtMs: row.created_at.getTime(),
+  };
+}
