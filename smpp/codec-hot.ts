@@ -92,7 +92,7 @@ export function decodeShortMessage(
     let stop = at;
     while (stop < end && buffer[stop] !== 0) stop += 1;
     if (stop >= end) throw new CloseSession(`a ${command} has a text without an end`);
-    const text = stop === at ? '' : buffer.latin1Slice(at, stop);
+    const text = stop === at ? '' : buffer.toString('latin1', at, stop);
     at = stop + 1;
     return text;
   };
@@ -153,7 +153,7 @@ export function decodeMessageId(
   const at = start + headerBytes;
   let stop = at;
   while (stop < end && buffer[stop] !== 0) stop += 1;
-  const messageId = stop === at ? '' : buffer.latin1Slice(at, stop);
+  const messageId = stop === at ? '' : buffer.toString('latin1', at, stop);
   return { command, status: readUInt32(buffer, start + 8), sequence: readUInt32(buffer, start + 12), messageId };
 }
 

@@ -1,0 +1,181 @@
+// One socket that speaks PDUs: bytes in become PDUs, PDUs out become bytes. All PDUs written in one turn of the
+// event loop leave in one socket write. It bounds what waits to be read by the peer: past the soft bound it says
+// so, past the hard bound it stops reading. Both ends use it; it knows no session, no state and no window.
+import type { Socket } from 'node:net';
+import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
+import { CloseSession, messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { encodeBare, encodeMessageId, encodeShortMessage, shortMessageRoom } from './codec-hot.ts';
+import { decodePdu } from './codec.ts';
+import { Framer } from './framing.ts';
+import type { MessageIdPdu, Pdu, ShortMessage } from './pdu.ts';
+
+export type LinkHandlers = {
+  onPdu(pdu: Pdu): void;
+  /** All PDUs of what the socket just gave were handed on. */
+  onBatchEnd?(): void;
+  /** After `writable` was found false: there is room again. */
+  onWritable?(): void;
+  /** The peer sent what is no PDU. The link has ended itself. */
+  onBroken(error: CloseSession): void;
+  /** The socket is gone, and not by our own end() or destroy(). */
+  onGone(why: string): void;
+};
+
+/** How bytes reach the socket; the simulator puts its faults here. */
+export type WriteBytes = (socket: Socket, bytes: Buffer) => void;
+
+export class Link {
+  readonly socket: Socket;
+  readonly #handlers: LinkHandlers;
+  readonly #clock: Clock;
+  readonly #write: WriteBytes;
+  readonly #framer = new Framer((buffer, start, end) => {
+    if (!this.#ended) this.#handlers.onPdu(decodePdu(buffer, start, end));
+  });
+  #slab = Buffer.allocUnsafeSlow(limits.smpp.slabBytes);
+  #from = 0;
+  #at = 0;
+  #flushAsked = false;
+  #blocked = false;
+  #ended = false;
+  #lastError = '';
+  #cancelDestroy: Cancel | undefined;
+
+  constructor(socket: Socket, handlers: LinkHandlers, clock: Clock = systemClock, write: WriteBytes = writeBytes) {
+    this.socket = socket;
+    this.#handlers = handlers;
+    this.#clock = clock;
+    this.#write = write;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('drain', () => this.#onDrained());
+    socket.on('error', (error) => (this.#lastError = messageOf(error)));
+    // The peer has said its last word; half-open sessions are of no use in SMPP.
+    socket.on('end', () => socket.end());
+    socket.on('close', () => this.#onClose());
+  }
+
+  /** Bytes written here that the peer's TCP has not taken yet. */
+  get buffered(): number {
+    return this.socket.writableLength + (this.#at - this.#from);
+  }
+
+  /** False: hold submits back until onWritable. */
+  get writable(): boolean {
+    if (this.buffered < limits.smpp.writeBytesSoft) return true;
+    this.#blocked = true;
+    return false;
+  }
+
+  sendShortMessage(command: 'submit_sm' | 'deliver_sm', sequence: number, message: ShortMessage): void {
+    if (this.#ended) return;
+    this.#room(shortMessageRoom(message));
+    this.#at = encodeShortMessage(this.#slab, this.#at, command, sequence, message);
+    this.#askFlush();
+  }
+
+  sendMessageId(command: MessageIdPdu['command'], status: number, sequence: number, messageId: string): void {
+    if (this.#ended) return;
+    this.#room(32 + messageId.length);
+    this.#at = encodeMessageId(this.#slab, this.#at, command, status, sequence, messageId);
+    this.#askFlush();
+  }
+
+  sendBare(command: number, status: number, sequence: number): void {
+    if (this.#ended) return;
+    this.#room(16);
+    this.#at = encodeBare(this.#slab, this.#at, command, status, sequence);
+    this.#askFlush();
+  }
+
+  sendBytes(bytes: Buffer): void {
+    if (this.#ended) return;
+    this.#room(bytes.length);
+    this.#at += bytes.copy(this.#slab, this.#at);
+    this.#askFlush();
+  }
+
+  /** Sends what is written, then closes; a peer that does not take it is cut off after a second. */
+  end(): void {
+    if (this.#ended) return;
+    this.#flush();
+    this.#ended = true;
+    this.socket.resume();
+    this.socket.end();
+    this.#cancelDestroy = this.#clock.after(lastWordsMs, () => this.socket.destroy());
+  }
+
+  destroy(): void {
+    this.#ended = true;
+    this.#cancelDestroy?.();
+    this.socket.destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#ended) return;
+    try {
+      this.#framer.push(chunk);
+    } catch (error) {
+      if (!(error instanceof CloseSession)) throw error;
+      if (this.#ended) return;
+      this.end();
+      this.#handlers.onBroken(error);
+      return;
+    }
+    if (this.#ended) return;
+    this.#handlers.onBatchEnd?.();
+    if (this.buffered > limits.smpp.writeBytesHard) {
+      this.#blocked = true;
+      this.socket.pause();
+    }
+  }
+
+  #room(bytes: number): void {
+    if (this.#slab.length - this.#at >= bytes) return;
+    this.#flush();
+    this.#slab = Buffer.allocUnsafeSlow(Math.max(limits.smpp.slabBytes, bytes));
+    this.#from = 0;
+    this.#at = 0;
+  }
+
+  // setImmediate and not a microtask: answers to everything one poll brought leave together.
+  #askFlush(): void {
+    if (this.#flushAsked) return;
+    this.#flushAsked = true;
+    setImmediate(this.#flushNow);
+  }
+
+  readonly #flushNow = (): void => {
+    this.#flushAsked = false;
+    if (!this.#ended) this.#flush();
+  };
+
+  #flush(): void {
+    if (this.#at === this.#from || this.socket.destroyed) return;
+    // The socket keeps this view until it is sent, so the slab is never written there again.
+    const bytes = this.#slab.subarray(this.#from, this.#at);
+    this.#from = this.#at;
+    this.#write(this.socket, bytes);
+    if (this.#blocked && !this.socket.writableNeedDrain) this.#onDrained();
+  }
+
+  #onDrained(): void {
+    if (!this.#blocked || this.#ended || this.buffered >= limits.smpp.writeBytesSoft) return;
+    this.#blocked = false;
+    if (this.socket.isPaused()) this.socket.resume();
+    this.#handlers.onWritable?.();
+  }
+
+  #onClose(): void {
+    this.#cancelDestroy?.();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#handlers.onGone(this.#lastError || 'the peer closed the connection');
+  }
+}
+
+const lastWordsMs = 1_000;
+const writeBytes: WriteBytes = (socket, bytes) => {
+  socket.write(bytes);
+};

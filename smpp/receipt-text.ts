@@ -1,0 +1,59 @@
+// The classic text of a receipt (SMPP 3.4 appendix B), for the simulator and for receipts to SMPP clients.
+// Building only; reading is receipt.ts.
+import type { ReceiptState } from './receipt.ts';
+
+export type ReceiptTextFields = {
+  carrierMessageId: string;
+  state: ReceiptState;
+  errorCode: string;
+  submittedAtMs: number;
+  doneAtMs: number;
+  /** The first twenty characters of the message, by custom. */
+  text: string;
+};
+
+export function buildReceiptText(fields: ReceiptTextFields): string {
+  const delivered = fields.state === 'delivered' ? '001' : '000';
+  return (
+    `id:${fields.carrierMessageId} sub:001 dlvrd:${delivered}` +
+    ` submit date:${receiptDate(fields.submittedAtMs)} done date:${receiptDate(fields.doneAtMs)}` +
+    ` stat:${receiptStat[fields.state]} err:${fields.errorCode} text:${fields.text.slice(0, 20)}`
+  );
+}
+
+/** message_state as the TLV has it. */
+export const receiptStateNumber: Readonly<Record<ReceiptState, number>> = {
+  enroute: 1,
+  delivered: 2,
+  expired: 3,
+  deleted: 4,
+  undelivered: 5,
+  accepted: 6,
+  unknown: 7,
+  rejected: 8,
+};
+
+const receiptStat: Readonly<Record<ReceiptState, string>> = {
+  enroute: 'ENROUTE',
+  delivered: 'DELIVRD',
+  expired: 'EXPIRED',
+  deleted: 'DELETED',
+  undelivered: 'UNDELIV',
+  accepted: 'ACCEPTD',
+  unknown: 'UNKNOWN',
+  rejected: 'REJECTD',
+};
+
+// Thousands of receipts fall into the same second: the last two dates are enough to remember.
+let [cachedSecond, cachedDate, otherSecond, otherDate] = [-1, '', -1, ''];
+
+/** YYMMDDhhmmss in UTC. */
+export function receiptDate(atMs: number): string {
+  const second = Math.floor(atMs / 1_000);
+  if (second === cachedSecond) return cachedDate;
+  if (second === otherSecond) return otherDate;
+  [otherSecond, otherDate] = [cachedSecond, cachedDate];
+  cachedSecond = second;
+  cachedDate = new Date(second * 1_000).toISOString().replace(/[-T:]/g, '').slice(2, 14);
+  return cachedDate;
+}

@@ -1,0 +1,164 @@
+// Delivery receipts: what a deliver_sm says about a message submitted before (SMPP 3.4 §5.2.12 and appendix B).
+// TLVs are believed first; the text form is vendor-defined, so it is read by its keys in any order and case,
+// with missing and unknown keys. Pure; matching a receipt to its message happens where the messages are.
+import { decodeText } from '../model/text/octets.ts';
+import { type ShortMessagePdu, tlvTag } from './pdu.ts';
+
+export type ReceiptState =
+  | 'delivered'
+  | 'undelivered'
+  | 'expired'
+  | 'rejected'
+  | 'deleted'
+  | 'accepted'
+  | 'enroute'
+  | 'unknown';
+
+export type Receipt = {
+  /** As the carrier wrote it; compare only after normaliseCarrierId. */
+  carrierMessageId: string;
+  state: ReceiptState;
+  /** The carrier's or the network's error, as written; '' when none is given. */
+  errorCode: string;
+  /** Milliseconds since the epoch, when the text gives a date that can be one. */
+  submittedAt?: number;
+  doneAt?: number;
+  /** Whom the message was for and whom it was from: the receipt's source and destination. */
+  recipient: string;
+  sender: string;
+};
+
+export type ReceiptReading =
+  | { kind: 'receipt'; receipt: Receipt }
+  | { kind: 'not_a_receipt' }
+  /** It claims to be a receipt but names no message. */
+  | { kind: 'unreadable' };
+
+/** True for a delivery receipt and for an intermediate notification (bits 5–2 of esm_class). */
+export function isReceipt(esmClass: number): boolean {
+  const type = esmClass & 0x3c;
+  return type === 0x04 || type === 0x20;
+}
+
+/** Reads a receipt. `utcOffsetMinutes` is the zone the carrier writes its dates in. */
+export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): ReceiptReading {
+  if (!isReceipt(pdu.esmClass)) return notAReceipt;
+  let id = '';
+  let state: ReceiptState | undefined;
+  let errorCode: string | undefined;
+  for (const { tag, value } of pdu.tlvs ?? []) {
+    if (tag === tlvTag.receiptedMessageId) id = withoutZero(value);
+    else if (tag === tlvTag.messageState && value.length > 0) state = stateNumbers[value[0]!] ?? 'unknown';
+    else if (tag === tlvTag.networkErrorCode && value.length >= 3) errorCode = String(value.readUInt16BE(1));
+  }
+  const fields = pdu.octets.length > 0 ? readFields(textOf(pdu)) : noFields;
+  id ||= fields.id;
+  if (id === '') return unreadable;
+  const receipt: Receipt = {
+    carrierMessageId: id,
+    state: state ?? stateNames.get(fields.stat.toUpperCase()) ?? 'unknown',
+    errorCode: errorCode ?? fields.err,
+    recipient: pdu.source,
+    sender: pdu.destination,
+  };
+  const submittedAt = readDate(fields.submitDate, utcOffsetMinutes);
+  const doneAt = readDate(fields.doneDate, utcOffsetMinutes);
+  if (submittedAt !== undefined) receipt.submittedAt = submittedAt;
+  if (doneAt !== undefined) receipt.doneAt = doneAt;
+  return { kind: 'receipt', receipt };
+}
+
+const notAReceipt: ReceiptReading = { kind: 'not_a_receipt' };
+const unreadable: ReceiptReading = { kind: 'unreadable' };
+
+type Fields = { id: string; submitDate: string; doneDate: string; stat: string; err: string };
+const noFields: Fields = { id: '', submitDate: '', doneDate: '', stat: '', err: '' };
+
+// One pass over `key: value` pairs. `text:` ends it: what follows is the client's own words, which may look
+// like fields. A date may be followed by its seconds without a blank, never by a blank.
+const fieldPattern = /(?:^|[\s,;])(id|submit[ _-]?date|done[ _-]?date|stat|err|text)\s*[:=]\s*([^\s,;]*)/gi;
+
+function readFields(text: string): Fields {
+  const fields = { ...noFields };
+  fieldPattern.lastIndex = 0;
+  for (let match = fieldPattern.exec(text); match; match = fieldPattern.exec(text)) {
+    const value = match[2]!;
+    switch (match[1]!.charCodeAt(0) | 0x20) {
+      case 0x69: // id
+        fields.id ||= value;
+        break;
+      case 0x64: // done date
+        fields.doneDate ||= value;
+        break;
+      case 0x65: // err
+        fields.err ||= value;
+        break;
+      case 0x74: // text
+        return fields;
+      default: // stat, submit date
+        if (match[1]!.length === 4) fields.stat ||= value;
+        else fields.submitDate ||= value;
+    }
+    // The blank that ends this value may begin the next key.
+    fieldPattern.lastIndex = match.index + match[0].length;
+  }
+  return fields;
+}
+
+// Receipts are ASCII with every carrier, whatever data_coding says, unless it says UCS-2: in the GSM alphabet an
+// underscore of an id would turn into a section sign.
+function textOf(pdu: ShortMessagePdu): string {
+  const hasHeader = (pdu.esmClass & 0x40) !== 0 && pdu.octets.length > pdu.octets[0]!;
+  const octets = hasHeader ? pdu.octets.subarray(pdu.octets[0]! + 1) : pdu.octets;
+  return pdu.dataCoding === 8 ? decodeText(octets, 8) : octets.toString('latin1');
+}
+
+/** YYMMDDhhmm or YYMMDDhhmmss, also with a four-digit year. */
+function readDate(text: string, utcOffsetMinutes: number): number | undefined {
+  if (!/^\d+$/.test(text)) return undefined;
+  const digits = text.length === 10 || text.length === 12 ? `20${text}` : text;
+  if (digits.length !== 12 && digits.length !== 14) return undefined;
+  const part = (from: number, to: number) => Number(digits.slice(from, to));
+  const [month, day, hour, minute] = [part(4, 6), part(6, 8), part(8, 10), part(10, 12)];
+  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59) return undefined;
+  return Date.UTC(part(0, 4), month - 1, day, hour, minute, part(12, 14)) - utcOffsetMinutes * 60_000;
+}
+
+function withoutZero(value: Buffer): string {
+  const end = value.indexOf(0);
+  return value.toString('latin1', 0, end < 0 ? value.length : end).trim();
+}
+
+/** message_state (SMPP 3.4 §5.2.28); 0 and 9 are of SMPP 5.0. */
+const stateNumbers: Readonly<Record<number, ReceiptState>> = {
+  0: 'enroute',
+  1: 'enroute',
+  2: 'delivered',
+  3: 'expired',
+  4: 'deleted',
+  5: 'undelivered',
+  6: 'accepted',
+  7: 'unknown',
+  8: 'rejected',
+  9: 'rejected',
+};
+
+const stateNames: ReadonlyMap<string, ReceiptState> = new Map([
+  ['DELIVRD', 'delivered'],
+  ['DELIVERED', 'delivered'],
+  ['UNDELIV', 'undelivered'],
+  ['UNDELIVERABLE', 'undelivered'],
+  ['UNDELIVRD', 'undelivered'],
+  ['FAILED', 'undelivered'],
+  ['EXPIRED', 'expired'],
+  ['REJECTD', 'rejected'],
+  ['REJECTED', 'rejected'],
+  ['DELETED', 'deleted'],
+  ['ACCEPTD', 'accepted'],
+  ['ACCEPTED', 'accepted'],
+  ['ENROUTE', 'enroute'],
+  ['BUFFRED', 'enroute'],
+  ['BUFFERED', 'enroute'],
+  ['SCHEDULED', 'enroute'],
+  ['UNKNOWN', 'unknown'],
+]);

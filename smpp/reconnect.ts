@@ -1,0 +1,145 @@
+// The keeper of one bind: opens a session, and another when it ended, for as long as it is wanted. It backs off
+// with full jitter, waits out the ghost of a crashed session, and stops for wrong credentials instead of storming
+// a carrier that would lock us out. It never touches messages: what was outstanding goes to the owner.
+import type { Cancel } from '../platform/clock.ts';
+import { limits } from '../platform/limits.ts';
+import { jitteredBackoffMs, type Random, systemRandom } from '../platform/random.ts';
+import { commandStatus, nameOfStatus } from './command-status.ts';
+import type { ShortMessage } from './pdu.ts';
+import type { ReconnectBudget } from './reconnect-budget.ts';
+import { openSession, type Session } from './session.ts';
+import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
+
+export type KeeperState = 'connecting' | 'bound' | 'waiting' | 'stopped' | 'closed';
+
+export type KeeperOptions = SessionOptions & {
+  random?: Random;
+  /** Shared by all binds of a process, so that 200 of them do not reconnect at once. */
+  budget?: ReconnectBudget;
+  ghostSessionMs?: number;
+  stableMs?: number;
+  /** For tests of time; otherwise openSession. */
+  open?: typeof openSession;
+};
+
+export type KeeperHandlers<T> = SessionHandlers<T> & {
+  /** The carrier refused the credentials: a person must look (alarm). Nothing is tried until retry(). */
+  onStopped(reason: string): void;
+  /** A new session is tried after `delayMs`; `attempt` counts from 1 since the last stable session. */
+  onRetry?(attempt: number, delayMs: number, cause: CloseCause): void;
+};
+
+export function keepBind<T>(options: KeeperOptions, handlers: KeeperHandlers<T>): BindKeeper<T> {
+  return new BindKeeper(options, handlers);
+}
+
+export class BindKeeper<T> {
+  readonly #options: KeeperOptions;
+  readonly #handlers: KeeperHandlers<T>;
+  #state: KeeperState = 'waiting';
+  #session: Session<T> | undefined;
+  #attempt = 0;
+  #boundAtMs = 0;
+  #cancelWait: Cancel | undefined;
+
+  constructor(options: KeeperOptions, handlers: KeeperHandlers<T>) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#wait(0);
+  }
+
+  get state(): KeeperState {
+    return this.#state;
+  }
+
+  get windowFree(): number {
+    return this.#session?.windowFree ?? 0;
+  }
+
+  get windowUsed(): number {
+    return this.#session?.windowUsed ?? 0;
+  }
+
+  /** As Session.submit; false while there is no session. */
+  submit(message: ShortMessage, token: T): boolean {
+    return this.#session?.submit(message, token) ?? false;
+  }
+
+  /** After `stopped`: a person has changed something, try once more. */
+  retry(): void {
+    if (this.#state !== 'stopped') return;
+    this.#attempt = 0;
+    this.#wait(0);
+  }
+
+  /** Ends the session and tries no more. Resolves when the session is closed. */
+  async close(why: string, drainMs: number): Promise<void> {
+    this.#state = 'closed';
+    this.#cancelWait?.();
+    await this.#session?.close(why, drainMs);
+  }
+
+  #wait(delayMs: number): void {
+    this.#state = 'waiting';
+    this.#cancelWait = this.#options.clock.after(delayMs, () => this.#takeTurn());
+  }
+
+  // The turn is asked for when the wait is over: a long wait must not reserve the others' turns before it.
+  #takeTurn(): void {
+    const { budget, clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const turnMs = budget ? budget.reserve(nowMs) : nowMs;
+    if (turnMs <= nowMs) return this.#open();
+    this.#cancelWait = clock.after(turnMs - nowMs, () => this.#open());
+  }
+
+  #open(): void {
+    this.#state = 'connecting';
+    const { open = openSession, clock } = this.#options;
+    this.#session = open<T>(this.#options, {
+      ...this.#handlers,
+      onBound: () => {
+        if (this.#state === 'connecting') this.#state = 'bound';
+        this.#boundAtMs = clock.monotonicMs();
+        this.#handlers.onBound();
+      },
+      onClosed: (cause, outstanding) => this.#onClosed(cause, outstanding),
+    });
+  }
+
+  #onClosed(cause: CloseCause, outstanding: T[]): void {
+    const wasBound = this.#state === 'bound';
+    this.#session = undefined;
+    const wanted = this.#state !== 'closed';
+    if (wanted) this.#state = 'waiting';
+    this.#handlers.onClosed(cause, outstanding);
+    // The owner may have closed the keeper in its handler.
+    if (!wanted || (this.#state as KeeperState) === 'closed') return;
+    if (cause.kind === 'bind_refused' && credentialErrors.has(cause.status)) {
+      this.#state = 'stopped';
+      return this.#handlers.onStopped(`the carrier refused the bind: ${nameOfStatus(cause.status)}`);
+    }
+    const { clock, stableMs = limits.smpp.stableMs } = this.#options;
+    if (wasBound && clock.monotonicMs() - this.#boundAtMs >= stableMs) this.#attempt = 0;
+    this.#attempt += 1;
+    const delayMs = this.#delayMs(cause, wasBound);
+    this.#handlers.onRetry?.(this.#attempt, delayMs, cause);
+    this.#wait(delayMs);
+  }
+
+  #delayMs(cause: CloseCause, wasBound: boolean): number {
+    const { random = systemRandom, ghostSessionMs = limits.smpp.ghostSessionMs } = this.#options;
+    if (cause.kind === 'bind_refused' && cause.status === commandStatus.ESME_RALYBND) {
+      return ghostSessionMs + Math.floor((random.unit() * ghostSessionMs) / 4);
+    }
+    const { reconnectBaseMs, reconnectCapMs, reconnectQuickMs } = limits.smpp;
+    if (this.#attempt === 1 && wasBound) return Math.floor(random.unit() * reconnectQuickMs);
+    return jitteredBackoffMs(this.#attempt - 1, reconnectBaseMs, reconnectCapMs, random);
+  }
+}
+
+const credentialErrors: ReadonlySet<number> = new Set([
+  commandStatus.ESME_RINVPASWD,
+  commandStatus.ESME_RINVSYSID,
+  commandStatus.ESME_RBINDFAIL,
+]);

@@ -1,0 +1,250 @@
+// One SMPP session as a client (ESME): connect, bind, submit within the window, answer deliveries, keep alive,
+// unbind. Its hot path is synchronous: no promise and no timer per PDU. It never queues: a submit that cannot go
+// now is refused, and onWindowOpen says when to come again. It never reconnects; that is reconnect.ts.
+import type { Clock, Cancel } from '../platform/clock.ts';
+import { assert } from '../platform/assert.ts';
+import { ignoring } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { encodeBind } from './codec.ts';
+import { commandStatus } from './command-status.ts';
+import { connectSocket } from './connect.ts';
+import { Keepalive } from './keepalive.ts';
+import { Link } from './link.ts';
+import { commandId, type MessageIdPdu, type Pdu, type ShortMessage, type ShortMessagePdu } from './pdu.ts';
+import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
+import { become, canTransmit, isBound, mayReceive, type SessionState } from './state.ts';
+import { Window } from './window.ts';
+
+/** Starts to connect and bind; everything else comes through the handlers, never before this returns. */
+export function openSession<T>(options: SessionOptions, handlers: SessionHandlers<T>): Session<T> {
+  return new Session(options, handlers);
+}
+
+export class Session<T> {
+  readonly #options: SessionOptions;
+  readonly #handlers: SessionHandlers<T>;
+  readonly #clock: Clock;
+  readonly #window: Window<T>;
+  readonly #keepalive: Keepalive;
+  readonly #link: Link;
+  readonly #cancels: Cancel[] = [];
+  #cancelTimer: Cancel;
+  #state: SessionState = 'connecting';
+  #bindSequence = 0;
+  #timeoutsInARow = 0;
+  #wantsWindow = false;
+  #draining = false;
+  #closed: Promise<void> | undefined;
+  #onClosed: (() => void) | undefined;
+  #closeWhy = '';
+
+  constructor(options: SessionOptions, handlers: SessionHandlers<T>) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#clock = options.clock;
+    this.#window = new Window(options.windowPdusMax, options.responseTimerMs);
+    this.#keepalive = new Keepalive(options.enquireLinkMs);
+    const socket = connectSocket(options, () => this.#onConnected());
+    this.#link = new Link(
+      socket,
+      {
+        onPdu: (pdu) => this.#onPdu(pdu),
+        onBatchEnd: () => this.#offerWindow(),
+        onWritable: () => this.#offerWindow(),
+        onBroken: (error) => this.#finish({ kind: 'protocol', why: error.message }),
+        onGone: (why) => this.#finish({ kind: this.#state === 'connecting' ? 'connect_failed' : 'peer_closed', why }),
+      },
+      options.clock,
+    );
+    const connectTimerMs = options.connectTimerMs ?? limits.smpp.connectTimerMs;
+    this.#cancelTimer = this.#clock.after(connectTimerMs, () =>
+      this.#finish({ kind: 'connect_failed', why: `no connection within ${connectTimerMs} ms` }),
+    );
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  get windowFree(): number {
+    return this.#draining || !canTransmit(this.#state) ? 0 : this.#window.free;
+  }
+
+  get windowUsed(): number {
+    return this.#window.size;
+  }
+
+  /**
+   * Sends a submit_sm. False when it cannot go now: not bound to transmit, window full, or the peer does not read;
+   * then onWindowOpen follows. The token comes back exactly once: with the response, the timeout, or the close.
+   */
+  submit(message: ShortMessage, token: T): boolean {
+    if (this.#draining || !canTransmit(this.#state)) return false;
+    if (this.#window.free === 0 || !this.#link.writable) {
+      this.#wantsWindow = true;
+      return false;
+    }
+    const sequence = this.#window.take(token, this.#clock.monotonicMs());
+    assert(sequence > 0, 'the window had room a moment ago');
+    this.#link.sendShortMessage('submit_sm', sequence, message);
+    return true;
+  }
+
+  /** Takes no more submits, waits up to drainMs for answers, unbinds and closes. Resolves when closed. */
+  close(why: string, drainMs: number): Promise<void> {
+    if (this.#closed) return this.#closed;
+    if (this.#state === 'closed') return Promise.resolve();
+    this.#closed = new Promise((resolve) => (this.#onClosed = resolve));
+    this.#closeWhy = why;
+    if (!isBound(this.#state)) {
+      if (this.#state !== 'unbinding') this.#finish({ kind: 'asked', why });
+      return this.#closed;
+    }
+    this.#draining = true;
+    if (this.#window.size === 0) this.#unbind();
+    else this.#cancelTimer = this.#clock.after(drainMs, () => this.#unbind());
+    return this.#closed;
+  }
+
+  #onConnected(): void {
+    if (this.#state !== 'connecting') return;
+    this.#cancelTimer();
+    const { bind } = this.#options;
+    const bindTimerMs = this.#options.bindTimerMs ?? limits.smpp.bindTimerMs;
+    this.#become('open', 'connected');
+    this.#become('binding', 'bind sent');
+    this.#bindSequence = this.#window.nextSequence();
+    this.#link.sendBytes(encodeBind(`bind_${bind.type}`, this.#bindSequence, bind));
+    this.#cancelTimer = this.#clock.after(bindTimerMs, () =>
+      this.#finish({ kind: 'bind_timeout', why: `no answer to the bind within ${bindTimerMs} ms` }),
+    );
+  }
+
+  #onPdu(pdu: Pdu): void {
+    if (!mayReceive('esme', this.#state, pdu.command)) return this.#refuse(pdu);
+    switch (pdu.command) {
+      case 'submit_sm_resp':
+        return this.#onSubmitResponse(pdu.sequence, pdu.status, pdu.messageId);
+      case 'deliver_sm':
+      case 'data_sm':
+        return this.#onDeliver(pdu);
+      case 'generic_nack':
+        return this.#onNack(pdu.sequence, pdu.status);
+      case 'enquire_link':
+        return this.#link.sendBare(commandId.enquire_link_resp, 0, pdu.sequence);
+      case 'enquire_link_resp':
+        return this.#keepalive.answered();
+      case 'bind_transmitter_resp':
+      case 'bind_receiver_resp':
+      case 'bind_transceiver_resp':
+        return this.#onBindResponse(pdu.status);
+      case 'unbind':
+        this.#link.sendBare(commandId.unbind_resp, 0, pdu.sequence);
+        return this.#finish({ kind: 'peer_unbind', why: 'the peer sent unbind' });
+      case 'unbind_resp':
+        return this.#finish({ kind: 'asked', why: this.#closeWhy });
+    }
+  }
+
+  #onBindResponse(status: number): void {
+    this.#cancelTimer();
+    if (status !== 0) return this.#finish({ kind: 'bind_refused', status, why: `the bind was refused (${status})` });
+    const states = { transmitter: 'bound_tx', receiver: 'bound_rx', transceiver: 'bound_trx' } as const;
+    this.#become(states[this.#options.bind.type], 'bind accepted');
+    const sweepMs = Math.min(500, Math.max(5, this.#options.responseTimerMs / 10));
+    this.#cancels.push(
+      this.#clock.every(sweepMs, () => this.#sweep()),
+      this.#clock.every(this.#options.enquireLinkMs, () => this.#tickKeepalive()),
+    );
+    this.#handlers.onBound();
+  }
+
+  #onSubmitResponse(sequence: number, status: number, carrierMessageId: string): void {
+    const entry = this.#window.settle(sequence);
+    if (!entry) {
+      const late = this.#window.settleLate(sequence);
+      if (late === undefined) return ignoring(undefined, 'a response nobody waits for');
+      return this.#handlers.onLateResponse?.(late, { status, carrierMessageId });
+    }
+    this.#timeoutsInARow = 0;
+    const roundTripMs = this.#clock.monotonicMs() - entry.sentAtMs;
+    this.#handlers.onSubmitResponse(entry.token, { status, carrierMessageId, roundTripMs });
+    if (this.#draining && this.#window.size === 0) this.#unbind();
+  }
+
+  #onNack(sequence: number, status: number): void {
+    const error = status === 0 ? commandStatus.ESME_RUNKNOWNERR : status;
+    if (this.#state === 'binding' && sequence === this.#bindSequence) return this.#onBindResponse(error);
+    this.#onSubmitResponse(sequence, error, '');
+  }
+
+  #onDeliver(pdu: ShortMessagePdu): void {
+    const command: MessageIdPdu['command'] = pdu.command === 'data_sm' ? 'data_sm_resp' : 'deliver_sm_resp';
+    const { sequence } = pdu;
+    this.#handlers.onDeliver(pdu, (status) => this.#link.sendMessageId(command, status, sequence, ''));
+  }
+
+  // What has no place here is answered so that the peer notices, and harms nobody (SMPP 3.4 §3.3).
+  #refuse(pdu: Pdu): void {
+    if (this.#state === 'closed') return;
+    if (pdu.command !== 'other') {
+      const id = commandId[pdu.command];
+      if (id >= 0x80000000) return ignoring(undefined, 'a response nobody waits for');
+      return this.#link.sendBare((id | 0x80000000) >>> 0, commandStatus.ESME_RINVBNDSTS, pdu.sequence);
+    }
+    if (pdu.commandId >= 0x80000000) return ignoring(undefined, 'a response nobody waits for');
+    this.#link.sendBare(commandId.generic_nack, commandStatus.ESME_RINVCMDID, pdu.sequence);
+  }
+
+  #sweep(): void {
+    this.#window.expire(this.#clock.monotonicMs(), (token) => {
+      this.#timeoutsInARow += 1;
+      this.#handlers.onSubmitTimeout(token);
+    });
+    const most = this.#options.responseTimeoutsInARowMax ?? limits.smpp.responseTimeoutsInARowMax;
+    if (this.#timeoutsInARow >= most) {
+      return this.#finish({ kind: 'response_timeouts', why: `${this.#timeoutsInARow} submits in a row unanswered` });
+    }
+    if (this.#draining && this.#window.size === 0) this.#unbind();
+    this.#offerWindow();
+  }
+
+  #tickKeepalive(): void {
+    const verdict = this.#keepalive.tick(this.#clock.monotonicMs());
+    if (verdict === 'dead') return this.#finish({ kind: 'keepalive', why: 'enquire_link was not answered' });
+    if (verdict === 'ask') this.#link.sendBare(commandId.enquire_link, 0, this.#window.nextSequence());
+  }
+
+  #offerWindow(): void {
+    if (!this.#wantsWindow || this.windowFree === 0 || !this.#link.writable) return;
+    this.#wantsWindow = false;
+    this.#handlers.onWindowOpen();
+  }
+
+  #unbind(): void {
+    if (!isBound(this.#state)) return;
+    this.#cancelTimer();
+    this.#become('unbinding', this.#closeWhy);
+    this.#link.sendBare(commandId.unbind, 0, this.#window.nextSequence());
+    this.#cancelTimer = this.#clock.after(unbindTimerMs, () => this.#finish({ kind: 'asked', why: this.#closeWhy }));
+  }
+
+  #finish(cause: CloseCause): void {
+    if (this.#state === 'closed') return;
+    this.#become('closed', cause.why);
+    this.#cancelTimer();
+    for (const cancel of this.#cancels) cancel();
+    // A peer that stopped reading would never take our last words.
+    const deaf = cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
+    if (deaf) this.#link.destroy();
+    else this.#link.end();
+    this.#handlers.onClosed(cause, this.#window.failAll());
+    this.#onClosed?.();
+  }
+
+  #become(next: SessionState, why: string): void {
+    this.#state = become(this.#state, next, why);
+  }
+}
+
+const unbindTimerMs = 1_000;
