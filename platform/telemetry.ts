@@ -51,6 +51,17 @@ export const metrics = {
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it'),
 
+  // directory
+  directoryEntries: gauge('directory_entries', 'Entries of the directory in memory, by kind', ['kind']),
+  directoryRereads: counter('directory_rereads_total', 'Full reads of the directory after the first, by reason', [
+    'reason',
+  ]),
+  directoryBadEntries: counter('directory_bad_entries_total', 'Directory entries that could not be read'),
+  directoryOutbox: gauge('directory_outbox_rows', 'Changes the directory has not been told yet (at most one batch)'),
+  directoryProjected: counter('directory_projected_total', 'Directory entries written, by operation', ['operation']),
+  directoryDrift: counter('directory_drift_total', 'Directory entries that differed from the database and were repaired'),
+  directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
+
   // carriers
   submits: counter('carrier_submits_total', 'submit_sm written, by carrier and category', ['carrier', 'category']),
   submitResponses: counter('carrier_submit_responses_total', 'submit_sm_resp received, by carrier and command status', [

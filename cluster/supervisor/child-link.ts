@@ -3,7 +3,7 @@
 // the supervisor is gone, or an error nobody caught makes its state unknown.
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { collectProcessMetrics, registry } from '../../platform/telemetry.ts';
@@ -83,8 +83,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
       // A drain during the start aborts it; that is no failure.
       if (draining) return;
       log.fatal({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
-      tell({ type: 'failed', why: messageOf(error) });
-      process.exit(1);
+      tell({ type: 'failed', why: messageOf(error), fix: error instanceof FixSetup }, () => process.exit(1));
     },
   );
 }
@@ -114,13 +113,16 @@ function watchHealth(running: RunningRole): void {
   systemClock.every(limits.supervision.healthEveryMs, look);
 }
 
-function tell(message: FromChild): void {
-  if (process.send === undefined || !process.connected) return;
+/** `then` runs when the message has left, or when there is nobody to tell. */
+function tell(message: FromChild, then: () => void = () => {}): void {
+  if (process.send === undefined || !process.connected) return then();
   try {
     process.send(message, undefined, {}, (error) => {
       if (error !== null) ignoring(error, 'the supervisor is gone');
+      then();
     });
   } catch (error) {
     ignoring(error, 'the supervisor is gone');
+    then();
   }
 }

@@ -23,6 +23,7 @@ export type ToChild =
 
 export type FromChild =
   | { type: 'ready'; ready: Record<string, unknown> }
-  | { type: 'failed'; why: string }
+  /** `fix`: a person must change something first, so trying again is of no use. */
+  | { type: 'failed'; why: string; fix: boolean }
   | { type: 'metrics'; id: number; metrics: MetricObject[][]; why?: string }
   | ({ type: 'health' } & Health);

@@ -1,0 +1,106 @@
+// The operator's port: /metrics merged over all processes and threads, /health/live, /health/ready. It asks the
+// children and holds no state of its own. On loopback unless told otherwise: it has no authentication.
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { AggregatorRegistry } from 'prom-client';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import { registry } from '../../platform/telemetry.ts';
+import type { MetricObject } from './messages.ts';
+import type { SupervisionTree } from './supervision-tree.ts';
+
+export type AdminServer = {
+  readonly port: number;
+  /** Readiness says no from now on: balancers stop sending before the drain begins. */
+  announceStop(): void;
+  close(): Promise<void>;
+};
+
+export async function startAdminServer(host: string, port: number, tree: SupervisionTree): Promise<AdminServer> {
+  let stopping = false;
+  const server = createServer((request, response) => {
+    route(request, response, tree, stopping).catch((error) => {
+      log.error({ error: (error as Error).message }, 'admin request failed');
+      if (!response.headersSent) response.writeHead(500);
+      response.end();
+    });
+  });
+  server.requestTimeout = 5_000;
+  server.headersTimeout = 5_000;
+  server.maxConnections = 64;
+  await listen(server, host, port);
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    announceStop() {
+      stopping = true;
+    },
+    close() {
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is taken by another process' : `cannot be used (${error.code})`;
+      reject(new FixSetup(`Port ${port} on ${host} ${why}: set HELIOGRAPH_ADMIN_PORT to a free one`, error));
+    });
+    server.listen(port, host, () => {
+      server.removeAllListeners('error');
+      server.on('error', (error) => ignoring(error, 'admin server'));
+      resolve();
+    });
+  });
+}
+
+async function route(
+  request: IncomingMessage,
+  response: ServerResponse,
+  tree: SupervisionTree,
+  stopping: boolean,
+): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return sendJson(response, 405, { status: 'method_not_allowed' });
+  }
+  switch ((request.url ?? '').split('?')[0]) {
+    case '/health/live':
+      return sendJson(response, 200, { status: 'live' });
+    case '/health/ready': {
+      const children = tree.status;
+      const ready = !stopping && children.every((child) => child.ready);
+      const status = stopping ? 'stopping' : ready ? 'ready' : 'not_ready';
+      return sendJson(response, ready ? 200 : 503, { status, children });
+    }
+    case '/metrics': {
+      const merged = AggregatorRegistry.aggregate(await collect(tree));
+      response.writeHead(200, { 'content-type': registry.contentType });
+      response.end(await merged.metrics());
+      return;
+    }
+    default:
+      return sendJson(response, 404, { status: 'not_found', paths: ['/metrics', '/health/live', '/health/ready'] });
+  }
+}
+
+/** A child that does not answer in time is left out; `child_up` tells about it. */
+async function collect(tree: SupervisionTree): Promise<MetricObject[][]> {
+  const own = (await registry.getMetricsAsJSON()) as MetricObject[];
+  const answers = await Promise.allSettled(tree.children.map((child) => child.metrics()));
+  return [
+    own,
+    ...answers.flatMap((answer) => {
+      if (answer.status === 'fulfilled') return answer.value;
+      ignoring(answer.reason, 'a child did not answer for its metrics');
+      return [];
+    }),
+  ];
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(`${JSON.stringify(body)}\n`);
+}

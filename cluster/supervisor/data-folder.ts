@@ -1,0 +1,107 @@
+// The data folder belongs to one supervisor: a lock against a second one, and an end to whatever a killed one
+// left behind. Nothing is ended unless its command names this very folder.
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from '../../platform/deadline.ts';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { type ProcessEntry, listProcesses } from '../embedded/processes.ts';
+import { takeLock } from '../setup/lock.mjs';
+
+export type DataFolder = {
+  readonly path: string;
+  readonly runDir: string;
+  release(): void;
+};
+
+/** Throws FixSetup when another supervisor has the folder. */
+export async function openDataFolder(path: string): Promise<DataFolder> {
+  const runDir = join(path, 'run');
+  try {
+    mkdirSync(runDir, { recursive: true });
+  } catch (error) {
+    throw new FixSetup(`HELIOGRAPH_DATA: cannot make the folder ${path}: ${(error as Error).message}`, error);
+  }
+  const lock = takeLock(join(runDir, 'supervisor.lock'));
+  if (!lock.taken) {
+    throw new FixSetup(
+      `Heliograph already runs on ${path} (process ${lock.pid}): stop it, or set HELIOGRAPH_DATA to another folder`,
+    );
+  }
+  await endLeftovers(path, runDir);
+  return { path, runDir, release: () => lock.release() };
+}
+
+/** How CLI commands find the running system; readable by its owner only, because of the passwords. */
+export type Connections = {
+  pid: number;
+  natsUrl: string;
+  databaseUrl: string | null;
+  clickhouseUrl: string | null;
+  httpUrl: string;
+  adminUrl: string;
+};
+
+export function writeConnections(runDir: string, connections: Connections): void {
+  writeFileSync(connectionsFile(runDir), `${JSON.stringify(connections, null, 2)}\n`, { mode: 0o600 });
+}
+
+export function removeConnections(runDir: string): void {
+  rmSync(connectionsFile(runDir), { force: true });
+}
+
+/** Null when nothing runs on the folder. */
+export function readConnections(dataDir: string): Connections | null {
+  try {
+    return JSON.parse(readFileSync(connectionsFile(join(dataDir, 'run')), 'utf8')) as Connections;
+  } catch (error) {
+    ignoring(error, 'nothing runs on this data folder');
+    return null;
+  }
+}
+
+const connectionsFile = (runDir: string) => join(runDir, 'connections.json');
+
+async function endLeftovers(dataDir: string, runDir: string): Promise<void> {
+  const pidFiles = readdirSync(runDir).filter((name) => name.endsWith('.pid'));
+  if (pidFiles.length === 0) return;
+  const groups = new Set(pidFiles.map((name) => Number.parseInt(readFileSync(join(runDir, name), 'utf8'), 10)));
+  // Each child leads a process group of its own, so the remembered id finds all of it.
+  const find = async () =>
+    (await listProcesses()).filter((entry) => groups.has(entry.groupId) && isOf(entry, dataDir, runDir));
+  const left = await find();
+  if (left.length > 0) {
+    log.warn({ pids: left.map((entry) => entry.pid) }, 'ending what a killed supervisor left behind');
+    // Roles drain first, servers wait behind their tethers: the same order as in a proper stop.
+    for (const entry of left) send(entry.pid, 'SIGTERM');
+    const waitMs = limits.supervision.embeddedGraceMs + limits.supervision.embeddedKillMs;
+    await until('the end of left-over processes', async () => (await find()).length === 0, {
+      limitMs: waitMs,
+      everyMs: 50,
+    }).catch((error) => ignoring(error, 'killed instead'));
+    for (const entry of await find()) send(entry.pid, 'SIGKILL');
+    await until('the end of killed processes', async () => (await find()).length === 0, { limitMs: 5_000 });
+  }
+  for (const name of pidFiles) rmSync(join(runDir, name), { force: true });
+}
+
+/** The folder as a whole word, so that /data/a is not taken for /data/a2. */
+function isOf(entry: ProcessEntry, dataDir: string, runDir: string): boolean {
+  if (entry.command.includes(`${dataDir}/`) || entry.command.endsWith(`--data=${dataDir}`)) return true;
+  const movedPostgres = join(dataDir, 'postgres', 'moved-to');
+  try {
+    return entry.command.includes(readFileSync(movedPostgres, 'utf8').trim());
+  } catch (error) {
+    ignoring(error, `PostgreSQL lives beside ${runDir}`);
+    return false;
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    ignoring(error, 'it ended by itself');
+  }
+}

@@ -1,0 +1,158 @@
+// Which children a machine runs and with what: settings and configuration in, supervision data out. The drain
+// order (stopRank) is the order of the message backwards: doors first, storage last.
+import { join } from 'node:path';
+import { limits } from '../../platform/limits.ts';
+import type { Configuration, SimulatedPorts } from '../config/configuration.ts';
+import { configurationVariable } from '../config/load.ts';
+import type { Role, Settings } from '../config/settings.ts';
+import type { EmbeddedServer } from '../embedded/embedded-server.ts';
+import { natsUrl, startNatsServer } from '../embedded/nats.ts';
+import { type Ports, isFree } from '../embedded/ports.ts';
+import { postgresUrl, startPostgresServer } from '../embedded/postgres.ts';
+import type { Secrets } from '../embedded/secrets.ts';
+import type { ChildSpec, ManagedProcess } from './child-spec.ts';
+import type { Guardian } from './guardian.ts';
+import { startRole } from './role-process.ts';
+
+export type PlanInput = {
+  settings: Settings;
+  configuration: Configuration;
+  secrets: Secrets;
+  ports: Ports;
+  runDir: string;
+  rolesDir: string;
+  guardian: Guardian;
+};
+
+export type Plan = {
+  specs: ChildSpec[];
+  natsUrl: string;
+  /** Null when this machine runs no role that needs a database. */
+  databaseUrl: string | null;
+};
+
+export async function planChildren(input: PlanInput): Promise<Plan> {
+  const { settings, configuration, secrets, ports } = input;
+  const has = (role: Role) => settings.roles.includes(role);
+  const natsPort = settings.natsUrl === null ? await ports.choose('nats-server') : 0;
+  const wantsPostgres = has('control') && settings.databaseUrl === null;
+  const postgresPort = wantsPostgres ? await ports.choose('postgres') : 0;
+  const urls = {
+    natsUrl: settings.natsUrl ?? natsUrl({ port: natsPort, password: secrets.natsPassword }),
+    databaseUrl: wantsPostgres
+      ? postgresUrl({ port: postgresPort, password: secrets.postgresPassword })
+      : settings.databaseUrl,
+  };
+  const simulated = has('carriers') ? await simulatedPorts(configuration, ports) : {};
+  const env = {
+    ...process.env,
+    HELIOGRAPH_DATA: settings.dataDir,
+    HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn',
+    [configurationVariable]: JSON.stringify(configuration),
+    HELIOGRAPH_BODY_KEY: secrets.bodyKey.toString('base64'),
+    HELIOGRAPH_SIMULATED: JSON.stringify(simulated),
+    HELIOGRAPH_CONTROL_PORT: String(settings.controlPort || (await ports.choose('control'))),
+    NATS_URL: urls.natsUrl,
+    DATABASE_URL: urls.databaseUrl ?? '',
+  };
+
+  const specs: ChildSpec[] = [];
+  if (settings.natsUrl === null) {
+    specs.push(
+      server('nats-server', async () =>
+        startNatsServer({
+          dataDir: settings.dataDir,
+          port: natsPort,
+          password: secrets.natsPassword,
+          storeMbMax: configuration.limits.streamStoreMbMax,
+        }),
+      ),
+    );
+  }
+  if (wantsPostgres) {
+    const options = { dataDir: settings.dataDir, port: postgresPort, password: secrets.postgresPassword };
+    specs.push(server('postgres', () => startPostgresServer(options)));
+  }
+  const embedded = specs.map((spec) => spec.name);
+  const addRole = (name: RoleChild, after: string[]) => {
+    const { file, stopRank, nodeFlags } = roleChildren[name];
+    specs.push({
+      name,
+      after: after.filter((other) => specs.some((spec) => spec.name === other)),
+      restart: 'always',
+      startWithinMs: limits.supervision.startMs,
+      stopWithinMs: limits.supervision.drainMs,
+      stopRank,
+      start: async () =>
+        startRole({
+          name,
+          file: join(input.rolesDir, file),
+          dataDir: settings.dataDir,
+          pidFile: join(input.runDir, `${name}.pid`),
+          env: { ...env, HELIOGRAPH_ROLE: name },
+          nodeFlags,
+          guardian: input.guardian,
+        }),
+    });
+  };
+  if (Object.keys(simulated).length > 0) addRole('simulator', []);
+  if (has('analytics')) addRole('analytics', embedded.slice(0, settings.natsUrl === null ? 1 : 0));
+  if (has('control')) addRole('control', embedded);
+  if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
+  if (has('ingress')) addRole('ingress', ['nats-server']);
+  return { specs, ...urls };
+}
+
+type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress';
+
+/** Small young generations for those that see little traffic: memory that an idle machine does not need. */
+const roleChildren: Record<RoleChild, { file: string; stopRank: number; nodeFlags: readonly string[] }> = {
+  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
+  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
+  control: { file: 'control.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'] },
+  analytics: { file: 'analytics.ts', stopRank: 4, nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'] },
+  simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
+};
+
+/** Same ports after a restart: an actor that reconnects must find its carrier where it was. */
+async function simulatedPorts(configuration: Configuration, ports: Ports): Promise<SimulatedPorts> {
+  const simulated: SimulatedPorts = {};
+  for (const carrier of configuration.carriers) {
+    if (carrier.simulate !== null) simulated[carrier.name] = await ports.choose(`simulator:${carrier.name}`);
+  }
+  return simulated;
+}
+
+function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
+  return {
+    name,
+    after: [],
+    restart: 'always',
+    startWithinMs: limits.supervision.startMs,
+    stopWithinMs: limits.supervision.embeddedKillMs,
+    stopRank: 5,
+    start: async () => managed(await start()),
+  };
+}
+
+function managed(embedded: EmbeddedServer): ManagedProcess {
+  return {
+    pid: embedded.pid,
+    exited: embedded.exited,
+    async ready(limitMs) {
+      await embedded.ready(limitMs);
+      return { port: new URL(embedded.url).port };
+    },
+    health: () => ({ ok: true, detail: '' }),
+    metrics: async () => [],
+    stop: (limitMs) => embedded.stop(limitMs),
+    kill: () => embedded.kill(),
+  };
+}
+
+/** Asked before anything is started, so that the answer is one sentence and not a crash of the ingress. */
+export async function portTaken(settings: Settings): Promise<string | null> {
+  if (!settings.roles.includes('ingress') || settings.httpPort === 0) return null;
+  if (await isFree(settings.httpPort, settings.httpHost)) return null;
+  return `Port ${settings.httpPort} on ${settings.httpHost} is taken by another process: set HELIOGRAPH_HTTP_PORT to a free one`;
+}

@@ -1,0 +1,120 @@
+// One life of a role of ours: a Node process that speaks the messages of child-link. In a process group of its
+// own, so that Ctrl-C reaches only the supervisor, which then drains the roles in order.
+import { type ChildProcess, fork } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { withDeadline } from '../../platform/deadline.ts';
+import { DeadlineExceeded } from '../../platform/deadline.ts';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { Exit } from '../embedded/tether.ts';
+import type { ManagedProcess } from './child-spec.ts';
+import type { Guardian } from './guardian.ts';
+import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
+
+export type RoleOptions = {
+  name: string;
+  /** The role's file, run directly. */
+  file: string;
+  dataDir: string;
+  pidFile: string;
+  env: Record<string, string | undefined>;
+  nodeFlags: readonly string[];
+  guardian: Guardian;
+};
+
+export function startRole(options: RoleOptions): ManagedProcess {
+  const child = fork(options.file, [`--data=${options.dataDir}`], {
+    execArgv: [...options.nodeFlags],
+    env: options.env,
+    detached: true,
+    // A role's standard output belongs to nobody: what a library prints there goes with the logs.
+    stdio: ['ignore', 2, 2, 'ipc'],
+  });
+  const pid = child.pid ?? -1;
+  if (child.pid !== undefined) {
+    options.guardian.add(child.pid);
+    writeFileSync(options.pidFile, `${child.pid}\n`);
+  }
+  let health: Health = { ok: true, detail: '' };
+  const asked = new Map<number, (metrics: MetricObject[][]) => void>();
+  let lastAsked = 0;
+  let settle: { resolve: (told: Record<string, unknown>) => void; reject: (error: Error) => void } | null = null;
+  const readyMessage = new Promise<Record<string, unknown>>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  readyMessage.catch((error) => ignoring(error, 'reported by the supervised child'));
+
+  child.on('message', (message: FromChild) => {
+    switch (message.type) {
+      case 'ready':
+        return settle?.resolve(message.ready);
+      case 'failed':
+        return settle?.reject(message.fix ? new FixSetup(message.why) : new Error(message.why));
+      case 'health':
+        health = { ok: message.ok, detail: message.detail };
+        return;
+      case 'metrics':
+        asked.get(message.id)?.(message.metrics);
+        asked.delete(message.id);
+        return;
+    }
+  });
+  const exited = new Promise<Exit>((resolve) => {
+    const end = (exit: Exit, why: string) => {
+      options.guardian.remove(pid);
+      rmSync(options.pidFile, { force: true });
+      settle?.reject(new Error(why));
+      resolve(exit);
+    };
+    child.once('exit', (code, signal) =>
+      end({ code, signal }, signal === null ? `exit code ${code}` : `ended by ${signal}`),
+    );
+    child.on('error', (error) => {
+      // Only a process that never was: errors of a running one (a message to a closed channel) end with its exit.
+      if (child.pid === undefined) end({ code: 127, signal: null }, error.message);
+      else ignoring(error, 'the child is going');
+    });
+  });
+
+  return {
+    pid,
+    exited,
+    ready: (limitMs) => withDeadline(`start of ${options.name}`, limitMs, readyMessage),
+    health: () => health,
+    metrics() {
+      lastAsked += 1;
+      const id = lastAsked;
+      const answer = new Promise<MetricObject[][]>((resolve) => {
+        asked.set(id, resolve);
+      });
+      tell(child, { type: 'ask', id });
+      return withDeadline(`metrics of ${options.name}`, limits.supervision.metricsAnswerMs, answer).finally(() =>
+        asked.delete(id),
+      );
+    },
+    async stop(limitMs) {
+      if (!tell(child, { type: 'drain', deadlineMs: Math.max(0, limitMs - drainHeadroomMs) })) child.kill('SIGTERM');
+      try {
+        await withDeadline(`drain of ${options.name}`, limitMs, exited);
+      } catch (error) {
+        if (!(error instanceof DeadlineExceeded)) throw error;
+        log.error({ child: options.name, limitMs }, 'did not drain in time, killed');
+        child.kill('SIGKILL');
+        await exited;
+      }
+    },
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** The child is told a little less than it has, so that it is the one to say that its drain took too long. */
+const drainHeadroomMs = 500;
+
+function tell(child: ChildProcess, message: ToChild): boolean {
+  if (!child.connected) return false;
+  child.send(message, (error) => {
+    if (error !== null) ignoring(error, 'the child is going');
+  });
+  return true;
+}

@@ -1,0 +1,144 @@
+// The life of one machine's Heliograph: lock, servers, roles, admin port, then waiting for a reason to stop, and
+// the drain. The only owner of the process's signals. Nothing it starts may outlive it.
+import { systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { FixSetup } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import { collectProcessMetrics } from '../../platform/telemetry.ts';
+import type { Configuration } from '../config/configuration.ts';
+import type { Settings } from '../config/settings.ts';
+import { rememberedPorts } from '../embedded/ports.ts';
+import { loadSecrets } from '../embedded/secrets.ts';
+import { startAdminServer } from './admin-server.ts';
+import { announce, baseUrl, demoOf, say } from './announce.ts';
+import { openDataFolder, removeConnections, writeConnections } from './data-folder.ts';
+import { startGuardian } from './guardian.ts';
+import { planChildren, portTaken } from './plan.ts';
+import { SupervisionTree } from './supervision-tree.ts';
+
+export type SystemOptions = {
+  settings: Settings;
+  configuration: Configuration;
+  /** Holds ingress.ts, actors.ts and so on. */
+  rolesDir: string;
+};
+
+/** Resolves with the exit code when everything is gone. Throws FixSetup when it cannot even begin. */
+export async function runSystem({ settings, configuration, rolesDir }: SystemOptions): Promise<number> {
+  const beganAtMs = systemClock.monotonicMs();
+  const seconds = () => (systemClock.monotonicMs() - beganAtMs) / 1_000;
+  const signals = listenToSignals();
+  const taken = await portTaken(settings);
+  if (taken !== null) throw new FixSetup(taken);
+
+  const folder = await openDataFolder(settings.dataDir);
+  const guardian = startGuardian(settings.dataDir);
+  collectProcessMetrics('supervisor');
+  let exitCode = 0;
+  try {
+    const plan = await planChildren({
+      settings,
+      configuration,
+      secrets: loadSecrets(settings.dataDir),
+      ports: rememberedPorts(folder.runDir),
+      runDir: folder.runDir,
+      rolesDir,
+      guardian,
+    });
+    const tree = new SupervisionTree(plan.specs);
+    signals.onForce(() => {
+      say('Ending at once.');
+      tree.killAll();
+      void Promise.all(tree.children.map((child) => child.stop())).finally(() => process.exit(130));
+      systemClock.after(forceWithinMs, () => process.exit(130));
+    });
+    const admin = await startAdminServer(settings.adminHost, settings.adminPort, tree);
+    try {
+      writeConnections(folder.runDir, {
+        pid: process.pid,
+        natsUrl: plan.natsUrl,
+        databaseUrl: plan.databaseUrl,
+        clickhouseUrl: settings.clickhouseUrl,
+        httpUrl: baseUrl(settings),
+        adminUrl: `http://${settings.adminHost}:${admin.port}`,
+      });
+      const told = new Map<string, Record<string, unknown>>();
+      const started = tree.start((name, facts) => {
+        told.set(name, facts);
+        say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
+      });
+      const first = await Promise.race([started.then(() => 'ready' as const), signals.stop]);
+      if (first === 'ready') {
+        announce({ settings, demo: demoOf(told.get('control')), adminPort: admin.port, secondsToReady: seconds() });
+        log.info({ seconds: seconds() }, 'everything is ready');
+        await signals.stop;
+      }
+      started.catch((error) => ignoring(error, 'stopped while starting'));
+      say('Draining …');
+    } catch (error) {
+      exitCode = 1;
+      say(`✗ ${messageOf(error)}`);
+      log.error({ error: messageOf(error) }, 'cannot start');
+    }
+    admin.announceStop();
+    await tree.stop();
+    await admin.close();
+    say(`Stopped.`);
+  } finally {
+    removeConnections(folder.runDir);
+    guardian.dismiss();
+    folder.release();
+    signals.close();
+  }
+  return exitCode;
+}
+
+type Signals = {
+  /** Resolves with the first reason to stop. */
+  stop: Promise<string>;
+  onForce(run: () => void): void;
+  close(): void;
+};
+
+/** A second Ctrl-C this soon after the first is the same one: npm passes on what the terminal already sent. */
+const samePressMs = 300;
+/** After a forced end nothing is waited for longer than this. */
+const forceWithinMs = 3_000;
+
+function listenToSignals(): Signals {
+  let firstAtMs: number | null = null;
+  let force: (() => void) | null = null;
+  let settle: (why: string) => void = () => {};
+  const stop = new Promise<string>((resolve) => {
+    settle = resolve;
+  });
+  const onInterrupt = () => {
+    const nowMs = systemClock.monotonicMs();
+    if (firstAtMs === null) {
+      firstAtMs = nowMs;
+      settle('SIGINT');
+    } else if (nowMs - firstAtMs > samePressMs) {
+      if (force === null) process.exit(130);
+      force();
+    }
+  };
+  const onTerminate = () => settle('SIGTERM');
+  // The set-up process that started us is gone: nobody would ever stop us.
+  const onDisconnect = () => settle('the starting process is gone');
+  process.on('SIGINT', onInterrupt);
+  process.on('SIGTERM', onTerminate);
+  process.on('SIGHUP', onTerminate);
+  process.on('disconnect', onDisconnect);
+  return {
+    stop,
+    onForce(run) {
+      force = run;
+    },
+    close() {
+      process.off('SIGINT', onInterrupt);
+      process.off('SIGTERM', onTerminate);
+      process.off('SIGHUP', onTerminate);
+      process.off('disconnect', onDisconnect);
+    },
+  };
+}

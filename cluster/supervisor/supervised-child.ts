@@ -1,0 +1,167 @@
+// Keeps one child alive: starts it, waits for its readiness, starts it again after a crash as the restart policy
+// says, and drains it at the end. It knows nothing of the other children; order is the tree's business.
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { DeadlineExceeded } from '../../platform/deadline.ts';
+import { assert } from '../../platform/assert.ts';
+import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import { type Random, systemRandom } from '../../platform/random.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { ChildSpec, ManagedProcess } from './child-spec.ts';
+import type { MetricObject } from './messages.ts';
+import { freshRestartBudget, restartPolicy } from './restart-policy.ts';
+
+export type ChildState = 'waiting' | 'starting' | 'ready' | 'restarting' | 'failed' | 'stopping' | 'stopped';
+
+export type ChildStatus = {
+  name: string;
+  state: ChildState;
+  ready: boolean;
+  detail: string;
+  pid: number | null;
+  restarts: number;
+};
+
+const edges: Record<ChildState, readonly ChildState[]> = {
+  waiting: ['starting', 'stopped'],
+  starting: ['ready', 'restarting', 'failed', 'stopping', 'stopped'],
+  ready: ['restarting', 'failed', 'stopping', 'stopped'],
+  restarting: ['starting', 'stopped'],
+  failed: ['starting', 'stopped'],
+  stopping: ['stopped'],
+  stopped: [],
+};
+
+export class SupervisedChild {
+  readonly spec: ChildSpec;
+  /** What the child told with its first ready message; rejects when it cannot be started at all. */
+  readonly firstReady: Promise<Record<string, unknown>>;
+  #settleFirst!: { resolve: (told: Record<string, unknown>) => void; reject: (error: unknown) => void };
+  #state: ChildState = 'waiting';
+  #why = '';
+  #restarts = 0;
+  #process: ManagedProcess | null = null;
+  #halt = new AbortController();
+  #life: Promise<void> = Promise.resolve();
+  #hasBeenReady = false;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(
+    spec: ChildSpec,
+    { clock = systemClock, random = systemRandom }: { clock?: Clock; random?: Random } = {},
+  ) {
+    this.spec = spec;
+    this.#clock = clock;
+    this.#random = random;
+    this.firstReady = new Promise((resolve, reject) => {
+      this.#settleFirst = { resolve, reject };
+    });
+    // Whoever starts the tree looks at it; a child that is stopped first must not count as an uncaught error.
+    this.firstReady.catch((error) => ignoring(error, 'reported by the tree'));
+    metrics.childUp.set({ child: spec.name }, 0);
+    metrics.childRestarts.inc({ child: spec.name }, 0);
+  }
+
+  start(): void {
+    this.#life = this.#live();
+  }
+
+  get status(): ChildStatus {
+    const health = this.#state === 'ready' ? this.#process?.health() : undefined;
+    return {
+      name: this.spec.name,
+      state: this.#state,
+      ready: this.#state === 'ready' && (health?.ok ?? true),
+      detail: health?.detail ?? this.#why,
+      pid: this.#process?.pid ?? null,
+      restarts: this.#restarts,
+    };
+  }
+
+  /** Drains it and resolves when it is gone. Safe to call in every state, also twice. */
+  async stop(): Promise<void> {
+    if (!this.#halt.signal.aborted) {
+      this.#halt.abort(new Error('the supervisor stops'));
+      if (this.#process !== null) {
+        this.#become('stopping', 'told to');
+        await this.#process.stop(this.spec.stopWithinMs);
+      }
+    }
+    await this.#life;
+    if (this.#state !== 'stopped') this.#become('stopped', 'told to');
+  }
+
+  kill(): void {
+    this.#halt.abort(new Error('the supervisor ends at once'));
+    this.#process?.kill();
+  }
+
+  async metrics(): Promise<MetricObject[][]> {
+    return this.#state === 'ready' && this.#process !== null ? this.#process.metrics() : [];
+  }
+
+  async #live(): Promise<void> {
+    let budget = freshRestartBudget(this.#clock.monotonicMs());
+    const halted = this.#halt.signal;
+    while (!halted.aborted) {
+      this.#become('starting', this.#restarts === 0 ? 'first start' : this.#why);
+      const why = await this.#oneLife();
+      if (halted.aborted) break;
+      if (why === null) {
+        this.#become('stopped', 'ended by itself');
+        return;
+      }
+      const decision = restartPolicy(budget, this.#clock.monotonicMs(), this.#random);
+      budget = decision.budget;
+      this.#restarts += 1;
+      metrics.childRestarts.inc({ child: this.spec.name });
+      const facts = { child: this.spec.name, why, restarts: this.#restarts, inMs: decision.delayMs };
+      if (decision.failed) {
+        log.error({ ...facts, alarm: 'child_failed' }, 'restart budget spent');
+        this.#settleFirst.reject(new FixSetup(`${this.spec.name} cannot be started: ${why}`));
+      } else {
+        log.warn(facts, 'restart');
+      }
+      this.#become(decision.failed ? 'failed' : 'restarting', why);
+      await this.#clock.sleep(decision.delayMs, halted).catch((error) => ignoring(error, 'stopped while waiting'));
+    }
+  }
+
+  /** Until the process is gone. Null: a clean end that needs no restart; else why it ended. */
+  async #oneLife(): Promise<string | null> {
+    let failure: string | null = null;
+    try {
+      const child = await this.spec.start();
+      this.#process = child;
+      // Told to stop while it was being started.
+      if (this.#halt.signal.aborted) void child.stop(this.spec.stopWithinMs);
+      const told = await child.ready(this.spec.startWithinMs);
+      if (!this.#halt.signal.aborted) {
+        this.#become('ready', '');
+        this.#hasBeenReady = true;
+        this.#settleFirst.resolve(told);
+      }
+    } catch (error) {
+      failure = messageOf(error);
+      if (error instanceof FixSetup && !this.#hasBeenReady) this.#settleFirst.reject(error);
+      if (error instanceof DeadlineExceeded) log.error({ child: this.spec.name }, 'not ready in time, killed');
+      this.#process?.kill();
+    }
+    if (this.#process === null) return failure;
+    const exit = await this.#process.exited;
+    this.#process = null;
+    metrics.childUp.set({ child: this.spec.name }, 0);
+    if (failure !== null) return failure;
+    if (exit.code === 0 && this.spec.restart === 'on-crash') return null;
+    return exit.signal === null ? `exit code ${exit.code}` : `ended by ${exit.signal}`;
+  }
+
+  #become(next: ChildState, why: string): void {
+    assert(edges[this.#state].includes(next), `${this.spec.name} cannot go from ${this.#state} to ${next}`);
+    this.#state = next;
+    this.#why = why;
+    metrics.childUp.set({ child: this.spec.name }, next === 'ready' ? 1 : 0);
+    log.info({ child: this.spec.name, state: next, why }, 'child');
+  }
+}

@@ -1,0 +1,61 @@
+// All children together: started as soon as what they need is ready, stopped rank by rank in reverse. It decides
+// nothing about a single child's restarts and has no idea of what the children do.
+import { assert } from '../../platform/assert.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import type { ChildSpec } from './child-spec.ts';
+import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
+
+export class SupervisionTree {
+  readonly children: readonly SupervisedChild[];
+  #stopping: Promise<void> | null = null;
+
+  constructor(specs: readonly ChildSpec[]) {
+    const names = new Set(specs.map((spec) => spec.name));
+    assert(names.size === specs.length, 'two children with one name could not be told apart');
+    for (const spec of specs) {
+      for (const name of spec.after) assert(names.has(name), `${spec.name} would wait for ever for ${name}`);
+    }
+    this.children = specs.map((spec) => new SupervisedChild(spec));
+  }
+
+  /** Resolves when all have been ready once; rejects with the first that cannot be started. */
+  async start(onReady: (name: string, told: Record<string, unknown>) => void): Promise<void> {
+    const started = new Map(this.children.map((child) => [child.spec.name, child.firstReady]));
+    await Promise.all(
+      this.children.map(async (child) => {
+        await Promise.all(child.spec.after.map((name) => started.get(name)));
+        if (this.#stopping !== null) return;
+        child.start();
+        onReady(child.spec.name, await child.firstReady);
+      }),
+    );
+  }
+
+  get status(): ChildStatus[] {
+    return this.children.map((child) => child.status);
+  }
+
+  /** Everybody has been told to stop and is gone when this resolves. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopInOrder();
+    return this.#stopping;
+  }
+
+  killAll(): void {
+    for (const child of this.children) child.kill();
+  }
+
+  async #stopInOrder(): Promise<void> {
+    const ranks = [...new Set(this.children.map((child) => child.spec.stopRank))].sort((a, b) => a - b);
+    for (const rank of ranks) {
+      const group = this.children.filter((child) => child.spec.stopRank === rank);
+      const results = await Promise.allSettled(group.map((child) => child.stop()));
+      for (const result of results) {
+        // One child that will not go must not keep the others from being drained.
+        if (result.status === 'rejected') ignoring(result.reason, 'a child could not be stopped');
+      }
+      log.info({ children: group.map((child) => child.spec.name) }, 'stopped');
+    }
+  }
+}
