@@ -59,7 +59,10 @@ export const metrics = {
   directoryBadEntries: counter('directory_bad_entries_total', 'Directory entries that could not be read'),
   directoryOutbox: gauge('directory_outbox_rows', 'Changes the directory has not been told yet (at most one batch)'),
   directoryProjected: counter('directory_projected_total', 'Directory entries written, by operation', ['operation']),
-  directoryDrift: counter('directory_drift_total', 'Directory entries that differed from the database and were repaired'),
+  directoryDrift: counter(
+    'directory_drift_total',
+    'Directory entries that differed from the database and were repaired',
+  ),
   directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
 
   // carriers
@@ -85,4 +88,21 @@ export const metrics = {
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
+
+  // analytics
+  recordedRows: counter('recorder_rows_total', 'Delivery events written to ClickHouse'),
+  recorderDuplicates: counter('recorder_duplicates_total', 'Delivery events dropped because they were recorded before'),
+  recorderLookups: counter('recorder_lookups_total', 'Messages looked up because memory does not reach back to them'),
+  insertSeconds: histogram('recorder_insert_seconds', 'Duration of one insert into ClickHouse'),
+  insertFailures: counter('recorder_insert_failures_total', 'Inserts that failed or timed out and were repeated'),
+  recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not taken yet'),
+  unflushedEvents: gauge('recorder_unflushed_events', 'Delivery events taken but not in ClickHouse yet'),
+  storeQueries: counter('store_queries_total', 'Questions to the event store, by question and how they ended', [
+    'question',
+    'ended',
+  ]),
+  storeQuerySeconds: histogram('store_query_seconds', 'Duration of one question to the event store'),
+  reaped: counter('reaper_unknown_total', 'Messages settled as unknown because no receipt came'),
+  eventsStreamBytes: gauge('events_stream_bytes', 'Bytes held by EVENTS'),
+  eventsPurged: counter('events_purged_total', 'Records purged from EVENTS behind every reader'),
 };

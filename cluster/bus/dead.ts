@@ -6,8 +6,11 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { Publisher } from './publisher.ts';
 import { deadSubject } from './subjects.ts';
 
+/** What of a record matters here. */
+export type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'>;
+
 /** Moves one record. When DEAD itself cannot take it, the record stays where it is and comes again later. */
-export function moveToDead(publisher: Publisher, record: JsMsg, stream: string, reason: string): void {
+export function moveToDead(publisher: Publisher, record: DeadRecord, stream: string, reason: string): void {
   const id = `dead.${stream}.${record.seq}`;
   const extra = {
     'Heliograph-Reason': reason.slice(0, 500).replaceAll(/[\r\n]/g, ' '),

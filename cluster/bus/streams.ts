@@ -11,7 +11,7 @@ import {
 import { nanos } from '@nats-io/transport-node';
 import { type Lane } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
-import { messageFilter } from './subjects.ts';
+import { inboundSubject, laterSecondFilter, messageFilter } from './subjects.ts';
 
 const gib = 2 ** 30;
 const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
@@ -19,6 +19,7 @@ const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
 export const streamNames = {
   messages: { otp: 'MT_OTP', txn: 'MT_TXN', promo: 'MT_PROMO' } as const satisfies Record<Lane, string>,
   later: 'LATER',
+  inbound: 'INBOUND',
   events: 'EVENTS',
   dead: 'DEAD',
 } as const;
@@ -49,6 +50,7 @@ export function streamDeclarations(replicas: number): readonly StreamDeclaration
     messageStream('txn', 2 * gib, 1_500_000),
     messageStream('promo', 4 * gib, 3_000_000),
     { ...workQueue, name: streamNames.later, subjects: ['later.>'], max_bytes: 2 * gib },
+    { ...workQueue, name: streamNames.inbound, subjects: ['mo.>'], max_bytes: gib / 2 },
     {
       name: streamNames.events,
       subjects: ['ev.>'],
@@ -82,8 +84,34 @@ export function messageConsumer(lane: Lane, carrier: string, windowPdus: number)
   };
 }
 
+/** The consumer through which one carrier's actor takes back what it parked. */
+export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
+  return {
+    durable_name: `carrier_${carrier}_inbound`,
+    filter_subject: inboundSubject(carrier),
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(limits.carrier.ackWaitMs),
+    max_deliver: -1,
+    max_ack_pending: 256,
+  };
+}
+
+/** The consumer of everything that is due in one second; it goes away by itself when the second is long past. */
+export function laterConsumer(second: number): Partial<ConsumerConfig> {
+  return {
+    durable_name: `later_${second}`,
+    filter_subject: laterSecondFilter(second),
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(limits.carrier.ackWaitMs),
+    max_deliver: -1,
+    max_ack_pending: limits.bus.laterHeldMax,
+    inactive_threshold: nanos(60_000),
+  };
+}
+
 export const keyValueBuckets = {
   directory: { name: 'directory', ttlMs: 0, maxBytes: gib / 4 },
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: gib },
+  recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
