@@ -34,6 +34,11 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
   const folder = await openDataFolder(settings.dataDir);
   const guardian = startGuardian(settings.dataDir);
   collectProcessMetrics('supervisor');
+  const tidyUp = () => {
+    removeConnections(folder.runDir);
+    guardian.dismiss();
+    folder.release();
+  };
   let exitCode = 0;
   try {
     const plan = await planChildren({
@@ -49,8 +54,12 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
     signals.onForce(() => {
       say('Ending at once.');
       tree.killAll();
-      void Promise.all(tree.children.map((child) => child.stop())).finally(() => process.exit(130));
-      systemClock.after(forceWithinMs, () => process.exit(130));
+      const leave = () => {
+        tidyUp();
+        process.exit(130);
+      };
+      void Promise.allSettled(tree.children.map((child) => child.stop())).then(leave);
+      systemClock.after(forceWithinMs, leave);
     });
     const admin = await startAdminServer(settings.adminHost, settings.adminPort, tree);
     try {
@@ -85,9 +94,7 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
     await admin.close();
     say(`Stopped.`);
   } finally {
-    removeConnections(folder.runDir);
-    guardian.dismiss();
-    folder.release();
+    tidyUp();
     signals.close();
   }
   return exitCode;

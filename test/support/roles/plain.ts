@@ -1,0 +1,35 @@
+// A role for the tests of the supervisor: ready at once, drains at once, and misbehaves on request. What it shall
+// do stands in PLAIN_ROLE, a map of child name to behaviour, because the supervisor passes its environment on.
+import { appendFileSync } from 'node:fs';
+import { runRole } from '../../../cluster/supervisor/child-link.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { FixSetup } from '../../../platform/errors.ts';
+
+const name = process.env['HELIOGRAPH_ROLE'] ?? 'plain';
+const behaviours = JSON.parse(process.env['PLAIN_ROLE'] ?? '{}') as Record<string, string>;
+const behaviour = behaviours[name] ?? '';
+const journal = process.env['PLAIN_JOURNAL'];
+const note = (what: string) => {
+  if (journal !== undefined) appendFileSync(journal, `${what} ${name}\n`);
+};
+
+runRole(name, async () => {
+  note('start');
+  if (behaviour === 'refuse') throw new FixSetup('Port 8080 is taken: set HELIOGRAPH_HTTP_PORT');
+  if (behaviour === 'crash-loop') process.exit(3);
+  if (behaviour === 'never-ready') await new Promise(() => {});
+  return {
+    ready: name === 'control' ? { demo: { accountId: 'acc_test', liveKey: 'hk_live_x', testKey: 'hk_test_x' } } : {},
+    health: () =>
+      behaviour === 'unwell' ? { ok: false, detail: 'no carrier is bound' } : { ok: true, detail: 'fine' },
+    async drain() {
+      note('drain');
+      if (behaviour === 'hang') {
+        // A native call that never comes back: neither timers nor messages are served any more.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      }
+      if (behaviour === 'slow-drain') await systemClock.sleep(30_000);
+      note('drained');
+    },
+  };
+});
