@@ -1,6 +1,7 @@
 // What other rooms may ask of the event store, and what it answers: request/reply over core NATS, JSON both ways.
 // Types and subject names only. Several analytics nodes share one queue group, so each question is answered once.
 // A reply may be `unavailable` (the store is down or overloaded): say 503 to the client, never "not found".
+import type { DeliveryEvent } from '../model/delivery-event.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
 
@@ -9,6 +10,8 @@ export const querySubjects = {
   get: 'q.sms.get',
   /** ListMessages → ListMessagesReply. */
   list: 'q.sms.list',
+  /** FindSubmitted → FindSubmittedReply. */
+  findSubmitted: 'q.sms.submitted',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -78,3 +81,15 @@ export type MessageViewEntry = {
   readonly carrier: string | null;
   readonly error: string | null;
 };
+
+/** Which submit is this receipt about? Asked by a carrier actor whose memory does not hold it. */
+export type FindSubmitted = {
+  readonly carrier: string;
+  /** E.164: a carrier's ids are short and come again, the recipient tells them apart. */
+  readonly recipient: string;
+  /** The id in every form the response may have had: lower case, without leading zeros. */
+  readonly carrierMessageIds: readonly string[];
+};
+
+/** The newest `submitted` event that fits, or null. */
+export type FindSubmittedReply = { readonly submitted: DeliveryEvent | null } | QueryRefused;

@@ -106,6 +106,8 @@ export const limits = {
     enquireLinkMs: 15_000,
     /** A peer that answers nothing is not asked for ever: the bind is recycled. */
     responseTimeoutsInARowMax: 3,
+    /** Connection attempts of one process, over all its binds: 200 binds are back within ten seconds. */
+    connectsPerSecond: 20,
     reconnectBaseMs: 1_000,
     reconnectCapMs: 60_000,
     /** The first retry after a healthy session: most cuts are a restart of the peer or one lost route. */
@@ -150,6 +152,7 @@ export const limits = {
     /** Outbox rows projected in one go, and with it KV requests in flight. */
     outboxBatchMax: 256,
     reconcileEveryMs: 60_000,
+    reconcileRetryMs: 5_000,
     /** How often a reader checks that its watch has not fallen behind in silence. */
     watchCheckEveryMs: 1_000,
     /** A full read of the bucket: 100,000 entries take about a second. */

@@ -79,6 +79,8 @@ export const metrics = {
   carrierUnknown: counter('carrier_unknown_total', 'Messages whose submit has no known outcome, by carrier', [
     'carrier',
   ]),
+  hostRestarts: counter('actor_thread_restarts_total', 'Actor threads started again after they died'),
+  outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', ['carrier']),
   bindState: gauge('carrier_binds_bound', 'Binds in a bound state, by carrier', ['carrier']),
   reconnects: counter('carrier_reconnects_total', 'Bind attempts after the first, by carrier', ['carrier']),
   laneDepth: gauge('carrier_lane_depth', 'Messages held by the actor, by carrier and category', [

@@ -9,6 +9,8 @@ export type Bus = {
   readonly connection: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
+  /** False while the connection is lost: what is written then may never arrive. */
+  connected(): boolean;
   /** Runs after every reconnect: whatever was in flight must be taken as lost. */
   onReconnect(run: () => void): void;
   close(): Promise<void>;
@@ -34,11 +36,13 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     noAsyncTraces: true,
   });
   const listeners: (() => void)[] = [];
-  void watchStatus(connection, name, listeners);
+  const link = { up: true };
+  void watchStatus(connection, name, link, listeners);
   return {
     connection,
     jetstream: jetstream(connection, { timeout: 5_000 }),
     manager: await jetstreamManager(connection, { timeout: 5_000 }),
+    connected: () => link.up && !connection.isClosed(),
     onReconnect: (run) => void listeners.push(run),
     async close() {
       await connection.close().catch((error) => ignoring(error, 'the connection was already closed'));
@@ -49,14 +53,19 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
 async function watchStatus(
   connection: NatsConnection,
   name: string,
+  link: { up: boolean },
   listeners: readonly (() => void)[],
 ): Promise<void> {
   try {
     for await (const status of connection.status()) {
-      if (status.type === 'disconnect') log.warn({ connection: name }, 'NATS connection lost');
       if (status.type === 'error')
         log.warn({ connection: name, error: messageOf(status.error) }, 'NATS connection error');
+      if (status.type === 'disconnect') {
+        link.up = false;
+        log.warn({ connection: name }, 'NATS connection lost');
+      }
       if (status.type !== 'reconnect') continue;
+      link.up = true;
       log.info({ connection: name }, 'NATS connection restored');
       for (const listener of listeners) listener();
     }

@@ -23,17 +23,35 @@ export function eventFilter(carrier: string): string {
   return `ev.${carrier}.>`;
 }
 
-/** `later.<due bucket>.<shard>`: what must wait until the bucket's time has come. */
+/**
+ * `later.<hour>.<second>.<shard>`: what must wait until that second. The hour lets a releaser that was away for
+ * weeks find what is overdue with one question per hour instead of one per second.
+ */
 export function laterSubject(dueAtMs: number, shardKey: string): string {
-  return `later.${laterBucket(dueAtMs)}.${shardOf(shardKey, limits.bus.accountShards)}`;
+  const second = Math.floor(dueAtMs / 1_000);
+  return `later.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.accountShards)}`;
 }
 
-export function laterBucket(dueAtMs: number): number {
-  return Math.floor(dueAtMs / limits.bus.laterBucketMs);
+export function laterSecondFilter(second: number): string {
+  return `later.${hourOf(second)}.${second}.>`;
 }
 
-export function laterFilter(bucket: number): string {
-  return `later.${bucket}.>`;
+export function laterHourFilter(hour: number): string {
+  return `later.${hour}.>`;
+}
+
+/** The second a LATER subject is due. */
+export function secondOfLaterSubject(subject: string): number {
+  return Number(subject.split('.')[2]);
+}
+
+export function hourOf(second: number): number {
+  return Math.floor(second / 3_600);
+}
+
+/** `mo.<carrier>`: what came from a carrier and could not be settled at once (receipts without a match, for one). */
+export function inboundSubject(carrier: string): string {
+  return `mo.${carrier}`;
 }
 
 export function deadSubject(stream: string): string {

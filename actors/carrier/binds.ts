@@ -1,0 +1,132 @@
+// The binds of one carrier: each is kept open by smpp/reconnect, takes submits for the sender and brings
+// answers and receipts back. All of a carrier's binds live in one thread, so nothing here needs a lock.
+import {
+  type BindConfig,
+  type CarrierConfig,
+  type SimulatedPorts,
+  bindsOf,
+} from '../../cluster/config/configuration.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { ShortMessage, ShortMessagePdu } from '../../smpp/pdu.ts';
+import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/reconnect.ts';
+import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import { bindFields } from '../../smpp/session-contract.ts';
+import type { Respond } from './receipts.ts';
+import type { SubmitPort, SubmitToken } from './sender.ts';
+import type { SubmitAnswer } from './settlement.ts';
+
+export type BindHandlers = {
+  readonly onAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
+  readonly onNoAnswer: (token: SubmitToken, why: string) => void;
+  /** An answer after its response timer: the message is `unknown`, but now its carrier id is known. */
+  readonly onLateAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
+  readonly onDeliver: (pdu: ShortMessagePdu, respond: Respond) => void;
+  /** More can be submitted than a moment ago. */
+  readonly onRoom: () => void;
+};
+
+export type BindStatus = { readonly name: string; readonly state: KeeperState; readonly reason: string };
+
+export class CarrierBinds {
+  readonly #keepers: { name: string; type: BindConfig['type']; keeper: BindKeeper<SubmitToken>; reason: string }[] = [];
+  readonly ports: readonly SubmitPort[];
+  readonly windowPdus: number;
+
+  constructor(
+    carrier: CarrierConfig,
+    simulated: SimulatedPorts,
+    budget: ReconnectBudget,
+    clock: Clock,
+    on: BindHandlers,
+  ) {
+    for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on);
+    const submitting = this.#keepers.filter((each) => each.type !== 'receiver');
+    this.ports = submitting.map(({ keeper }) => ({
+      get windowFree() {
+        return keeper.windowFree;
+      },
+      submit: (pdu: ShortMessage, token: SubmitToken) => keeper.submit(pdu, token),
+    }));
+    const windows = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
+    this.windowPdus = windows.reduce((sum, bind) => sum + bind.window, 0);
+  }
+
+  get status(): readonly BindStatus[] {
+    return this.#keepers.map(({ name, keeper, reason }) => ({ name, state: keeper.state, reason }));
+  }
+
+  get boundCount(): number {
+    return this.#keepers.filter(({ keeper }) => keeper.state === 'bound').length;
+  }
+
+  get windowUsed(): number {
+    return this.#keepers.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
+  }
+
+  /** Unbinds everywhere, giving outstanding submits `drainMs` to be answered. */
+  async close(why: string, drainMs: number): Promise<void> {
+    await Promise.all(this.#keepers.map(({ keeper }) => keeper.close(why, drainMs)));
+  }
+
+  #open(
+    carrier: CarrierConfig,
+    bind: BindConfig & { name: string },
+    budget: ReconnectBudget,
+    clock: Clock,
+    on: BindHandlers,
+  ): void {
+    const options = {
+      host: bind.host,
+      port: bind.port,
+      tls: bind.tls ? {} : undefined,
+      bind: { type: bind.type, ...bindFields(bind.systemId, bind.password, bind.systemType) },
+      windowPdusMax: bind.window,
+      responseTimerMs: carrier.responseTimerMs,
+      enquireLinkMs: carrier.enquireLinkMs,
+      clock,
+      budget,
+    };
+    const entry = {
+      name: bind.name,
+      type: bind.type,
+      keeper: undefined as unknown as BindKeeper<SubmitToken>,
+      reason: '',
+    };
+    const labels = { carrier: carrier.name };
+    entry.keeper = keepBind<SubmitToken>(options, {
+      onBound: () => {
+        entry.reason = '';
+        metrics.bindState.inc(labels);
+        log.info({ bind: bind.name }, 'bound');
+        on.onRoom();
+      },
+      onSubmitResponse: (token, response) => {
+        on.onAnswer(token, response);
+        on.onRoom();
+      },
+      onSubmitTimeout: (token) => {
+        on.onNoAnswer(token, 'no_response');
+        on.onRoom();
+      },
+      onLateResponse: (token, response) => on.onLateAnswer(token, response),
+      onDeliver: on.onDeliver,
+      onWindowOpen: on.onRoom,
+      onClosed: (cause, outstanding) => {
+        entry.reason = `${cause.kind}: ${cause.why}`;
+        log.warn({ bind: bind.name, cause: entry.reason, outstanding: outstanding.length }, 'bind lost');
+        for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
+      },
+      onRetry: () => metrics.reconnects.inc(labels),
+      onStopped: (reason) => {
+        entry.reason = reason;
+        log.error(
+          { alarm: 'bind_stopped', bind: bind.name, reason },
+          'the bind stays down until somebody changes something',
+        );
+      },
+    });
+    this.#keepers.push(entry);
+  }
+}

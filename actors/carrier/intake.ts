@@ -1,0 +1,166 @@
+// Takes message records from the carrier's three streams into its lanes, and keeps hold of them: a redelivery
+// of something held only refreshes the hold, a record with an outcome is acked again, and what is held longer
+// than a third of ack_wait is announced as still in work. Acks are the settlement's business, not ours.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
+import { moveToDead } from '../../cluster/bus/dead.ts';
+import { decodeMessage } from '../../cluster/bus/message-record.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { type Category, type Lane, categories, laneOf } from '../../model/message.ts';
+import type { Cancel, Clock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { holdKey } from './attempt.ts';
+import type { HeldMessage } from './held-message.ts';
+import type { Lanes } from './lanes.ts';
+import type { Ledger } from './ledger.ts';
+
+export type IntakeParts = {
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly carrier: string;
+  readonly classes: readonly Category[];
+  /** The sum of the carrier's windows, in PDUs. */
+  readonly windowPdus: number;
+  readonly lanes: Lanes<HeldMessage>;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  /** Something new is in a lane. */
+  readonly onArrival: () => void;
+  /** A record whose intent an earlier life wrote, without an outcome. */
+  readonly onUnresolved: (held: HeldMessage) => void;
+};
+
+const holdsMax = 16_384;
+
+export class Intake {
+  readonly #parts: IntakeParts;
+  readonly #held = new Map<string, HeldMessage>();
+  readonly #consumptions: Consumption[] = [];
+  readonly #cancels: Cancel[] = [];
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  async start(): Promise<void> {
+    const { bus, carrier, classes, windowPdus, clock } = this.#parts;
+    for (const category of categories.filter((each) => classes.includes(each))) {
+      const lane = laneOf[category];
+      this.#consumptions.push(
+        await consumeStream(bus, {
+          stream: streamNames.messages[lane],
+          consumer: messageConsumer(lane, carrier, windowPdus),
+          prefetch: Math.max(32, windowPdus * 2),
+          handle: (record) => this.#take(record, lane),
+          clock,
+        }),
+      );
+      const ackWaitMs = ackWaitOf(category);
+      this.#cancels.push(clock.every(ackWaitMs / 3, () => this.#keepHold(category, ackWaitMs)));
+    }
+  }
+
+  /** No new records; what is held stays held. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#consumptions.map((each) => each.stop()));
+  }
+
+  /** Gives back what was not begun, so that the next owner gets it at once, and lets go of the timers. */
+  close(): void {
+    for (const cancel of this.#cancels) cancel();
+    for (const held of this.#held.values()) if (held.stage === 'lane') held.record.nak();
+    this.#held.clear();
+  }
+
+  /** A message that was refused for a moment wants to go again. */
+  tryAgain(held: HeldMessage): void {
+    if (this.#held.get(held.key) === held) this.#toLane(held);
+  }
+
+  /** The message is settled and acked: forget it. */
+  release(held: HeldMessage): void {
+    this.#held.delete(held.key);
+  }
+
+  /** Gives a record back to its stream, for another try in `delayMs` (at most a second). */
+  giveBack(held: HeldMessage, delayMs: number): void {
+    this.#held.delete(held.key);
+    held.record.nak(Math.min(delayMs, limits.bus.nakDelayMsMax));
+  }
+
+  #take(record: JsMsg, lane: Lane): void {
+    const { cipher, ledger, publisher, clock } = this.#parts;
+    let held: HeldMessage;
+    try {
+      held = holdOf(record, decodeMessage(record.data, cipher), clock.monotonicMs());
+    } catch (error) {
+      return moveToDead(publisher, record, streamNames.messages[lane], messageOf(error));
+    }
+    const before = this.#held.get(held.key);
+    if (before !== undefined) {
+      before.record = record;
+      before.holdUntilMs = held.holdUntilMs;
+      if (before.stage === 'lapsed') this.#toLane(before);
+      return;
+    }
+    const verdict = ledger.verdictOf(held.key);
+    if (verdict === 'settled') return record.ack();
+    if (this.#held.size >= holdsMax) return record.nak(limits.bus.nakDelayMsMax);
+    this.#held.set(held.key, held);
+    if (verdict === 'intent_without_outcome') return this.#parts.onUnresolved(held);
+    this.#toLane(held);
+  }
+
+  /** Puts a message (back) into its lane; a full lane gives it back to its stream. */
+  #toLane(held: HeldMessage): void {
+    held.stage = 'lane';
+    if (!this.#parts.lanes.put(held)) return this.giveBack(held, limits.bus.nakDelayMsMax);
+    this.#parts.onArrival();
+  }
+
+  #keepHold(category: Category, ackWaitMs: number): void {
+    // Written into a lost connection it would be believed and not heard.
+    if (!this.#parts.bus.connected()) return;
+    const now = this.#parts.clock.monotonicMs();
+    for (const held of this.#held.values()) {
+      if (held.category !== category) continue;
+      if (held.holdUntilMs <= now) {
+        // Long lapsed: somebody else has settled it, or it will come back as a new record.
+        if (held.stage === 'lapsed' && held.holdUntilMs + limits.carrier.replayWindowMs < now) this.release(held);
+        continue;
+      }
+      if (held.holdUntilMs - now > (ackWaitMs * 2) / 3) continue;
+      held.record.working();
+      held.holdUntilMs = now + ackWaitMs;
+    }
+  }
+}
+
+function ackWaitOf(category: Category): number {
+  return category === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs;
+}
+
+function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): HeldMessage {
+  return {
+    key: holdKey(message.messageId, message.hop, message.delays),
+    message,
+    category: message.category,
+    record,
+    holdUntilMs: nowMs + ackWaitOf(message.category),
+    stage: 'lane',
+    tries: 0,
+    parts: [],
+    takenBits: 0,
+    outstanding: 0,
+    eventsInFlight: 0,
+  };
+}

@@ -1,0 +1,69 @@
+// What became of the records this carrier has seen in the replay window: it makes a redelivery harmless. A
+// record with an outcome is only acked again; one with an intent from an earlier life and no outcome is
+// `unknown`; anything else is new. After a restart it is filled by replay.ts from the actor's own events.
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { delaysOf, holdKey } from './attempt.ts';
+import { Generations } from './generations.ts';
+
+export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome';
+
+/** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
+type Progress = { open: boolean; bits: number };
+
+export class Ledger {
+  readonly #settled: Generations<string, true>;
+  /** Only from the replay: what an earlier life of this actor left half done. */
+  readonly #progress = new Map<string, Progress>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#settled = new Generations(limits.carrier.replayWindowMs, limits.carrier.ledgerEntriesMax, clock);
+  }
+
+  verdictOf(key: string): LedgerVerdict {
+    if (this.#settled.get(key) === true) return 'settled';
+    return this.#progress.get(key)?.open === true ? 'intent_without_outcome' : 'new';
+  }
+
+  settle(key: string): void {
+    this.#settled.set(key, true);
+    this.#progress.delete(key);
+  }
+
+  /** One event of an earlier life, in stream order. */
+  learn(event: DeliveryEvent): void {
+    const key = holdKey(event.messageId, event.hop, delaysOf(event.attempt));
+    switch (event.kind) {
+      case 'accepted':
+      case 'scheduled':
+        return;
+      case 'intent':
+        this.#progress.set(key, { open: true, bits: this.#progress.get(key)?.bits ?? 0 });
+        return;
+      case 'deferred':
+        this.#learnDeferred(key, event);
+        return;
+      case 'submitted':
+      case 'delivered':
+      case 'undelivered':
+        this.#learnSegment(key, event);
+        return;
+      default:
+        this.settle(key);
+    }
+  }
+
+  /** A deferral into LATER ends this record (`error` says which way it was deferred); a short one reopens it. */
+  #learnDeferred(key: string, event: DeliveryEvent): void {
+    if (event.segment === 0) this.settle(key);
+    else this.#progress.set(key, { open: false, bits: this.#progress.get(key)?.bits ?? 0 });
+  }
+
+  #learnSegment(key: string, event: DeliveryEvent): void {
+    const progress = this.#progress.get(key);
+    if (progress === undefined) return;
+    progress.bits |= 1 << event.segment;
+    if (progress.bits === ((1 << event.segments) - 1) << 1) this.settle(key);
+  }
+}

@@ -1,0 +1,208 @@
+// The pump of one carrier: when a token is due and a window slot is free it chooses the next message, asks the
+// late gates once more, makes the intent durable, and only then writes the PDUs. It decides nothing about
+// answers (settlement.ts) and never writes a PDU whose record may already be somebody else's.
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { eventOfMessage } from '../../model/delivery-event.ts';
+import { passLateGates } from '../../policy/late/late-gates.ts';
+import type { Cancel, Clock } from '../../platform/clock.ts';
+import { RejectMessage } from '../../platform/errors.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { ShortMessage } from '../../smpp/pdu.ts';
+import { attemptNumber, triesMax } from './attempt.ts';
+import { type HeldMessage, holdIsValid, segmentsToSend } from './held-message.ts';
+import type { Lanes } from './lanes.ts';
+import type { Pacing } from './pacing.ts';
+import { segmentsOf, submitPdu } from './submit-pdu.ts';
+
+/** What a response is matched with: the session gives it back with the answer. */
+export type SubmitToken = { readonly held: HeldMessage; readonly segment: number; readonly attempt: number };
+
+/** One bind as the sender sees it. */
+export type SubmitPort = {
+  /** Submits it would take now; 0 when it is not bound or its socket is full. */
+  readonly windowFree: number;
+  submit(pdu: ShortMessage, token: SubmitToken): boolean;
+};
+
+export type SenderParts = {
+  readonly carrier: CarrierConfig;
+  readonly lanes: Lanes<HeldMessage>;
+  readonly pacing: Pacing;
+  readonly events: EventWriter;
+  readonly ports: readonly SubmitPort[];
+  /** The sum of all windows: a message of more segments than that reserves no more. */
+  readonly windowPdus: number;
+  readonly clock: Clock;
+  /** The message ends before it was written. */
+  readonly onRefused: (held: HeldMessage, status: 'expired' | 'failed', code: string) => void;
+};
+
+type Part = { readonly held: HeldMessage; readonly segment: number };
+
+export class Sender {
+  readonly #parts: SenderParts;
+  /** Segments whose intent is durable, in the order their tokens were granted. */
+  #ready: Part[] = [];
+  #readyAt = 0;
+  /** Window slots promised to chosen messages that are not written yet. */
+  #reserved = 0;
+  #timer: Cancel | null = null;
+  #pumpScheduled = false;
+  #stopped = false;
+  readonly #submits;
+  readonly #latency;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+    const carrier = parts.carrier.name;
+    const categories = ['otp', 'transactional', 'promotional'] as const;
+    this.#submits = Object.fromEntries(
+      categories.map((category) => [category, metrics.submits.labels({ carrier, category })]),
+    );
+    this.#latency = Object.fromEntries(
+      categories.map((category) => [category, metrics.acceptToSubmit.labels({ category })]),
+    );
+  }
+
+  /** Something changed (arrival, answer, bind): look again at the end of this turn. */
+  wake(): void {
+    if (this.#pumpScheduled || this.#stopped) return;
+    this.#pumpScheduled = true;
+    queueMicrotask(() => {
+      this.#pumpScheduled = false;
+      this.#pump();
+    });
+  }
+
+  /** Chooses nothing more; what has its intent is still written. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.();
+    this.#timer = null;
+  }
+
+  #pump(): void {
+    this.#writeReady();
+    while (!this.#stopped) {
+      const held = this.#parts.lanes.peek();
+      if (held === undefined) return;
+      if (!this.#mayBegin(held)) continue;
+      const segments = Math.max(1, segmentsToSend(held).length);
+      const slots = Math.min(segments, this.#parts.windowPdus);
+      if (this.#windowFree() - this.#reserved < slots) return; // an answer or a bind wakes us
+      if (!this.#parts.events.hasRoom) return this.#wakeIn(50); // the bus is away: no intent, no PDU
+      const now = this.#parts.clock.monotonicMs();
+      if (!this.#parts.pacing.take(segments, now)) return this.#wakeIn(this.#parts.pacing.waitMs(now));
+      this.#parts.lanes.next();
+      this.#begin(held, slots);
+    }
+  }
+
+  /** False when the message was taken out of its lane instead. */
+  #mayBegin(held: HeldMessage): boolean {
+    const { lanes, clock, onRefused } = this.#parts;
+    const verdict = passLateGates(held.message, clock.nowMs());
+    if (!verdict.ok) {
+      lanes.next();
+      onRefused(held, verdict.status, verdict.code);
+      return false;
+    }
+    if (holdIsValid(held, clock.monotonicMs())) return true;
+    lanes.next();
+    held.stage = 'lapsed';
+    return false;
+  }
+
+  #begin(held: HeldMessage, slots: number): void {
+    const { events, clock, onRefused } = this.#parts;
+    if (held.parts.length === 0) {
+      try {
+        held.parts = segmentsOf(held.message);
+        this.#pduOf(held, 1);
+      } catch (error) {
+        if (!(error instanceof RejectMessage)) throw error;
+        return onRefused(held, 'failed', error.code);
+      }
+    }
+    held.stage = 'intent';
+    held.tries = Math.min(held.tries + 1, triesMax);
+    held.eventsInFlight += 1;
+    this.#reserved += slots;
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    const intent = eventOfMessage(held.message, { kind: 'intent', atMs: clock.nowMs(), attempt });
+    events.write(
+      intent,
+      (durable) => {
+        held.eventsInFlight -= 1;
+        this.#reserved -= slots;
+        if (!durable) return; // stopping: the record goes back to its stream unwritten
+        held.stage = 'sending';
+        for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
+        this.wake();
+      },
+      held.category === 'otp',
+    );
+  }
+
+  #writeReady(): void {
+    const { clock } = this.#parts;
+    while (this.#readyAt < this.#ready.length) {
+      const part = this.#ready[this.#readyAt] as Part;
+      const { held, segment } = part;
+      if (held.stage === 'sending' && !holdIsValid(held, clock.monotonicMs())) held.stage = 'lapsed';
+      // Not ours any more, or a segment before it was refused: then it is not written.
+      if (held.stage === 'sending') {
+        const port = this.#widestPort();
+        if (port === null || !this.#write(port, held, segment)) break;
+      }
+      this.#readyAt += 1;
+    }
+    if (this.#readyAt === this.#ready.length) {
+      this.#ready = [];
+      this.#readyAt = 0;
+    } else if (this.#readyAt > 1_024) {
+      this.#ready = this.#ready.slice(this.#readyAt);
+      this.#readyAt = 0;
+    }
+  }
+
+  #write(port: SubmitPort, held: HeldMessage, segment: number): boolean {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    if (!port.submit(this.#pduOf(held, segment), { held, segment, attempt })) return false;
+    held.outstanding += 1;
+    this.#submits[held.category]?.inc();
+    if (segment === 1 && held.tries === 1) {
+      this.#latency[held.category]?.observe((this.#parts.clock.nowMs() - held.message.acceptedAtMs) / 1_000);
+    }
+    return true;
+  }
+
+  #pduOf(held: HeldMessage, segment: number): ShortMessage {
+    const part = held.parts[segment - 1];
+    if (part === undefined) throw new RejectMessage('message_empty', 'a message without segments');
+    return submitPdu(held.message, part, this.#parts.carrier.addr, this.#parts.clock.nowMs());
+  }
+
+  #windowFree(): number {
+    let free = 0;
+    for (const port of this.#parts.ports) free += port.windowFree;
+    return free - (this.#ready.length - this.#readyAt);
+  }
+
+  #widestPort(): SubmitPort | null {
+    let widest: SubmitPort | null = null;
+    for (const port of this.#parts.ports) {
+      if (port.windowFree > (widest?.windowFree ?? 0)) widest = port;
+    }
+    return widest;
+  }
+
+  #wakeIn(delayMs: number): void {
+    if (this.#timer !== null) return;
+    this.#timer = this.#parts.clock.after(Math.max(1, Math.ceil(delayMs)), () => {
+      this.#timer = null;
+      this.wake();
+    });
+  }
+}

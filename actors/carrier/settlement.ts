@@ -1,0 +1,195 @@
+// What an answer (or its absence) does to a held message: the events it becomes, and what happens to the
+// record afterwards. The one rule of this page: the record is acked only when every event of the message is
+// durable. Whatever kills us before that, the redelivered record finds the events and is only acked again.
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { publishLater } from '../../cluster/bus/later.ts';
+import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { type DeliveryEvent, type Happening, eventOfMessage } from '../../model/delivery-event.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { nameOfStatus } from '../../smpp/command-status.ts';
+import { attemptNumber } from './attempt.ts';
+import { type HeldMessage, isDone } from './held-message.ts';
+import type { Intake } from './intake.ts';
+import type { Ledger } from './ledger.ts';
+import { decideOutcome } from './outcome.ts';
+import type { Pacing } from './pacing.ts';
+import type { SubmitToken } from './sender.ts';
+
+export type SettlementParts = {
+  readonly carrier: CarrierConfig;
+  readonly publisher: Publisher;
+  readonly events: EventWriter;
+  readonly cipher: BodyCipher;
+  readonly pacing: Pacing;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly intake: () => Intake;
+  /** A segment was taken by the carrier: its receipt may come from now on. */
+  readonly onSubmitted: (submitted: DeliveryEvent) => void;
+  /** The outcome of a submit is not known: a late receipt may still tell. */
+  readonly onUnknown: (unknown: DeliveryEvent) => void;
+};
+
+export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };
+
+/** After this many tries in memory a message waits in LATER, where waiting costs nothing. */
+const triesInMemoryMax = 8;
+/** Longer than this and it waits in LATER at once. */
+const restInMemoryMsMax = 1_000;
+
+export class Settlement {
+  readonly #parts: SettlementParts;
+
+  constructor(parts: SettlementParts) {
+    this.#parts = parts;
+  }
+
+  /** submit_sm_resp. */
+  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const { carrier, pacing, clock } = this.#parts;
+    const { held, segment, attempt } = token;
+    held.outstanding -= 1;
+    const statusName = nameOfStatus(answer.status);
+    metrics.submitResponses.inc({ carrier: carrier.name, status: statusName });
+    const outcome = decideOutcome({
+      status: answer.status,
+      statusName,
+      category: held.category,
+      attempt: held.message.delays + held.tries,
+      overrides: carrier.errors,
+    });
+    switch (outcome.action) {
+      case 'submitted':
+        return this.#taken(held, segment, attempt, answer.carrierMessageId);
+      case 'reject':
+        this.#write(held, { kind: 'rejected', segment, attempt, error: statusName, atMs: clock.nowMs() });
+        return this.#settle(held);
+      case 'stop':
+        log.error(
+          { alarm: 'carrier_refuses_us', carrier: carrier.name, status: statusName },
+          'the carrier refuses this account',
+        );
+        pacing.pauseUntil(clock.monotonicMs() + outcome.afterMs);
+        return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
+      case 'later':
+        if (outcome.pauseMs > 0) pacing.pauseUntil(clock.monotonicMs() + outcome.pauseMs);
+        return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
+    }
+  }
+
+  /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
+  onNoAnswer(token: SubmitToken, why: string): void {
+    token.held.outstanding -= 1;
+    this.#becomeUnknown(token.held, token.segment, token.attempt, why);
+  }
+
+  /** The record's intent was written by an earlier life that left no outcome. */
+  onUnresolved(held: HeldMessage): void {
+    this.#becomeUnknown(held, 0, attemptNumber(held.message.delays, 0), 'no_outcome_after_restart');
+  }
+
+  /** The message ends before it was written. */
+  onRefused(held: HeldMessage, status: 'expired' | 'failed', code: string): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    this.#write(held, { kind: status, attempt, error: code, atMs: this.#parts.clock.nowMs() });
+    this.#settle(held);
+  }
+
+  #taken(held: HeldMessage, segment: number, attempt: number, carrierMessageId: string): void {
+    held.takenBits |= 1 << segment;
+    const submitted = this.#write(held, {
+      kind: 'submitted',
+      segment,
+      attempt,
+      carrierMessageId,
+      atMs: this.#parts.clock.nowMs(),
+    });
+    this.#parts.onSubmitted(submitted);
+    const all = ((1 << held.parts.length) - 1) << 1;
+    if (held.takenBits === all) this.#settle(held);
+    else this.#finishWhenDone(held);
+  }
+
+  #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
+    const unknown = this.#write(held, {
+      kind: 'unknown',
+      segment,
+      attempt,
+      error: why,
+      atMs: this.#parts.clock.nowMs(),
+    });
+    this.#parts.onUnknown(unknown);
+    this.#settle(held);
+  }
+
+  #notNow(held: HeldMessage, segment: number, attempt: number, error: string, afterMs: number): void {
+    if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+    const { clock } = this.#parts;
+    // A message of which the carrier has taken a part must not lose that knowledge: it rests here.
+    const mayWaitElsewhere = held.takenBits === 0 && held.outstanding === 0;
+    const restsHere = !mayWaitElsewhere || (held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax);
+    if (!restsHere) return this.#waitInLater(held, attempt, error, afterMs);
+    this.#write(held, { kind: 'deferred', segment, attempt, error, detail: String(held.tries), atMs: clock.nowMs() });
+    held.stage = 'resting';
+    clock.after(Math.min(afterMs, restInMemoryMsMax), () => {
+      if (held.stage === 'resting' && held.outstanding === 0) this.#parts.intake().tryAgain(held);
+    });
+  }
+
+  /** Publishes the message into LATER, tells so, and only then acks the record it came with. */
+  #waitInLater(held: HeldMessage, attempt: number, error: string, afterMs: number): void {
+    const { publisher, cipher, clock } = this.#parts;
+    const { message } = held;
+    const now = clock.nowMs();
+    held.stage = 'settling';
+    held.eventsInFlight += 1;
+    const delayed = { ...message, delays: message.delays + 1 };
+    const record = {
+      subject: messageSubject(message.category, message.carrier, message.accountId),
+      payload: encodeMessage(delayed, cipher),
+      dueAtMs: Math.min(now + afterMs, message.validUntilMs),
+      id: `${message.messageId}.${message.hop}.${delayed.delays}`,
+      shardKey: message.messageId,
+    };
+    publishLater(publisher, record, now, (result) => {
+      held.eventsInFlight -= 1;
+      if (!result.ok) return this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
+      this.#write(held, { kind: 'deferred', attempt, error, detail: 'later', atMs: now });
+      this.#finishWhenDone(held);
+    });
+  }
+
+  #write(held: HeldMessage, happening: Happening): DeliveryEvent {
+    const event = eventOfMessage(held.message, happening);
+    held.eventsInFlight += 1;
+    this.#parts.events.write(
+      event,
+      (durable) => {
+        held.eventsInFlight -= 1;
+        if (durable) this.#finishWhenDone(held);
+      },
+      held.category === 'otp',
+    );
+    return event;
+  }
+
+  #settle(held: HeldMessage): void {
+    held.stage = 'settling';
+    this.#finishWhenDone(held);
+  }
+
+  #finishWhenDone(held: HeldMessage): void {
+    if (!isDone(held)) return;
+    this.#parts.ledger.settle(held.key);
+    this.#parts.intake().release(held);
+    held.record.ack();
+  }
+}

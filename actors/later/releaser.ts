@@ -1,0 +1,146 @@
+// Publishes the records of LATER back when they are due. One consumer per due second, opened when the second
+// comes and something waits in it; any number of releasers may run, they share the work. A record is acked
+// only after its release is durable, and the release carries a fixed id, so a repeat is dropped.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
+import { moveToDead } from '../../cluster/bus/dead.ts';
+import { readLater } from '../../cluster/bus/later.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { laterConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { hourOf, laterHourFilter, laterSecondFilter, secondOfLaterSubject } from '../../cluster/bus/subjects.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+
+type OpenSecond = { readonly consumption: Consumption; readonly openedAtMs: number; held: number };
+
+const lookEveryMs = 250;
+/** A second is looked at until this long after it ended: its last records may have been published just now. */
+const lookBackSeconds = 3;
+/** Stragglers (a releaser died, a second was closed too soon) are looked for this often. */
+const sweepEveryMs = 30_000;
+const secondsOpenMax = 64;
+
+export class LaterReleaser {
+  readonly #bus: Bus;
+  readonly #publisher: Publisher;
+  readonly #clock: Clock;
+  readonly #open = new Map<number, OpenSecond>();
+  readonly #cancels: Cancel[] = [];
+  #looking = false;
+  #stopped = false;
+
+  constructor(bus: Bus, publisher: Publisher, clock: Clock = systemClock) {
+    this.#bus = bus;
+    this.#publisher = publisher;
+    this.#clock = clock;
+  }
+
+  /** Begins with everything that became due while nobody was there. */
+  async start(): Promise<void> {
+    const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
+    for (let back = limits.bus.laterDaysMax * 24; back >= 0; back -= 1) await this.#openOverdue(hour - back);
+    this.#cancels.push(this.#clock.every(lookEveryMs, () => void this.#look()));
+    this.#cancels.push(this.#clock.every(sweepEveryMs, () => void this.#sweep()));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const cancel of this.#cancels) cancel();
+    await Promise.all([...this.#open.values()].map((each) => each.consumption.stop()));
+    this.#open.clear();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking || this.#stopped) return;
+    this.#looking = true;
+    try {
+      const second = Math.floor(this.#clock.nowMs() / 1_000);
+      for (let back = lookBackSeconds; back >= 0; back -= 1) {
+        if (!this.#open.has(second - back) && (await this.#count(laterSecondFilter(second - back))).length > 0) {
+          await this.#openSecond(second - back);
+        }
+      }
+      await this.#closeFinished(second);
+    } catch (error) {
+      ignoring(error, 'LATER could not be looked at; the next look comes soon');
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    try {
+      const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
+      await this.#openOverdue(hour - 1);
+      await this.#openOverdue(hour);
+    } catch (error) {
+      ignoring(error, 'LATER could not be swept; the next sweep comes soon');
+    }
+  }
+
+  async #openOverdue(hour: number): Promise<void> {
+    const now = Math.floor(this.#clock.nowMs() / 1_000);
+    const seconds = new Set((await this.#count(laterHourFilter(hour))).map(secondOfLaterSubject));
+    for (const second of [...seconds].sort((one, other) => one - other)) {
+      if (second > now || this.#open.has(second) || this.#open.size >= secondsOpenMax) continue;
+      await this.#openSecond(second);
+    }
+  }
+
+  /** The subjects under `filter` that hold records. */
+  async #count(filter: string): Promise<string[]> {
+    const info = await this.#bus.manager.streams.info(streamNames.later, { subjects_filter: filter });
+    return Object.keys(info.state.subjects ?? {});
+  }
+
+  async #openSecond(second: number): Promise<void> {
+    if (this.#stopped) return;
+    const consumption = await consumeStream(this.#bus, {
+      stream: streamNames.later,
+      consumer: laterConsumer(second),
+      prefetch: limits.bus.laterHeldMax,
+      handle: (record) => this.#take(second, record),
+      clock: this.#clock,
+    });
+    this.#open.set(second, { consumption, openedAtMs: this.#clock.monotonicMs(), held: 0 });
+  }
+
+  async #closeFinished(now: number): Promise<void> {
+    for (const [second, open] of this.#open) {
+      const oldEnough = this.#clock.monotonicMs() - open.openedAtMs > lookBackSeconds * 1_000;
+      if (second >= now - lookBackSeconds || !oldEnough || open.held > 0) continue;
+      if ((await this.#count(laterSecondFilter(second))).length > 0) continue;
+      this.#open.delete(second);
+      await open.consumption.stop();
+      await this.#bus.manager.consumers
+        .delete(streamNames.later, `later_${second}`)
+        .catch((error: unknown) => ignoring(error, 'another releaser deleted the consumer of a finished second'));
+    }
+  }
+
+  #take(second: number, record: JsMsg): void {
+    const later = readLater(record);
+    if (later === null)
+      return moveToDead(this.#publisher, record, streamNames.later, 'a LATER record without its headers');
+    const open = this.#open.get(second);
+    if (open !== undefined) open.held += 1;
+    // A record waits here for less than its second, far less than ack_wait.
+    const waitMs = Math.max(0, later.dueAtMs - this.#clock.nowMs());
+    this.#clock.after(waitMs, () => {
+      this.#publisher.publish(later.subject, record.data, later.releaseId, (result) => {
+        if (open !== undefined) open.held -= 1;
+        if (result.ok) {
+          metrics.laterReleased.inc();
+          record.ack();
+        } else {
+          log.warn({ failure: result.failure, subject: later.subject }, 'a release from LATER waits');
+          record.nak(limits.bus.nakDelayMsMax);
+        }
+      });
+    });
+  }
+}

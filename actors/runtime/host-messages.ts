@@ -1,0 +1,23 @@
+// What the actors process and its host threads say to each other over a MessagePort. Types only.
+import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
+import type { CarrierStatus } from '../contract.ts';
+
+/** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
+export type HostTask = {
+  readonly name: string;
+  readonly carriers: readonly CarrierConfig[];
+  readonly simulated: SimulatedPorts;
+  readonly natsUrl: string;
+  readonly bodyKey: Uint8Array;
+  readonly port: import('node:worker_threads').MessagePort;
+};
+
+export type ToHost =
+  | { readonly type: 'drain'; readonly deadlineMs: number }
+  | { readonly type: 'ask'; readonly id: number };
+
+export type FromHost =
+  | { readonly type: 'ready' }
+  | { readonly type: 'status'; readonly carriers: readonly CarrierStatus[] }
+  | { readonly type: 'metrics'; readonly id: number; readonly metrics: MetricObject[] };

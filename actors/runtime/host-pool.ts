@@ -1,0 +1,183 @@
+// The actors' threads: one Piscina pool, one never-ending task per thread, the carriers dealt out over them. A
+// thread that dies (a bug, out of memory) takes only its own carriers with it; they are started again in a new
+// thread, after a wait that grows while it keeps dying. Drain is a message; abort is only the hard kill.
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
+import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import { jitteredBackoffMs } from '../../platform/random.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { CarrierStatus } from '../contract.ts';
+import type { FromHost, HostTask, ToHost } from './host-messages.ts';
+
+export type HostPoolOptions = {
+  readonly carriers: readonly CarrierConfig[];
+  readonly simulated: SimulatedPorts;
+  readonly natsUrl: string;
+  readonly bodyKey: Uint8Array;
+  /** Threads at the most; never more than there are carriers. */
+  readonly threads: number;
+};
+
+type Host = {
+  readonly name: string;
+  readonly carriers: readonly CarrierConfig[];
+  port: MessagePort | null;
+  abort: AbortController;
+  ended: Promise<void>;
+  ready: boolean;
+  restarts: number;
+  status: readonly CarrierStatus[];
+};
+
+const oldGenerationMbMax = 1_024;
+const restartBaseMs = 100;
+const restartCapMs = 10_000;
+const askTimeoutMs = 1_000;
+
+export class HostPool {
+  readonly #options: HostPoolOptions;
+  readonly #pool: Piscina;
+  readonly #hosts: Host[];
+  readonly #asked = new Map<number, (metrics: MetricObject[]) => void>();
+  #nextAsk = 1;
+  #stopping = false;
+
+  constructor(options: HostPoolOptions) {
+    this.#options = options;
+    const shares = dealOut(options.carriers, options.threads);
+    this.#pool = new Piscina({
+      filename: new URL('./host.ts', import.meta.url).href,
+      minThreads: 0,
+      maxThreads: shares.length,
+      idleTimeout: 0,
+      // A task waits only while a dead thread is being replaced.
+      maxQueue: shares.length,
+      // The default blocks an idle worker with Atomics.wait; a host is never idle, but it must never block.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: oldGenerationMbMax },
+    });
+    this.#hosts = shares.map((carriers, index) => ({
+      name: `actors-${index + 1}`,
+      carriers,
+      port: null,
+      abort: new AbortController(),
+      ended: Promise.resolve(),
+      ready: false,
+      restarts: 0,
+      status: [],
+    }));
+  }
+
+  /** Resolves when every host has replayed and takes work. */
+  async start(): Promise<void> {
+    await Promise.all(
+      this.#hosts.map(
+        (host) =>
+          new Promise<void>((resolve, reject) => {
+            host.ended = this.#keepRunning(host, resolve, reject);
+          }),
+      ),
+    );
+  }
+
+  get status(): readonly CarrierStatus[] {
+    return this.#hosts.flatMap((host) => host.status);
+  }
+
+  get hostsDown(): readonly string[] {
+    return this.#hosts.filter((host) => !host.ready).map((host) => host.name);
+  }
+
+  /** The metrics of all threads; a thread that does not answer in time is left out. */
+  async metrics(): Promise<MetricObject[][]> {
+    const answers = await Promise.allSettled(this.#hosts.map((host) => this.#ask(host)));
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  }
+
+  async drain(deadlineMs: number): Promise<void> {
+    this.#stopping = true;
+    for (const host of this.#hosts) host.port?.postMessage({ type: 'drain', deadlineMs } satisfies ToHost);
+    const all = Promise.all(this.#hosts.map((host) => host.ended));
+    await withDeadline('drain of the carriers', deadlineMs, all).catch((error: unknown) => {
+      log.error({ error: messageOf(error) }, 'carriers did not drain in time, their threads are ended');
+      for (const host of this.#hosts) host.abort.abort();
+    });
+    await this.#pool.destroy();
+  }
+
+  async #keepRunning(host: Host, onReady: () => void, onFirstFailure: (error: unknown) => void): Promise<void> {
+    let everReady = false;
+    while (!this.#stopping) {
+      try {
+        await this.#runOnce(host, () => {
+          everReady = true;
+          onReady();
+        });
+      } catch (error) {
+        if (this.#stopping) return;
+        log.error({ host: host.name, error: messageOf(error) }, 'an actor thread died, its carriers are started again');
+        if (!everReady) return onFirstFailure(error);
+      }
+      if (this.#stopping) return;
+      metrics.hostRestarts.inc();
+      await systemClock.sleep(jitteredBackoffMs(host.restarts, restartBaseMs, restartCapMs));
+      host.restarts += 1;
+    }
+  }
+
+  async #runOnce(host: Host, onReady: () => void): Promise<void> {
+    const { port1: ours, port2: theirs } = new MessageChannel();
+    const { simulated, natsUrl, bodyKey } = this.#options;
+    host.port = ours;
+    host.abort = new AbortController();
+    ours.on('message', (message: FromHost) => {
+      if (message.type === 'ready') {
+        host.ready = true;
+        onReady();
+      }
+      if (message.type === 'status') host.status = message.carriers;
+      if (message.type === 'metrics') this.#asked.get(message.id)?.(message.metrics);
+    });
+    const task: HostTask = { name: host.name, carriers: host.carriers, simulated, natsUrl, bodyKey, port: theirs };
+    try {
+      await this.#pool.run(task, { transferList: [theirs], signal: host.abort.signal });
+    } finally {
+      host.ready = false;
+      host.port = null;
+      ours.close();
+    }
+  }
+
+  async #ask(host: Host): Promise<MetricObject[]> {
+    const id = this.#nextAsk;
+    this.#nextAsk += 1;
+    const { port } = host;
+    if (port === null) return [];
+    const answer = new Promise<MetricObject[]>((resolve) => this.#asked.set(id, resolve));
+    port.postMessage({ type: 'ask', id } satisfies ToHost);
+    try {
+      return await withDeadline(`metrics of ${host.name}`, askTimeoutMs, answer);
+    } catch (error) {
+      ignoring(error, 'a thread did not tell its metrics in time');
+      return [];
+    } finally {
+      this.#asked.delete(id);
+    }
+  }
+}
+
+/** The carriers over the threads, the fastest first, each to the thread with the least contracted rate. */
+export function dealOut(carriers: readonly CarrierConfig[], threads: number): CarrierConfig[][] {
+  const shares: CarrierConfig[][] = Array.from({ length: Math.min(threads, carriers.length) }, () => []);
+  const rateOf = (share: readonly CarrierConfig[]) => share.reduce((sum, each) => sum + each.tps, 0);
+  for (const carrier of [...carriers].sort((one, other) => other.tps - one.tps)) {
+    const [lightest] = [...shares].sort((one, other) => rateOf(one) - rateOf(other));
+    lightest?.push(carrier);
+  }
+  return shares;
+}
