@@ -28,6 +28,8 @@ export const limits = {
     /** Above this share of EVENTS the door refuses: every accepted message still needs room for its events. */
     eventsFullShare: 0.9,
     eventsLookMs: 1_000,
+    /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
+    idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
     /** Requests of one thread that wait for the answer to the same idempotency key. */
     idempotencyWaitersMax: 256,
   },
@@ -237,7 +239,8 @@ export const limits = {
 } as const;
 
 assert(
-  limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax < limits.idempotency.leaseMs,
+  limits.http.idempotencyWrites.deadlineMs + limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax <
+    limits.idempotency.leaseMs,
   'an idempotency lease could be taken over while its first owner still publishes',
 );
 assert(

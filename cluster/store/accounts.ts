@@ -15,7 +15,9 @@ export const accountNameCharsMax = 200;
 export async function createAccount(
   store: Store,
   { name, actor = operator }: { name: string; actor?: Actor },
-): Promise<StoredAccount | { ok: false; code: 'invalid_name' }> {
+): Promise<
+  { readonly ok: true; readonly account: StoredAccount } | { readonly ok: false; readonly code: 'invalid_name' }
+> {
   const trimmed = name.trim();
   if (trimmed === '' || trimmed.length > accountNameCharsMax) return { ok: false, code: 'invalid_name' };
   const nowMs = store.clock.nowMs();
@@ -33,7 +35,7 @@ export async function createAccount(
       tell: { entity: 'account', entityId: id },
     });
   });
-  return { id, name: trimmed, status: 'active', createdAtMs: nowMs };
+  return { ok: true, account: { id, name: trimmed, status: 'active', createdAtMs: nowMs } };
 }
 
 /** False when there is no such account. */

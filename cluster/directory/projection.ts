@@ -1,0 +1,76 @@
+// The two ways a change reaches the directory: the outbox, within milliseconds, and the reconciliation, which
+// compares everything and repairs what no outbox row explains. Both read the bucket's revision first and the
+// database after it, then write by compare-and-set. Neither knows when it runs: that is projector.ts.
+import type { KV } from '@nats-io/kv';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from '../bus/connect.ts';
+import {
+  type OutboxRow,
+  deleteOutbox,
+  readAccountRows,
+  readKeyRows,
+  readOutbox,
+  readTenants,
+} from '../store/directory-rows.ts';
+import type { Store } from '../store/store.ts';
+import { carryOut, heldEntries } from './bucket-writer.ts';
+import { accountEntryName, keyEntryName } from './entry.ts';
+import { type HeldEntry, repairsOf, wantedEntries } from './wanted.ts';
+import { readBucket } from './watch.ts';
+
+/**
+ * Projects what is in the outbox until it is empty. A row is deleted after JetStream acked its entry; a crash in
+ * between repeats a comparison, which then finds nothing to write.
+ */
+export async function projectOutbox(store: Store, bucket: KV, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
+    const rows = await readOutbox(store, limits.directory.outboxBatchMax);
+    metrics.directoryOutbox.set(rows.length);
+    if (rows.length === 0) return;
+    const settled = await projectRows(store, bucket, rows);
+    await deleteOutbox(store, settled);
+    // Somebody else is projecting the rest; the next pass looks again.
+    if (settled.length < rows.length) return;
+  }
+}
+
+/** Compares the whole bucket with the tables. Returns how many entries had drifted and were repaired. */
+export async function reconcile(store: Store, bus: Bus): Promise<number> {
+  const told = new Map<string, HeldEntry>();
+  const reading = await readBucket(bus, (name, body, revision) => {
+    told.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
+  });
+  reading.stop();
+  // A copy: a revision that came in after the rows were read would let older rows win.
+  const held = new Map(told);
+  const { accounts, keys } = await readTenants(store);
+  const repairs = repairsOf(held, wantedEntries(accounts, keys));
+  const lost = await carryOut(reading.bucket, repairs);
+  // A lost race is a change that came meanwhile, not drift.
+  const drifted = repairs.length - lost.length;
+  if (drifted > 0) {
+    metrics.directoryDrift.inc(drifted);
+    log.warn({ drifted }, 'the directory differed from the database and was repaired');
+  }
+  return drifted;
+}
+
+async function projectRows(store: Store, bucket: KV, rows: readonly OutboxRow[]): Promise<number[]> {
+  const accountIds = idsOf(rows, 'account');
+  const publicIds = idsOf(rows, 'key');
+  const held = await heldEntries(bucket, [...accountIds.map(accountEntryName), ...publicIds.map(keyEntryName)]);
+  const accounts = await readAccountRows(store.db, accountIds);
+  const keys = await readKeyRows(store.db, publicIds);
+  const lost = await carryOut(bucket, repairsOf(held, wantedEntries(accounts, keys)));
+  const lostNames = new Set(lost.map((repair) => repair.name));
+  return rows.filter((row) => !lostNames.has(entryNameOf(row))).map((row) => row.id);
+}
+
+const idsOf = (rows: readonly OutboxRow[], entity: OutboxRow['entity']) => [
+  ...new Set(rows.filter((row) => row.entity === entity).map((row) => row.entity_id)),
+];
+
+const entryNameOf = (row: OutboxRow) =>
+  row.entity === 'account' ? accountEntryName(row.entity_id) : keyEntryName(row.entity_id);

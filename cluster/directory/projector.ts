@@ -1,0 +1,120 @@
+// When the directory is brought up to date: at once when the database notifies, every poll interval otherwise, and
+// in full at the start and every minute. One projector at a time works, by an advisory lock that ends with its
+// connection; the lock only spares work, the compare-and-set of bucket-writer.ts is what keeps entries right.
+import pg from 'pg';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from '../bus/connect.ts';
+import { openBucket } from '../bus/ensure.ts';
+import { clientConfigOf } from '../store/connection.ts';
+import { type Store, outboxChannel } from '../store/store.ts';
+import { AlarmClock } from './alarm-clock.ts';
+import { projectOutbox, reconcile } from './projection.ts';
+
+export type Projector = {
+  /** Null while it works, or waits for another projector; otherwise what stops it. */
+  trouble(): string | null;
+  close(): Promise<void>;
+};
+
+export type ProjectorOptions = {
+  readonly databaseUrl: string;
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly clock?: Clock;
+  readonly reconcileEveryMs?: number;
+};
+
+/** Any number: only our own code takes advisory locks in our database. */
+const projectorLock = 0x48_45_4c_49;
+
+export function startProjector(options: ProjectorOptions): Projector {
+  const { databaseUrl, store, bus, clock = systemClock } = options;
+  const reconcileEveryMs = options.reconcileEveryMs ?? limits.directory.reconcileEveryMs;
+  const stopping = new AbortController();
+  const alarm = new AlarmClock(clock);
+  let trouble: string | null = 'not started';
+  let reconcileAtMs = 0;
+  let reconciling: Promise<void> | null = null;
+  // What was told to a NATS that then lost its data, or to another one, must be told again.
+  bus.onReconnect(() => {
+    reconcileAtMs = 0;
+    alarm.ring();
+  });
+
+  /** Beside the outbox, not before it: comparing a large directory may take longer than a revocation may wait. */
+  async function reconcileOnce(): Promise<void> {
+    reconcileAtMs = clock.monotonicMs() + reconcileEveryMs;
+    try {
+      await reconcile(store, bus);
+    } catch (error) {
+      metrics.directoryFailures.inc();
+      log.warn({ error: messageOf(error) }, 'the directory could not be compared with the database');
+      reconcileAtMs = clock.monotonicMs() + limits.directory.reconcileRetryMs;
+    } finally {
+      reconciling = null;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await session();
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        const why = messageOf(error);
+        if (why !== trouble) log.warn({ error: why }, 'the projection of the directory broke off and is tried again');
+        trouble = why;
+        metrics.directoryFailures.inc();
+        await alarm.wait(limits.directory.outboxPollMs);
+      }
+    }
+  }
+
+  /** As long as one database connection lasts: it holds the lock and hears the notifications. */
+  async function session(): Promise<void> {
+    const client = new pg.Client(clientConfigOf(databaseUrl));
+    let broken: Error | null = null;
+    client.on('error', (error) => {
+      broken = error;
+      alarm.ring();
+    });
+    client.on('notification', () => alarm.ring());
+    try {
+      await client.connect();
+      await client.query(`listen ${outboxChannel}`);
+      const bucket = await openBucket(bus, 'directory');
+      let holding = false;
+      while (!stopping.signal.aborted) {
+        if (broken !== null) throw broken;
+        holding ||= (await client.query('select pg_try_advisory_lock($1) as held', [projectorLock])).rows[0].held;
+        if (holding) {
+          await projectOutbox(store, bucket, stopping.signal);
+          if (reconciling === null && clock.monotonicMs() >= reconcileAtMs) reconciling = reconcileOnce();
+        }
+        trouble = null;
+        await alarm.wait(limits.directory.outboxPollMs);
+      }
+    } finally {
+      // Ends the lock too. The server may be gone, then there is nobody to say goodbye to.
+      await withDeadline('closing a database connection', 1_000, client.end()).catch((error: unknown) =>
+        ignoring(error, 'the database connection was already closed'),
+      );
+    }
+  }
+
+  const running = run();
+  return {
+    trouble: () => trouble,
+    async close() {
+      stopping.abort(new Error('the projector is closed'));
+      alarm.ring();
+      await running;
+      await reconciling;
+    },
+  };
+}

@@ -1,0 +1,67 @@
+// Keys and accounts in memory, and the question every request begins with: whose key is this? Two map look-ups
+// and one SHA-256. No I/O: entries are put in by whoever reads the bucket. Its size is bounded by the bucket's.
+import { secretMatches, splitApiKey } from '../../model/api-key.ts';
+import type { AccountId } from '../../model/ids.ts';
+import type { Account, Authentication, KeyEntry } from './contract.ts';
+import { decodeEntry, subjectOfEntry } from './entry.ts';
+
+type HeldKey = { readonly entry: KeyEntry; readonly secretHash: Buffer };
+
+const missing: Authentication = { ok: false, code: 'missing_api_key' };
+const invalid: Authentication = { ok: false, code: 'invalid_api_key' };
+
+export class Tenants {
+  readonly #keys = new Map<string, HeldKey>();
+  readonly #accounts = new Map<AccountId, Account>();
+
+  get keyCount(): number {
+    return this.#keys.size;
+  }
+
+  get accountCount(): number {
+    return this.#accounts.size;
+  }
+
+  /** A key is right when it is known, its secret fits, its mode is the one it says and its time is not over. */
+  authenticate(token: string | undefined, nowMs: number): Authentication {
+    if (token === undefined || token === '') return missing;
+    const parts = splitApiKey(token);
+    if (parts === null) return invalid;
+    const held = this.#keys.get(parts.publicId);
+    if (held === undefined || !secretMatches(parts.secret, held.secretHash)) return invalid;
+    const key = held.entry;
+    if (key.livemode !== parts.livemode) return invalid;
+    if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs) return invalid;
+    const account = this.#accounts.get(key.accountId);
+    // The projector writes an account before its keys, so this is an entry that was lost: refuse.
+    return account === undefined ? invalid : { ok: true, key, account };
+  }
+
+  account(accountId: AccountId): Account | undefined {
+    return this.#accounts.get(accountId);
+  }
+
+  /**
+   * Takes an entry of the bucket, or its deletion (null). False when the body cannot be read: then nothing is
+   * held under that name, so a damaged entry refuses and never lets anybody in.
+   */
+  apply(name: string, body: Uint8Array | null): boolean {
+    const subject = subjectOfEntry(name);
+    // A kind of a later version: not ours to judge.
+    if (subject === null) return true;
+    const decoded = body === null ? null : decodeEntry(name, body);
+    if (decoded === null) {
+      if (subject.kind === 'key') this.#keys.delete(subject.id);
+      else this.#accounts.delete(subject.id as AccountId);
+      return body === null;
+    }
+    if (decoded.kind === 'key') {
+      const { entry } = decoded;
+      this.#keys.set(entry.publicId, { entry, secretHash: Buffer.from(entry.secretHash, 'base64url') });
+    } else {
+      const { entry } = decoded;
+      this.#accounts.set(entry.accountId, { ...entry, senders: new Set(entry.senders) });
+    }
+    return true;
+  }
+}
