@@ -157,6 +157,7 @@ export const limits = {
     reconcileRetryMs: 5_000,
     /** How often a reader checks that its watch has not fallen behind in silence. */
     watchCheckEveryMs: 1_000,
+    checkTimeoutMs: 1_500,
     /** A full read of the bucket: 100,000 entries take about a second. */
     readTimeoutMs: 10_000,
   },

@@ -1,0 +1,99 @@
+// The moment of acceptance: an admitted request becomes a message, is published to its queue, and when JetStream
+// has acknowledged it the message is accepted. A repeat is harmless because Nats-Msg-Id is the message id and its
+// hop. The `accepted` event follows without being waited for: the carrier actor tells it again with the same id,
+// so a crash between the two loses nothing.
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import type { PublishFailure, Publisher } from '../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import { acceptedEvent } from '../../model/delivery-event.ts';
+import type { MessageId } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Admitted, SmsRequest } from '../../policy/contract.ts';
+import { type Problem, problem } from '../problem.ts';
+import type { Caller } from './bearer.ts';
+import type { EventSpace } from './event-space.ts';
+
+export type AcceptParts = {
+  readonly publisher: Publisher;
+  readonly events: EventWriter;
+  readonly cipher: BodyCipher;
+  readonly eventSpace: EventSpace;
+};
+
+export type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
+
+export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: Admitted, identity: Identity): Message {
+  const { category, validitySeconds } = request;
+  const usualMs = category === 'otp' ? limits.message.validityOtpMs : limits.message.validityDefaultMs;
+  const validityMs = validitySeconds === null ? usualMs : validitySeconds * 1_000;
+  return {
+    messageId: identity.messageId,
+    hop: 0,
+    delays: 0,
+    accountId: caller.account.accountId,
+    keyId: caller.key.keyId,
+    channel: 'sms',
+    category,
+    carrier: admitted.carrier,
+    sender: request.from,
+    senderTonNpi: null,
+    recipient: request.to,
+    recipientTonNpi: null,
+    body: { text: request.message },
+    encoding: admitted.encoding,
+    segments: admitted.segments,
+    registeredDelivery: 1,
+    acceptedAtMs: identity.acceptedAtMs,
+    validUntilMs: identity.acceptedAtMs + validityMs,
+    clientReference: request.clientReference,
+    campaignId: null,
+    variantId: null,
+    templateId: null,
+    livemode: caller.key.livemode,
+    priceMicros: null,
+    priceVersion: null,
+    trace: admitted.trace,
+  };
+}
+
+/** Whether a message may be taken now. Asked before anything is written, so that what is accepted has room. */
+export function refuseForRoom(parts: AcceptParts): Problem | null {
+  if (parts.eventSpace.isFull) return problem(503, 'queue_full', 'the event stream is nearly full', [], 5);
+  if (!parts.events.hasRoom)
+    return problem(503, 'overloaded', 'the events of accepted messages wait for the bus', [], 1);
+  if (!parts.publisher.hasRoom) return problem(503, 'overloaded', 'too many messages are being accepted', [], 1);
+  return null;
+}
+
+/** `done` gets null when the message is durable, else the problem to answer with. */
+export function acceptMessage(parts: AcceptParts, message: Message, done: (problem: Problem | null) => void): void {
+  parts.publisher.publish(
+    messageSubject(message.category, message.carrier, message.accountId),
+    encodeMessage(message, parts.cipher),
+    `${message.messageId}.${message.hop}`,
+    (result) => {
+      if (!result.ok) return done(problemOfFailure(result.failure));
+      parts.events.write(acceptedEvent(message), settled);
+      done(null);
+    },
+  );
+}
+
+// Nobody waits for the `accepted` event: see the head of this file.
+const settled = () => {};
+
+export function problemOfFailure(failure: PublishFailure): Problem {
+  switch (failure) {
+    case 'full':
+      return problem(503, 'queue_full', 'the queue of this category is full', [], 5);
+    case 'subject_full':
+      return problem(429, 'account_queue_full', 'too many messages of this account wait for this carrier', [], 5);
+    case 'busy':
+      return problem(503, 'overloaded', 'too many messages are being accepted', [], 1);
+    default:
+      return problem(503, 'overloaded', 'the message queue did not answer: nothing was accepted for certain', [], 1);
+  }
+}

@@ -1,0 +1,37 @@
+// Who is asking. Turns the Authorization header into a key and its account by the directory in memory, or into
+// the refusal that is due. It runs before the body is read: a stranger's body is not worth our memory.
+import type { Account, Directory, KeyEntry } from '../../cluster/directory/contract.ts';
+import type { Scope } from '../../model/api-key.ts';
+import { type Problem, problem } from '../problem.ts';
+
+export type Caller = { readonly key: KeyEntry; readonly account: Account };
+export type Authenticated =
+  | { readonly ok: true; readonly caller: Caller }
+  | { readonly ok: false; readonly problem: Problem };
+
+const scheme = 'bearer ';
+
+export function authenticate(directory: Pick<Directory, 'authenticate'>, authorization: string): Authenticated {
+  const isBearer = authorization.slice(0, scheme.length).toLowerCase() === scheme;
+  if (authorization !== '' && !isBearer) {
+    return refused('invalid_api_key', 'the Authorization header must be: Bearer <API key>');
+  }
+  const result = directory.authenticate(authorization.slice(scheme.length).trim());
+  if (result.ok) return { ok: true, caller: result };
+  return refused(
+    result.code,
+    result.code === 'missing_api_key'
+      ? 'send the API key in the header Authorization: Bearer <API key>'
+      : 'the API key is not known: mistyped, revoked or expired',
+  );
+}
+
+/** Null when the key has the scope. */
+export function missingScope(caller: Caller, scope: Scope): Problem | null {
+  if (caller.key.scopes.includes(scope)) return null;
+  return problem(403, 'scope_missing', `the API key lacks the scope ${scope}`);
+}
+
+function refused(code: 'missing_api_key' | 'invalid_api_key', detail: string): Authenticated {
+  return { ok: false, problem: problem(401, code, detail) };
+}

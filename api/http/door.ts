@@ -1,0 +1,119 @@
+// The listening half of one ingress thread: which path goes where. Hot routes are answered here, all others go to
+// the control role. It listens, counts what is open, and stops in an order that loses nothing; what the routes
+// need is handed in.
+import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { FixSetup } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { problem } from '../problem.ts';
+import { type Door, Exchange } from './exchange.ts';
+import type { Forwarder } from './forward.ts';
+import type { Guard } from './guard.ts';
+import { refuseSlowBodies } from './read-body.ts';
+
+/** A route answers its exchange; it reads `req` before it returns. */
+export type Route = (exchange: Exchange, req: HttpRequest) => void;
+
+export type DoorRoutes = {
+  readonly sendSms: Route;
+  readonly getSms: Route;
+  readonly listSms: Route;
+  readonly live: Route;
+  readonly ready: Route;
+  readonly forwarder: Forwarder;
+};
+
+export type ListeningDoor = {
+  readonly port: number;
+  /** No new connections; requests on old ones get 503. Resolves when nothing is open, or after `limitMs`. */
+  stopTaking(limitMs: number): Promise<void>;
+  /** Closes what is left. The thread may end after this, and never before. */
+  close(): void;
+};
+
+const sweepEveryMs = 250;
+
+export function newDoor(): Door {
+  return { open: new Set(), draining: false };
+}
+
+/** Throws FixSetup when the port cannot be had. Port 0 lets the system choose. */
+export async function openDoor(
+  door: Door,
+  routes: DoorRoutes,
+  address: { readonly host: string; readonly port: number; readonly shared: boolean },
+  guard: Guard,
+  clock: Clock = systemClock,
+): Promise<ListeningDoor> {
+  const app = uWS.App();
+
+  const on = (name: string, route: Route) => (res: HttpResponse, req: HttpRequest) => {
+    const exchange = new Exchange(door, name, res, req, clock);
+    if (door.draining) return exchange.refuse(stopping, [], true);
+    if (door.open.size > limits.http.requestsInFlightMax) return exchange.refuse(crowded);
+    guard(exchange, () => route(exchange, req));
+  };
+
+  app.post('/v1/sms', on('POST /v1/sms', routes.sendSms));
+  app.get('/v1/sms', on('GET /v1/sms', routes.listSms));
+  app.get('/v1/sms/:id', on('GET /v1/sms/{id}', routes.getSms));
+  app.get('/health/live', on('health', routes.live));
+  app.get('/health/ready', on('health', routes.ready));
+  app.any(
+    '/*',
+    on('forwarded', (exchange, req) => routes.forwarder.forward(exchange, req)),
+  );
+
+  const socket = await listen(app, address);
+  const stopSweep = clock.every(sweepEveryMs, () => {
+    metrics.httpInFlight.set(door.open.size);
+    refuseSlowBodies(door.open);
+  });
+  let listening = true;
+  const stopListening = () => {
+    if (listening) uWS.us_listen_socket_close(socket);
+    listening = false;
+  };
+
+  return {
+    port: uWS.us_socket_local_port(socket),
+    async stopTaking(limitMs) {
+      door.draining = true;
+      stopListening();
+      const endAtMs = clock.monotonicMs() + limitMs;
+      while (door.open.size > 0 && clock.monotonicMs() < endAtMs) await clock.sleep(5);
+    },
+    close() {
+      stopListening();
+      stopSweep();
+      routes.forwarder.close();
+      app.close();
+    },
+  };
+}
+
+/** uWebSockets.js takes host and options together; its type declarations forget this form. */
+type HostListener = {
+  listen(host: string, port: number, options: number, cb: (socket: us_listen_socket | false) => void): void;
+};
+/** LIBUS_LISTEN_EXCLUSIVE_PORT */
+const exclusivePort = 1;
+
+function listen(
+  app: uWS.TemplatedApp,
+  { host, port, shared }: { host: string; port: number; shared: boolean },
+): Promise<us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    const onListen = (socket: us_listen_socket | false) => {
+      if (socket) return resolve(socket);
+      reject(new FixSetup(`port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`));
+    };
+    // Threads share one port (SO_REUSEPORT); a lone thread takes it for itself.
+    if (shared) app.listen(host, port, onListen);
+    else (app as unknown as HostListener).listen(host, port, exclusivePort, onListen);
+  });
+}
+
+const stopping = problem(503, 'overloaded', 'this server is stopping: connect again', [], 1);
+const crowded = problem(503, 'overloaded', 'too many requests wait for their answer', [], 1);

@@ -1,0 +1,125 @@
+// Every route that is not hot goes to the control role on loopback, over kept-alive connections, and its answer
+// is streamed back with backpressure. It knows nothing about those routes. Bounded: bodies by the cap, requests by
+// a count, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
+import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import type { HttpRequest } from 'uWebSockets.js';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { problem } from '../problem.ts';
+import type { Exchange } from './exchange.ts';
+import type { Guard } from './guard.ts';
+import { readBody } from './read-body.ts';
+
+export type Forwarder = { forward(exchange: Exchange, req: HttpRequest): void; close(): void };
+
+/** RFC 9110 section 7.6.1, and what each side makes for itself. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'expect',
+  'host',
+  'x-request-id',
+]);
+
+export function forwarder(controlPort: number, guard: Guard, clock: Clock = systemClock): Forwarder {
+  const agent = new Agent({ keepAlive: true, maxSockets: limits.http.forwardsInFlightMax, timeout: 60_000 });
+  let inFlight = 0;
+
+  function send(exchange: Exchange, method: string, path: string, headers: Record<string, string>, body: Buffer): void {
+    inFlight += 1;
+    const outgoing = httpRequest({ host: '127.0.0.1', port: controlPort, agent, method, path, headers });
+    const cancel = clock.after(limits.http.forwardMs, () =>
+      outgoing.destroy(new Error('the control role was too slow')),
+    );
+    outgoing.on('close', () => {
+      inFlight -= 1;
+      cancel();
+    });
+    outgoing.on('error', (error) => {
+      ignoring(error, 'a forwarded request failed');
+      guard(exchange, () => refuseAway(exchange));
+    });
+    outgoing.on('response', (incoming) => guard(exchange, () => answerWith(exchange, incoming, method)));
+    exchange.whenAborted(() => outgoing.destroy());
+    finish(outgoing, body);
+  }
+
+  return {
+    forward(exchange, req) {
+      if (controlPort === 0 || inFlight >= limits.http.forwardsInFlightMax) return refuseAway(exchange);
+      const method = req.getCaseSensitiveMethod().toUpperCase();
+      const query = req.getQuery() ?? '';
+      const path = query === '' ? req.getUrl() : `${req.getUrl()}?${query}`;
+      const headers = headersOf(req, exchange.requestId);
+      readBody(exchange, req.getHeader('content-length'), (body) => {
+        guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
+      });
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function finish(outgoing: ClientRequest, body: Buffer): void {
+  if (body.length === 0) return void outgoing.end();
+  outgoing.setHeader('content-length', body.length);
+  outgoing.end(body);
+}
+
+function headersOf(req: HttpRequest, requestId: string): Record<string, string> {
+  const headers: Record<string, string> = { 'x-request-id': requestId };
+  const host = req.getHeader('host');
+  if (host !== '') headers['x-forwarded-host'] = host;
+  req.forEach((name, value) => {
+    if (!hopByHop.has(name) && !name.startsWith('x-forwarded-')) headers[name] = value;
+  });
+  return headers;
+}
+
+function answerWith(exchange: Exchange, incoming: IncomingMessage, method: string): void {
+  const { res } = exchange;
+  const status = incoming.statusCode ?? 502;
+  incoming.on('error', (error) => {
+    ignoring(error, 'the control role broke off an answer');
+    exchange.breakOff();
+  });
+  if (!exchange.stream(status)) return void incoming.resume();
+  exchange.write(() => {
+    res.writeStatus(`${status} ${incoming.statusMessage ?? ''}`.trim());
+    res.writeHeader('x-request-id', exchange.requestId);
+    for (const [name, value] of Object.entries(incoming.headers)) {
+      if (hopByHop.has(name) || name === 'date' || value === undefined) continue;
+      for (const each of Array.isArray(value) ? value : [value]) res.writeHeader(name, each);
+    }
+  });
+  const length = incoming.headers['content-length'];
+  if (method === 'HEAD' || status === 204 || status === 304) {
+    incoming.resume();
+    return exchange.write(() => void res.endWithoutBody(length === undefined ? undefined : Number(length)), true);
+  }
+  incoming.on('data', (chunk: Buffer) => {
+    exchange.write(() => {
+      if (res.write(chunk)) return;
+      incoming.pause();
+      res.onWritable(() => {
+        incoming.resume();
+        return true;
+      });
+    });
+  });
+  incoming.on('end', () => exchange.write(() => void res.end(), true));
+}
+
+function refuseAway(exchange: Exchange): void {
+  exchange.refuse(
+    problem(503, 'control_plane_unavailable', 'messages still go out, but the management API is away', [], 2),
+  );
+}

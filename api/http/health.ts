@@ -1,0 +1,45 @@
+// /health/live and /health/ready of the public port, for load balancers: no key, no body worth reading. Live says
+// that this thread turns; ready says that a message sent now could be accepted. Answered from memory only.
+import type { Bus } from '../../cluster/bus/connect.ts';
+import type { Directory } from '../../cluster/directory/contract.ts';
+import type { EventSpace } from './event-space.ts';
+import type { Door, Exchange } from './exchange.ts';
+
+export type Readiness = { readonly ok: boolean; readonly detail: string };
+
+export type HealthParts = {
+  readonly door: Door;
+  readonly directory: Pick<Directory, 'state'>;
+  readonly eventSpace: EventSpace;
+  readonly connectionState: () => 'connected' | 'disconnected';
+};
+
+export function readiness(parts: HealthParts): Readiness {
+  if (parts.door.draining) return { ok: false, detail: 'draining' };
+  if (parts.connectionState() === 'disconnected') return { ok: false, detail: 'NATS is not connected' };
+  if (parts.eventSpace.isFull) return { ok: false, detail: 'the event stream is nearly full' };
+  // A directory whose watch is broken still answers with what it knows: sending goes on.
+  const { keys, accounts, watching } = parts.directory.state();
+  return { ok: true, detail: `${keys} keys of ${accounts} accounts${watching ? '' : ', directory watch is broken'}` };
+}
+
+export function answerLive(exchange: Exchange): void {
+  exchange.json(200, '{"status":"ok"}');
+}
+
+export function answerReady(exchange: Exchange, { ok, detail }: Readiness): void {
+  exchange.json(ok ? 200 : 503, JSON.stringify({ status: ok ? 'ok' : 'unavailable', detail }));
+}
+
+/** Follows the connection's status: the client's own field for it is not public. */
+export function connectionWatch(bus: Bus): () => 'connected' | 'disconnected' {
+  let state: 'connected' | 'disconnected' = 'connected';
+  void (async () => {
+    for await (const status of bus.connection.status()) {
+      if (status.type === 'disconnect') state = 'disconnected';
+      if (status.type === 'reconnect') state = 'connected';
+    }
+    state = 'disconnected';
+  })();
+  return () => state;
+}

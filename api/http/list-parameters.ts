@@ -1,0 +1,78 @@
+// The query of GET /v1/sms → a question for the event store, or every parameter that is wrong, by name. Pure.
+import type { ListMessages } from '../../analytics/contract.ts';
+import { type Category, categories } from '../../model/message.ts';
+import { isMessageStatus, messageStatuses } from '../../model/status.ts';
+import { limits } from '../../platform/limits.ts';
+import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
+
+export type ListQuestion = Omit<ListMessages, 'accountId' | 'livemode'>;
+export type ParsedList =
+  | { readonly ok: true; readonly question: ListQuestion }
+  | { readonly ok: false; readonly problem: Problem };
+
+type Parsed =
+  | { readonly ok: true; readonly value: Partial<ListQuestion> }
+  | { readonly ok: false; readonly expected: string };
+
+const pageMax = 100;
+const textCharsMax = 512;
+/** A day, or a moment with its offset: without one, two readers would mean two moments. */
+const moment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+const parameters: Readonly<Record<string, (text: string) => Parsed>> = {
+  limit(text) {
+    const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+    return limit >= 1 && limit <= pageMax ? yes({ limit }) : no(`must be a whole number from 1 to ${pageMax}`);
+  },
+  cursor: (text) => (isText(text) ? yes({ cursor: text }) : no('must be the next_cursor of the page before')),
+  status: (text) =>
+    isMessageStatus(text) ? yes({ status: text }) : no(`must be one of ${messageStatuses.join(', ')}`),
+  // In a query a plus sign that was not escaped arrives as a space.
+  to(text) {
+    const to = text.replace(/^ /, '+');
+    return /^\+[0-9]{1,15}$/.test(to) ? yes({ to }) : no('must be a number in E.164 form, its plus sent as %2B');
+  },
+  from: (text) => (isText(text) ? yes({ from: text }) : no('must be a sender')),
+  category: (text) =>
+    categories.includes(text as Category)
+      ? yes({ category: text as Category })
+      : no(`must be one of ${categories.join(', ')}`),
+  client_reference: (text) =>
+    isText(text) && text.length <= limits.http.clientReferenceCharsMax
+      ? yes({ clientReference: text })
+      : no(`must have 1–${limits.http.clientReferenceCharsMax} characters`),
+  created_after: (text) => atMoment(text, (createdAfterMs) => ({ createdAfterMs })),
+  created_before: (text) => atMoment(text, (createdBeforeMs) => ({ createdBeforeMs })),
+};
+
+export function parseListParameters(query: string): ParsedList {
+  const errors: FieldProblem[] = [];
+  const seen = new Set<string>();
+  let question: ListQuestion = {};
+  for (const [name, text] of new URLSearchParams(query)) {
+    if (errors.length >= limits.http.fieldProblemsMax) break;
+    const field = name.slice(0, 64).toWellFormed();
+    if (!Object.hasOwn(parameters, name)) {
+      const detail = `is not a parameter of this list; known are ${Object.keys(parameters).join(', ')}`;
+      errors.push({ field, code: 'unknown_field', detail });
+      continue;
+    }
+    const parsed = seen.has(name) ? no('must be given only once') : parameters[name]?.(text);
+    seen.add(name);
+    if (parsed === undefined) continue;
+    if (parsed.ok) question = { ...question, ...parsed.value };
+    else errors.push({ field, code: 'invalid_field', detail: parsed.expected });
+  }
+  const [first, ...more] = errors;
+  if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
+  return { ok: true, question };
+}
+
+function atMoment(text: string, value: (ms: number) => Partial<ListQuestion>): Parsed {
+  const ms = moment.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? no('must be a time such as 2026-01-31T09:00:00Z (ISO 8601 with offset)') : yes(value(ms));
+}
+
+const isText = (text: string) => text.length > 0 && text.length <= textCharsMax;
+const yes = (value: Partial<ListQuestion>): Parsed => ({ ok: true, value });
+const no = (expected: string): Parsed => ({ ok: false, expected });

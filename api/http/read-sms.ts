@@ -1,0 +1,65 @@
+// GET /v1/sms/{id} and GET /v1/sms: the questions go to the event store, the answers to the client. A key sees
+// the messages of its own account and its own mode; everything else is "not found", so that ids tell nothing.
+import type { HttpRequest } from 'uWebSockets.js';
+import type { QueryRefused } from '../../analytics/contract.ts';
+import type { Directory } from '../../cluster/directory/contract.ts';
+import { isMessageId } from '../../model/ids.ts';
+import { type Problem, problem, problemOfFields } from '../problem.ts';
+import { type Caller, authenticate, missingScope } from './bearer.ts';
+import type { Exchange } from './exchange.ts';
+import type { Guard } from './guard.ts';
+import { parseListParameters } from './list-parameters.ts';
+import { messageShape } from './sms-answer.ts';
+import type { StatusQuestions } from './status-questions.ts';
+
+export type ReadSmsParts = {
+  readonly directory: Pick<Directory, 'authenticate'>;
+  readonly questions: StatusQuestions;
+  readonly guard: Guard;
+};
+
+export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
+  const id = req.getParameter(0) ?? '';
+  const caller = readerOf(parts, exchange, req);
+  if (caller === null) return;
+  parts.guard(exchange, async () => {
+    if (!isMessageId(id)) return exchange.refuse(notFound);
+    const reply = await parts.questions.get({ accountId: caller.account.accountId, messageId: id });
+    if ('refused' in reply) return exchange.refuse(refusedBy(reply));
+    if (!reply.found || reply.message.livemode !== caller.key.livemode) return exchange.refuse(notFound);
+    exchange.json(200, JSON.stringify(messageShape(reply.message)));
+  });
+}
+
+export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
+  const query = req.getQuery() ?? '';
+  const caller = readerOf(parts, exchange, req);
+  if (caller === null) return;
+  parts.guard(exchange, async () => {
+    const parsed = parseListParameters(query);
+    if (!parsed.ok) return exchange.refuse(parsed.problem);
+    const { accountId } = caller.account;
+    const reply = await parts.questions.list({ ...parsed.question, accountId, livemode: caller.key.livemode });
+    if ('refused' in reply) return exchange.refuse(refusedBy(reply));
+    exchange.json(200, JSON.stringify({ data: reply.messages.map(messageShape), next_cursor: reply.nextCursor }));
+  });
+}
+
+/** Null when the request was refused. */
+function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Caller | null {
+  const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
+  const refusal = authenticated.ok ? missingScope(authenticated.caller, 'sms:read') : authenticated.problem;
+  if (refusal !== null) exchange.refuse(refusal);
+  return authenticated.ok && refusal === null ? authenticated.caller : null;
+}
+
+function refusedBy(reply: QueryRefused): Problem {
+  if (reply.refused === 'bad_request') {
+    // All other parameters were checked before the question was asked.
+    const detail = 'must be the next_cursor of the page before, unchanged';
+    return problemOfFields(422, [{ field: 'cursor', code: 'invalid_field', detail }]);
+  }
+  return problem(503, 'status_unavailable', 'messages still go out, but their status cannot be read now', [], 2);
+}
+
+const notFound = problem(404, 'not_found', 'no message of this account has this id');

@@ -1,0 +1,60 @@
+// The bodies of the hot routes' answers. The 202 is put together by hand: a third of JSON.stringify's cost, and
+// the order of its fields is the one in the documentation.
+import type { MessageView } from '../../analytics/contract.ts';
+import type { Message } from '../../model/message.ts';
+
+/** The body of the 202, and of its replays. */
+export function acceptedBody(message: Message): string {
+  const reference = message.clientReference === null ? 'null' : JSON.stringify(message.clientReference);
+  // Ids, numbers, categories and encodings hold nothing that JSON would have to escape; the rest goes through it.
+  return (
+    `{"id":"${message.messageId}","object":"sms","status":"accepted","to":"${message.recipient}"` +
+    `,"from":${JSON.stringify(message.sender)},"category":"${message.category}","encoding":"${message.encoding}"` +
+    `,"segments":${message.segments},"livemode":${message.livemode},"client_reference":${reference}` +
+    `,"created_at":"${isoTime(message.acceptedAtMs)}"}`
+  );
+}
+
+/** One message as `GET /v1/sms/{id}` shows it. */
+export function messageShape(view: MessageView): Record<string, unknown> {
+  return {
+    id: view.id,
+    object: 'sms',
+    status: view.status,
+    to: view.to,
+    from: view.from,
+    category: view.category,
+    encoding: view.encoding,
+    segments: view.segments,
+    livemode: view.livemode,
+    client_reference: view.clientReference,
+    created_at: isoTime(view.acceptedAtMs),
+    history: view.history.map((entry) => ({
+      status: entry.status,
+      at: isoTime(entry.atMs),
+      carrier: entry.carrier,
+      error: entry.error,
+    })),
+    timing_ms: {
+      accepted_to_submitted: difference(view.acceptedAtMs, view.submittedAtMs),
+      submitted_to_delivered: difference(view.submittedAtMs, view.deliveredAtMs),
+    },
+    error: view.error,
+  };
+}
+
+function difference(fromMs: number | null, toMs: number | null): number | null {
+  return fromMs === null || toMs === null ? null : toMs - fromMs;
+}
+
+// Thousands of messages share a second: only their milliseconds differ.
+let lastSecond = -1;
+let lastText = '';
+function isoTime(ms: number): string {
+  const second = Math.floor(ms / 1_000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastText = new Date(second * 1_000).toISOString().slice(0, 20);
+  }
+  return `${lastText}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z`;
+}

@@ -1,0 +1,147 @@
+// Octets of a request body → SmsRequest, or everything that is wrong with it by field. Hand-written: this runs
+// for every message, and its refusals are texts for developers. It checks forms and types; whether the message
+// may be sent is policy's business.
+import { isUtf8 } from 'node:buffer';
+import { type Category, categories } from '../../model/message.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { SmsRequest } from '../../policy/contract.ts';
+import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
+
+export type ParsedRequest =
+  | { readonly ok: true; readonly request: SmsRequest }
+  | { readonly ok: false; readonly problem: Problem };
+
+const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
+const { validitySecondsMin, validitySecondsMax } = limits.message;
+
+/** Fields of the contract that this version does not have. They are refused, because ignoring one would be a lie. */
+const notYet: ReadonlySet<string> = new Set([
+  'callback_url',
+  'send_at',
+  'transliterate',
+  'template_id',
+  'variables',
+  'track_clicks',
+  'dry_run',
+  'quiet_hours',
+]);
+const known = 'to, from, message, category, client_reference, validity_seconds, encoding';
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const printable = /^[^\u0000-\u001f\u007f]*$/;
+
+export function parseSmsRequest(body: Buffer): ParsedRequest {
+  let parsed: unknown;
+  try {
+    if (!isUtf8(body)) return { ok: false, problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    return {
+      ok: false,
+      problem: problem(400, 'invalid_json', `the body is not JSON: ${messageOf(error).slice(0, 200)}`),
+    };
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    return { ok: false, problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
+  }
+  return requestOf(parsed as Record<string, unknown>);
+}
+
+function requestOf(fields: Record<string, unknown>): ParsedRequest {
+  const errors: FieldProblem[] = [];
+  const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
+    if (errors.length < fieldProblemsMax) errors.push({ field, code, detail });
+  };
+  let to: string | null = null;
+  let from: string | null = null;
+  let message: string | null = null;
+  let category: Category = 'transactional';
+  let clientReference: string | null = null;
+  let validitySeconds: number | null = null;
+  let encoding: SmsRequest['encoding'] = 'auto';
+
+  for (const field of Object.keys(fields)) {
+    const value = fields[field];
+    switch (field) {
+      case 'to':
+        if (typeof value === 'string') to = value;
+        else wrong(field, 'invalid_field', `must be a string with a number in E.164 form, found ${kindOf(value)}`);
+        break;
+      case 'from':
+        if (typeof value === 'string') from = value;
+        else wrong(field, 'invalid_field', `must be a string with the sender, found ${kindOf(value)}`);
+        break;
+      case 'message':
+        if (typeof value === 'string') message = value;
+        else wrong(field, 'invalid_field', `must be a string with the text, found ${kindOf(value)}`);
+        break;
+      case 'category':
+        if (categories.includes(value as Category)) category = value as Category;
+        else wrong(field, 'invalid_field', `must be one of ${categories.join(', ')}`);
+        break;
+      case 'client_reference':
+        if (value === null || isReference(value)) clientReference = value;
+        else
+          wrong(
+            field,
+            'invalid_field',
+            `must be a string of at most ${clientReferenceCharsMax} characters without control characters`,
+          );
+        break;
+      case 'validity_seconds':
+        if (isValidity(value)) validitySeconds = value;
+        else
+          wrong(field, 'invalid_field', `must be a whole number from ${validitySecondsMin} to ${validitySecondsMax}`);
+        break;
+      case 'encoding':
+        if (value === 'auto' || value === 'gsm7' || value === 'ucs2') encoding = value;
+        else wrong(field, 'invalid_field', 'must be one of auto, gsm7, ucs2');
+        break;
+      default:
+        if (notYet.has(field)) wrong(field, 'not_available', 'is not available in this version: leave it out');
+        else
+          wrong(
+            field.slice(0, 64).toWellFormed(),
+            'unknown_field',
+            `is not a field of this request; known are ${known}`,
+          );
+    }
+  }
+  for (const field of ['to', 'from', 'message']) {
+    if (!Object.hasOwn(fields, field)) wrong(field, 'missing_field', 'is required');
+  }
+  const [first, ...more] = errors;
+  if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
+  return {
+    ok: true,
+    request: {
+      to: to as string,
+      from: from as string,
+      message: message as string,
+      category,
+      encoding,
+      clientReference,
+      validitySeconds,
+    },
+  };
+}
+
+function isReference(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length <= clientReferenceCharsMax &&
+    printable.test(value) &&
+    value.isWellFormed()
+  );
+}
+
+function isValidity(value: unknown): value is number {
+  return (
+    typeof value === 'number' && Number.isInteger(value) && value >= validitySecondsMin && value <= validitySecondsMax
+  );
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+}

@@ -1,0 +1,27 @@
+// What the ingress process and its listening threads say to each other. Types only.
+import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { RoutingRules } from '../../policy/contract.ts';
+
+/** Given to a thread at its start: everything it needs, so that it reads no file and no environment. */
+export type ThreadData = {
+  readonly index: number;
+  readonly natsUrl: string;
+  readonly host: string;
+  readonly port: number;
+  /** More than one thread listens on the port. */
+  readonly shared: boolean;
+  readonly controlPort: number;
+  readonly bodyKey: Uint8Array;
+  readonly rules: RoutingRules;
+};
+
+export type ToThread =
+  | { readonly type: 'drain'; readonly limitMs: number }
+  | { readonly type: 'metrics'; readonly id: number };
+
+export type FromThread =
+  | { readonly type: 'ready'; readonly port: number }
+  | { readonly type: 'failed'; readonly why: string; readonly needsPerson: boolean }
+  | { readonly type: 'health'; readonly ok: boolean; readonly detail: string }
+  | { readonly type: 'metrics'; readonly id: number; readonly metrics: MetricObject[] }
+  | { readonly type: 'drained' };

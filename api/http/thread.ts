@@ -1,0 +1,144 @@
+// One listening thread of the ingress, from its start to its drain: connects the parts and opens the door. Each
+// thread has its own connection to NATS, its own directory and its own door; threads share nothing but the port.
+// It must never end while it listens: uWebSockets.js would take the whole process with it.
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { connectBus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { openDirectory } from '../../cluster/directory/directory.ts';
+import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import { assert } from '../../platform/assert.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { registry } from '../../platform/telemetry.ts';
+import { admission } from '../../policy/admission/admit.ts';
+import { newDoor, openDoor } from './door.ts';
+import { watchEventSpace } from './event-space.ts';
+import { forwarder } from './forward.ts';
+import { guard } from './guard.ts';
+import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
+import { IdempotentRequests } from './idempotency/requests.ts';
+import { idempotencyStore } from './idempotency/store.ts';
+import { getSms, listSms } from './read-sms.ts';
+import { sendSms } from './send-sms.ts';
+import { statusQuestions } from './status-questions.ts';
+import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+
+type RunningThread = {
+  readonly port: number;
+  health(): { ok: boolean; detail: string };
+  drain(limitMs: number): Promise<void>;
+};
+
+async function startThread(data: ThreadData): Promise<RunningThread> {
+  const clock = systemClock;
+  const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
+  const directory = await openDirectory(bus);
+  const eventSpace = await watchEventSpace(bus, clock);
+  const kv = await openBucket(bus, 'idempotency');
+
+  const publisher = new Publisher(bus);
+  // The events of accepted messages must not be lost while this process lives.
+  const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const events = new EventWriter(eventPublisher);
+  const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
+
+  const door = newDoor();
+  const health = { door, directory, eventSpace, connectionState: connectionWatch(bus) };
+  const questions = statusQuestions(bus);
+  const idempotent = new IdempotentRequests(idempotencyStore(kv, keyPublisher), clock);
+  const sending = {
+    publisher,
+    events,
+    cipher: bodyCipher(data.bodyKey),
+    eventSpace,
+    directory,
+    admit: admission(data.rules),
+    idempotent,
+    questions,
+    guard,
+    clock,
+  };
+  const reading = { directory, questions, guard };
+  const listening = await openDoor(
+    door,
+    {
+      sendSms: (exchange, req) => sendSms(sending, exchange, req),
+      getSms: (exchange, req) => getSms(reading, exchange, req),
+      listSms: (exchange, req) => listSms(reading, exchange, req),
+      live: (exchange) => answerLive(exchange),
+      ready: (exchange) => answerReady(exchange, readiness(health)),
+      forwarder: forwarder(data.controlPort, guard, clock),
+    },
+    data,
+    guard,
+    clock,
+  );
+
+  return {
+    port: listening.port,
+    health: () => readiness(health),
+    async drain(limitMs) {
+      const endAtMs = clock.monotonicMs() + limitMs;
+      const leftMs = () => Math.max(1, endAtMs - clock.monotonicMs());
+      await listening.stopTaking(leftMs());
+      const idle = Promise.all([publisher.idle(), keyPublisher.idle()]).then(() => {
+        events.flush();
+        return eventPublisher.idle();
+      });
+      await withDeadline('the last publishes of a thread', leftMs(), idle, clock).catch((error: unknown) =>
+        ignoring(error, 'the carrier actors tell the events again that could not be written'),
+      );
+      listening.close();
+      events.close();
+      for (const each of [publisher, keyPublisher, eventPublisher]) each.close();
+      eventSpace.stop();
+      await directory.close();
+      await bus.close();
+    },
+  };
+}
+
+async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
+  const tell = (message: FromThread) => port.postMessage(message);
+  registry.setDefaultLabels({ role: 'ingress' });
+  let running: RunningThread;
+  try {
+    running = await startThread(data);
+  } catch (error) {
+    log.fatal({ thread: data.index, error: messageOf(error) }, 'an ingress thread cannot start');
+    return tell({ type: 'failed', why: messageOf(error), needsPerson: error instanceof FixSetup });
+  }
+
+  let lastHealth = '';
+  const stopHealth = systemClock.every(limits.supervision.healthEveryMs, () => {
+    const { ok, detail } = running.health();
+    if (lastHealth !== detail) tell({ type: 'health', ok, detail });
+    lastHealth = detail;
+  });
+
+  port.on('message', (message: ToThread) => {
+    switch (message.type) {
+      case 'metrics':
+        void registry
+          .getMetricsAsJSON()
+          .then((all) => tell({ type: 'metrics', id: message.id, metrics: all as MetricObject[] }));
+        return;
+      case 'drain':
+        stopHealth();
+        void running.drain(message.limitMs).then(() => {
+          tell({ type: 'drained' });
+          port.close(); // nothing keeps the thread any more: it ends by itself
+        });
+    }
+  });
+  tell({ type: 'ready', port: running.port });
+}
+
+assert(parentPort !== null, 'this file is the body of a worker thread');
+void runThread(parentPort, workerData as ThreadData);

@@ -1,0 +1,141 @@
+// The ingress process's hold on its listening threads: starts them one after the other (the first one finds out
+// whether the port can be had), collects their metrics and health, and drains them together. It listens on
+// nothing itself. A thread that dies takes the process with it, on purpose or by uWebSockets.js's own abort: the
+// supervisor restarts the whole role, because half a door that nobody watches is worse than a short gap.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { AggregatorRegistry } from 'prom-client';
+import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until, withDeadline } from '../../platform/deadline.ts';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+
+export type IngressThreads = {
+  readonly port: number;
+  health(): { ok: boolean; detail: string };
+  metrics(): Promise<MetricObject[]>;
+  drain(deadlineMs: number): Promise<void>;
+};
+
+type Thread = {
+  readonly worker: Worker;
+  readonly answers: Map<number, (metrics: MetricObject[]) => void>;
+  health: { ok: boolean; detail: string };
+  state: 'starting' | 'ready' | 'draining' | 'drained';
+};
+
+/** Kept back from the drain's time for closing what is left. */
+const closeMs = 300;
+
+export async function startThreads(count: number, data: Omit<ThreadData, 'index' | 'shared'>): Promise<IngressThreads> {
+  // Read by uWebSockets.js when it is loaded, which only threads do.
+  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
+  if (count > 1) await checkPortIsFree(data.host, data.port);
+  const threads: Thread[] = [];
+  let { port } = data;
+  for (let index = 0; index < count; index += 1) {
+    const started = await startThread({ ...data, port, index, shared: count > 1 });
+    threads.push(started.thread);
+    port = started.port; // port 0: the first thread's choice is everybody's
+  }
+  let asked = 0;
+
+  async function ask(thread: Thread): Promise<MetricObject[]> {
+    asked += 1;
+    const id = asked;
+    const answered = new Promise<MetricObject[]>((resolve) => thread.answers.set(id, resolve));
+    tell(thread, { type: 'metrics', id });
+    try {
+      return await withDeadline('the metrics of a thread', limits.supervision.metricsAnswerMs / 2, answered);
+    } catch (error) {
+      ignoring(error, 'a thread is too busy to tell its metrics');
+      return [];
+    } finally {
+      thread.answers.delete(id);
+    }
+  }
+
+  return {
+    port,
+    health() {
+      const bad = threads.find((thread) => !thread.health.ok);
+      return bad?.health ?? threads[0]?.health ?? { ok: false, detail: 'no thread' };
+    },
+    async metrics() {
+      const each = await Promise.all(threads.map(ask));
+      if (each.length === 1) return each[0] ?? [];
+      const merged = AggregatorRegistry.aggregate(each as never);
+      return (await merged.getMetricsAsJSON()) as MetricObject[];
+    },
+    async drain(deadlineMs) {
+      for (const thread of threads) {
+        thread.state = 'draining';
+        tell(thread, { type: 'drain', limitMs: Math.max(1, deadlineMs - closeMs) });
+      }
+      await until('the threads of the ingress to drain', () => threads.every((each) => each.state === 'drained'), {
+        limitMs: deadlineMs,
+        everyMs: 5,
+      });
+    },
+  };
+}
+
+/**
+ * Several threads must open the port for sharing, and then a second copy of Heliograph would be let in too and
+ * receive half of the requests. So ask first, by listening for a moment without sharing.
+ */
+async function checkPortIsFree(host: string, port: number): Promise<void> {
+  const probe = createServer();
+  try {
+    probe.listen({ host, port, exclusive: true });
+    await withDeadline('a look at the port', 2_000, once(probe, 'listening'));
+  } catch (error) {
+    throw new FixSetup(
+      `port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`,
+      error,
+    );
+  } finally {
+    probe.close();
+  }
+}
+
+function startThread(data: ThreadData): Promise<{ thread: Thread; port: number }> {
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: data });
+  const thread: Thread = { worker, answers: new Map(), health: { ok: true, detail: 'starting' }, state: 'starting' };
+  const started = new Promise<{ thread: Thread; port: number }>((resolve, reject) => {
+    worker.on('message', (message: FromThread) => {
+      switch (message.type) {
+        case 'ready':
+          thread.state = 'ready';
+          return resolve({ thread, port: message.port });
+        case 'failed':
+          return reject(message.needsPerson ? new FixSetup(message.why) : new Error(message.why));
+        case 'health':
+          thread.health = { ok: message.ok, detail: message.detail };
+          return;
+        case 'metrics':
+          return thread.answers.get(message.id)?.(message.metrics);
+        case 'drained':
+          thread.state = 'drained';
+      }
+    });
+    worker.on('error', (error) => {
+      log.fatal({ error: error.message, stack: error.stack, thread: data.index }, 'an ingress thread died');
+      process.exit(1);
+    });
+    worker.on('exit', (code) => {
+      if (thread.state === 'drained') return;
+      log.fatal({ code, thread: data.index }, 'an ingress thread ended by itself');
+      process.exit(1);
+    });
+  });
+  return withDeadline('the start of an ingress thread', limits.supervision.startMs, started, systemClock);
+}
+
+function tell(thread: Thread, message: ToThread): void {
+  thread.worker.postMessage(message);
+}

@@ -1,0 +1,195 @@
+// A real ingress process before a real nats-server, with tenants put straight into the bucket `directory`. Counts
+// messages where they end up: in the MT streams. No part of our own system is replaced.
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
+import { ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
+import { decodeMessage } from '../../../cluster/bus/message-record.ts';
+import type { Configuration } from '../../../cluster/config/configuration.ts';
+import type { FromChild } from '../../../cluster/supervisor/messages.ts';
+import { newApiKey, type Scope } from '../../../model/api-key.ts';
+import { newAccountId, newApiKeyId } from '../../../model/ids.ts';
+import type { Message } from '../../../model/message.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { startNats, type TestNats } from '../../support/nats.ts';
+
+export const bodyKey = Buffer.alloc(32, 7);
+
+export type Tenant = { accountId: string; live: string; test: string };
+
+export type Ingress = {
+  readonly port: number;
+  readonly child: ChildProcess;
+  url(path: string): string;
+  kill9(): Promise<void>;
+  /** Drains as the supervisor would and returns the exit code. */
+  drain(): Promise<number | null>;
+  ask(): Promise<FromChild & { type: 'metrics' }>;
+};
+
+export type House = {
+  readonly nats: TestNats;
+  readonly bus: Bus;
+  tenant(options?: { scopes?: readonly Scope[]; senders?: string[]; status?: 'active' | 'suspended' }): Promise<Tenant>;
+  ingress(env?: Record<string, string>, threads?: number): Promise<Ingress>;
+  /** Every message in a queue, decoded. */
+  messages(stream?: string): Promise<Message[]>;
+  count(stream?: string): Promise<number>;
+  stop(): Promise<void>;
+};
+
+export const allScopes: readonly Scope[] = ['sms:send', 'sms:read'];
+
+export async function openHouse(): Promise<House> {
+  const nats = await startNats();
+  const bus = await connectBus(nats.url, 'test');
+  await ensureStreams(bus);
+  const directory = await openBucket(bus, 'directory');
+  const running = new Set<Ingress>();
+
+  const count = async (stream = 'MT_TXN') => (await bus.manager.streams.info(stream)).state.messages;
+  return {
+    nats,
+    bus,
+    count,
+    async tenant({ scopes = allScopes, senders = ['HELIO'], status = 'active' } = {}) {
+      const accountId = newAccountId(1_700_000_000_000);
+      await directory.put(`account.${accountId}`, JSON.stringify({ v: 1, accountId, name: 'Test', status, senders }));
+      const keyOf = async (livemode: boolean) => {
+        const key = newApiKey(livemode);
+        const entry = {
+          v: 1,
+          keyId: newApiKeyId(1_700_000_000_000),
+          accountId,
+          publicId: key.publicId,
+          secretHash: key.secretHash.toString('base64url'),
+          livemode,
+          scopes,
+          expiresAtMs: null,
+        };
+        await directory.put(`key.${key.publicId}`, JSON.stringify(entry));
+        return key.token;
+      };
+      return { accountId, live: await keyOf(true), test: await keyOf(false) };
+    },
+    async ingress(env = {}, threads = 1) {
+      const started = await startIngress(nats.url, env, threads);
+      running.add(started);
+      return started;
+    },
+    async messages(stream = 'MT_TXN') {
+      const { state } = await bus.manager.streams.info(stream);
+      const found: Message[] = [];
+      for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+        const record = await bus.manager.streams.getMessage(stream, { seq });
+        if (record !== null) found.push(decodeMessage(record.data, bodyCipher(bodyKey)));
+      }
+      return found;
+    },
+    async stop() {
+      for (const each of running)
+        if (each.child.exitCode === null && each.child.signalCode === null) await each.kill9();
+      await bus.close();
+      await nats.stop();
+    },
+  };
+}
+
+async function startIngress(natsUrl: string, env: Record<string, string>, threads: number): Promise<Ingress> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-ingress-'));
+  const child = fork(new URL('../../../cluster/roles/ingress.ts', import.meta.url), {
+    env: {
+      ...process.env,
+      NATS_URL: natsUrl,
+      HELIOGRAPH_DATA: dataDir,
+      HELIOGRAPH_HTTP_HOST: '127.0.0.1',
+      HELIOGRAPH_HTTP_PORT: '0',
+      HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
+      HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { threads } }),
+      HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
+      ...env,
+    },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  void exited.then(() => rmSync(dataDir, { recursive: true, force: true }));
+  const port = await withDeadline(
+    'the ingress to be ready',
+    15_000,
+    new Promise<number>((resolve, reject) => {
+      child.on('message', (message: FromChild) => {
+        if (message.type === 'ready') resolve(Number(message.ready['port']));
+        if (message.type === 'failed') reject(new Error(message.why));
+      });
+      void exited.then((code) => reject(new Error(`the ingress ended with ${code}`)));
+    }),
+  ).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
+  return {
+    port,
+    child,
+    url: (path) => `http://127.0.0.1:${port}${path}`,
+    async kill9() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    async drain() {
+      child.send({ type: 'drain', deadlineMs: 5_000 }, (error) => {
+        if (error !== null) ignoring(error, 'the ingress has ended already');
+      });
+      return withDeadline('the ingress to drain', 8_000, exited);
+    },
+    ask() {
+      const answered = new Promise<FromChild & { type: 'metrics' }>((resolve) => {
+        child.on('message', (message: FromChild) => {
+          if (message.type === 'metrics') resolve(message);
+        });
+      });
+      child.send({ type: 'ask', id: 1 });
+      return withDeadline('metrics', 3_000, answered);
+    },
+  };
+}
+
+const configuration = {
+  country: {
+    name: 'Bangladesh',
+    callingCode: '+880',
+    nationalLengths: [10],
+    prefixes: { '17': 'alpha', '18': 'beta', '13': 'alpha' },
+  },
+  carriers: [
+    { name: 'alpha', classes: ['otp', 'transactional', 'promotional'] },
+    { name: 'beta', classes: ['otp', 'transactional'] },
+    { name: 'sandbox', classes: ['otp', 'transactional', 'promotional'] },
+  ],
+  routes: [],
+} as unknown as Configuration;
+
+export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };
+
+/** POST /v1/sms with whatever body and headers. */
+export async function post(
+  ingress: Ingress,
+  token: string | null,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: Record<string, any>; headers: Headers }> {
+  const response = await fetch(ingress.url('/v1/sms'), {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+    signal: AbortSignal.timeout(20_000),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
+}
