@@ -2,35 +2,38 @@
 // database after it; so a writer that was asleep in between loses against one with newer rows, and no lock has to
 // be trusted. It never decides what an entry should say.
 import type { KV } from '@nats-io/kv';
-import { withDeadline } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { isApiError } from '../bus/ensure.ts';
+import type { BusCalls } from './bus-calls.ts';
 import type { HeldEntry, Repair } from './wanted.ts';
 
 const wrongLastSequence = 10071;
 
 /** What the bucket holds under these names; a name without any entry is not in the answer. */
-export async function heldEntries(bucket: KV, names: readonly string[]): Promise<Map<string, HeldEntry>> {
+export async function heldEntries(
+  calls: BusCalls,
+  bucket: KV,
+  names: readonly string[],
+): Promise<Map<string, HeldEntry>> {
   const held = new Map<string, HeldEntry>();
   const reads = names.map(async (name) => {
     const entry = await bucket.get(name);
     if (entry === null) return;
     held.set(name, { text: entry.operation === 'PUT' ? entry.string() : null, revision: entry.revision });
   });
-  await withDeadline('reading directory entries', limits.directory.readTimeoutMs, Promise.all(reads));
+  await calls.call('reading directory entries', Promise.all(reads));
   return held;
 }
 
 /** Carries repairs out, `outboxBatchMax` at a time and in order of the batches. Returns those that lost their race. */
-export async function carryOut(bucket: KV, repairs: readonly Repair[]): Promise<Repair[]> {
+export async function carryOut(calls: BusCalls, bucket: KV, repairs: readonly Repair[]): Promise<Repair[]> {
   const lost: Repair[] = [];
   const batchMax = limits.directory.outboxBatchMax;
   for (let from = 0; from < repairs.length; from += batchMax) {
     const batch = repairs.slice(from, from + batchMax);
-    const done = await withDeadline(
+    const done = await calls.call(
       'writing directory entries',
-      limits.directory.readTimeoutMs,
       Promise.all(batch.map((repair) => write(bucket, repair))),
     );
     lost.push(...batch.filter((_, at) => done[at] === false));

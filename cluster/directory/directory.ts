@@ -9,6 +9,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { AccountId } from '../../model/ids.ts';
 import type { Bus } from '../bus/connect.ts';
 import { AlarmClock } from './alarm-clock.ts';
+import { BusCalls } from './bus-calls.ts';
 import type { Directory } from './contract.ts';
 import { Tenants } from './tenants.ts';
 import { type BucketReading, lastRevision, readBucket } from './watch.ts';
@@ -23,7 +24,7 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
 type Held = { readonly tenants: Tenants; readonly reading: BucketReading };
 
 class WatchedDirectory implements Directory {
-  readonly #bus: Bus;
+  readonly #calls: BusCalls;
   readonly #clock: Clock;
   readonly #alarm: AlarmClock;
   #held: Held | null = null;
@@ -36,7 +37,7 @@ class WatchedDirectory implements Directory {
   #loop: Promise<void> = Promise.resolve();
 
   constructor(bus: Bus, clock: Clock) {
-    this.#bus = bus;
+    this.#calls = new BusCalls(bus);
     this.#clock = clock;
     this.#alarm = new AlarmClock(clock);
     // A watch may have missed changes while the connection was away, whatever the client says about it.
@@ -75,7 +76,7 @@ class WatchedDirectory implements Directory {
   /** Reads everything into fresh maps and swaps them in: what was deleted meanwhile is gone with the old ones. */
   async #read(): Promise<void> {
     const tenants = new Tenants();
-    const reading = await readBucket(this.#bus, (name, body) => {
+    const reading = await readBucket(this.#calls, (name, body) => {
       if (tenants.apply(name, body)) return;
       metrics.directoryBadEntries.inc();
       log.error({ entry: name }, 'a directory entry cannot be read and is treated as absent');
@@ -123,7 +124,7 @@ class WatchedDirectory implements Directory {
 
   /** Two checks that find the watch at the same place, which is not the bucket's newest: it is deaf, not slow. */
   async #check(): Promise<void> {
-    const newest = await lastRevision(this.#bus);
+    const newest = await lastRevision(this.#calls);
     const seen = this.#held?.reading.seen() ?? 0;
     if (seen === newest) this.#doubtedAt = -1;
     else if (this.#doubtedAt === seen) this.#readAnew('watch is deaf');

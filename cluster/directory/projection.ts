@@ -5,7 +5,6 @@ import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { Bus } from '../bus/connect.ts';
 import {
   type OutboxRow,
   deleteOutbox,
@@ -16,6 +15,7 @@ import {
 } from '../store/directory-rows.ts';
 import type { Store } from '../store/store.ts';
 import { carryOut, heldEntries } from './bucket-writer.ts';
+import type { BusCalls } from './bus-calls.ts';
 import { accountEntryName, keyEntryName } from './entry.ts';
 import { type HeldEntry, repairsOf, wantedEntries } from './wanted.ts';
 import { readBucket } from './watch.ts';
@@ -24,12 +24,12 @@ import { readBucket } from './watch.ts';
  * Projects what is in the outbox until it is empty. A row is deleted after JetStream acked its entry; a crash in
  * between repeats a comparison, which then finds nothing to write.
  */
-export async function projectOutbox(store: Store, bucket: KV, stopping: AbortSignal): Promise<void> {
+export async function projectOutbox(store: Store, calls: BusCalls, bucket: KV, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     const rows = await readOutbox(store, limits.directory.outboxBatchMax);
     metrics.directoryOutbox.set(rows.length);
     if (rows.length === 0) return;
-    const settled = await projectRows(store, bucket, rows);
+    const settled = await projectRows(store, calls, bucket, rows);
     await deleteOutbox(store, settled);
     // Somebody else is projecting the rest; the next pass looks again.
     if (settled.length < rows.length) return;
@@ -37,9 +37,9 @@ export async function projectOutbox(store: Store, bucket: KV, stopping: AbortSig
 }
 
 /** Compares the whole bucket with the tables. Returns how many entries had drifted and were repaired. */
-export async function reconcile(store: Store, bus: Bus): Promise<number> {
+export async function reconcile(store: Store, calls: BusCalls): Promise<number> {
   const told = new Map<string, HeldEntry>();
-  const reading = await readBucket(bus, (name, body, revision) => {
+  const reading = await readBucket(calls, (name, body, revision) => {
     told.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
   });
   reading.stop();
@@ -47,7 +47,7 @@ export async function reconcile(store: Store, bus: Bus): Promise<number> {
   const held = new Map(told);
   const { accounts, keys } = await readTenants(store);
   const repairs = repairsOf(held, wantedEntries(accounts, keys));
-  const lost = await carryOut(reading.bucket, repairs);
+  const lost = await carryOut(calls, reading.bucket, repairs);
   // A lost race is a change that came meanwhile, not drift.
   const drifted = repairs.length - lost.length;
   if (drifted > 0) {
@@ -57,13 +57,13 @@ export async function reconcile(store: Store, bus: Bus): Promise<number> {
   return drifted;
 }
 
-async function projectRows(store: Store, bucket: KV, rows: readonly OutboxRow[]): Promise<number[]> {
+async function projectRows(store: Store, calls: BusCalls, bucket: KV, rows: readonly OutboxRow[]): Promise<number[]> {
   const accountIds = idsOf(rows, 'account');
   const publicIds = idsOf(rows, 'key');
-  const held = await heldEntries(bucket, [...accountIds.map(accountEntryName), ...publicIds.map(keyEntryName)]);
+  const held = await heldEntries(calls, bucket, [...accountIds.map(accountEntryName), ...publicIds.map(keyEntryName)]);
   const accounts = await readAccountRows(store.db, accountIds);
   const keys = await readKeyRows(store.db, publicIds);
-  const lost = await carryOut(bucket, repairsOf(held, wantedEntries(accounts, keys)));
+  const lost = await carryOut(calls, bucket, repairsOf(held, wantedEntries(accounts, keys)));
   const lostNames = new Set(lost.map((repair) => repair.name));
   return rows.filter((row) => !lostNames.has(entryNameOf(row))).map((row) => row.id);
 }

@@ -13,6 +13,7 @@ import { openBucket } from '../bus/ensure.ts';
 import { clientConfigOf } from '../store/connection.ts';
 import { type Store, outboxChannel } from '../store/store.ts';
 import { AlarmClock } from './alarm-clock.ts';
+import { BusCalls } from './bus-calls.ts';
 import { projectOutbox, reconcile } from './projection.ts';
 
 export type Projector = {
@@ -37,6 +38,7 @@ export function startProjector(options: ProjectorOptions): Projector {
   const reconcileEveryMs = options.reconcileEveryMs ?? limits.directory.reconcileEveryMs;
   const stopping = new AbortController();
   const alarm = new AlarmClock(clock);
+  const calls = new BusCalls(bus);
   let trouble: string | null = 'not started';
   let reconcileAtMs = 0;
   let reconciling: Promise<void> | null = null;
@@ -50,7 +52,7 @@ export function startProjector(options: ProjectorOptions): Projector {
   async function reconcileOnce(): Promise<void> {
     reconcileAtMs = clock.monotonicMs() + reconcileEveryMs;
     try {
-      await reconcile(store, bus);
+      await reconcile(store, calls);
     } catch (error) {
       metrics.directoryFailures.inc();
       log.warn({ error: messageOf(error) }, 'the directory could not be compared with the database');
@@ -70,6 +72,8 @@ export function startProjector(options: ProjectorOptions): Projector {
         if (why !== trouble) log.warn({ error: why }, 'the projection of the directory broke off and is tried again');
         trouble = why;
         metrics.directoryFailures.inc();
+        // Whatever broke may have taken entries with it (a bucket that was lost, say): compare everything again.
+        reconcileAtMs = 0;
         await alarm.wait(limits.directory.outboxPollMs);
       }
     }
@@ -87,13 +91,13 @@ export function startProjector(options: ProjectorOptions): Projector {
     try {
       await client.connect();
       await client.query(`listen ${outboxChannel}`);
-      const bucket = await openBucket(bus, 'directory');
+      const bucket = await calls.call('opening the directory', openBucket(bus, 'directory'));
       let holding = false;
       while (!stopping.signal.aborted) {
         if (broken !== null) throw broken;
         holding ||= (await client.query('select pg_try_advisory_lock($1) as held', [projectorLock])).rows[0].held;
         if (holding) {
-          await projectOutbox(store, bucket, stopping.signal);
+          await projectOutbox(store, calls, bucket, stopping.signal);
           if (reconciling === null && clock.monotonicMs() >= reconcileAtMs) reconciling = reconcileOnce();
         }
         trouble = null;

@@ -1,11 +1,10 @@
 // One reading of the bucket `directory`: all entries there are, then every change as it comes. A reading that broke
 // is not mended but replaced by a new one: whoever owns it decides when. It interprets no entry.
 import type { KV, KvWatchEntry } from '@nats-io/kv';
-import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Bus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
+import type { BusCalls } from './bus-calls.ts';
 
 /** The stream behind the bucket. */
 export const directoryStream = 'KV_directory';
@@ -23,15 +22,11 @@ export type BucketReading = {
 };
 
 /** Resolves when every entry that existed was told to `sink`; rejects when that takes too long. */
-export async function readBucket(bus: Bus, sink: EntrySink): Promise<BucketReading> {
-  const bucket = await withDeadline(
-    'opening the directory',
-    limits.directory.readTimeoutMs,
-    openBucket(bus, 'directory'),
-  );
+export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<BucketReading> {
+  const bucket = await calls.call('opening the directory', openBucket(calls.bus, 'directory'));
   // Taken before the watch begins: whatever it covers is either told or was deleted for good.
-  const lastBefore = await lastRevision(bus);
-  const entries = await withDeadline('watching the directory', limits.directory.readTimeoutMs, bucket.watch());
+  const lastBefore = await lastRevision(calls);
+  const entries = await calls.call('watching the directory', bucket.watch());
   let seen = 0;
   const complete = Promise.withResolvers<void>();
   const ended = (async () => {
@@ -46,9 +41,12 @@ export async function readBucket(bus: Bus, sink: EntrySink): Promise<BucketReadi
 
   try {
     // An empty bucket tells nothing, so nothing can end the wait.
-    const { messages } = (await bus.manager.streams.info(directoryStream)).state;
-    if (messages === 0) complete.resolve();
-    await withDeadline('reading the directory', limits.directory.readTimeoutMs, complete.promise);
+    const { state } = await calls.call(
+      'asking for the size of the directory',
+      calls.bus.manager.streams.info(directoryStream),
+    );
+    if (state.messages === 0) complete.resolve();
+    await calls.call('reading the directory', complete.promise);
   } catch (error) {
     entries.stop();
     throw error;
@@ -58,13 +56,9 @@ export async function readBucket(bus: Bus, sink: EntrySink): Promise<BucketReadi
 }
 
 /** The revision of the newest change in the bucket. */
-export async function lastRevision(bus: Bus): Promise<number> {
-  const info = await withDeadline(
-    'asking for the state of the directory',
-    limits.directory.readTimeoutMs,
-    bus.manager.streams.info(directoryStream),
-  );
-  return info.state.last_seq;
+export async function lastRevision(calls: BusCalls): Promise<number> {
+  const info = calls.bus.manager.streams.info(directoryStream);
+  return (await calls.call('checking the directory', info, limits.directory.checkTimeoutMs)).state.last_seq;
 }
 
 function bodyOf(entry: KvWatchEntry): Uint8Array | null {
