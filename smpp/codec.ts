@@ -87,8 +87,7 @@ export function encodeQuery(sequence: number, query: { messageId: string; source
 
 function decodeByPackage(frame: Buffer, id: number, status: number, sequence: number): Pdu {
   const known = commandsById[id];
-  if (!known) return { command: 'other', commandId: id, known: false, status, sequence };
-  switch (known.command) {
+  switch (known?.command) {
     case 'bind_transmitter':
     case 'bind_receiver':
     case 'bind_transceiver': {
@@ -122,7 +121,7 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
       return { command: 'query_sm_resp', status, sequence, messageId, finalDate, messageState, errorCode };
     }
     default:
-      return { command: 'other', commandId: id, known: true, status, sequence };
+      return { command: 'other', commandId: id, status, sequence };
   }
 }
 

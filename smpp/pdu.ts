@@ -93,7 +93,7 @@ export type QueryRespPdu = Header & {
   messageState: number;
   errorCode: number;
 };
-/** A command we have no part in. `known` when SMPP defines it: then it is refused by its own response. */
-export type OtherPdu = Header & { command: 'other'; commandId: number; known: boolean };
+/** A command we have no part in, known to SMPP or not. */
+export type OtherPdu = Header & { command: 'other'; commandId: number };
 
 export type Pdu = ShortMessagePdu | MessageIdPdu | BindPdu | BindRespPdu | BarePdu | QueryPdu | QueryRespPdu | OtherPdu;

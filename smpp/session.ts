@@ -11,6 +11,7 @@ import { connectSocket } from './connect.ts';
 import { Keepalive } from './keepalive.ts';
 import { Link } from './link.ts';
 import { commandId, type MessageIdPdu, type Pdu, type ShortMessage, type ShortMessagePdu } from './pdu.ts';
+import { refusePdu } from './refusal.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
 import { become, canTransmit, isBound, mayReceive, type SessionState } from './state.ts';
 import { Window } from './window.ts';
@@ -121,7 +122,7 @@ export class Session<T> {
   }
 
   #onPdu(pdu: Pdu): void {
-    if (!mayReceive('esme', this.#state, pdu.command)) return this.#refuse(pdu);
+    if (!mayReceive('esme', this.#state, pdu.command)) return refusePdu(this.#link, pdu);
     switch (pdu.command) {
       case 'submit_sm_resp':
         return this.#onSubmitResponse(pdu.sequence, pdu.status, pdu.messageId);
@@ -182,18 +183,6 @@ export class Session<T> {
     const command: MessageIdPdu['command'] = pdu.command === 'data_sm' ? 'data_sm_resp' : 'deliver_sm_resp';
     const { sequence } = pdu;
     this.#handlers.onDeliver(pdu, (status) => this.#link.sendMessageId(command, status, sequence, ''));
-  }
-
-  // What has no place here is answered so that the peer notices, and harms nobody (SMPP 3.4 §3.3).
-  #refuse(pdu: Pdu): void {
-    if (this.#state === 'closed') return;
-    if (pdu.command !== 'other') {
-      const id = commandId[pdu.command];
-      if (id >= 0x80000000) return ignoring(undefined, 'a response nobody waits for');
-      return this.#link.sendBare((id | 0x80000000) >>> 0, commandStatus.ESME_RINVBNDSTS, pdu.sequence);
-    }
-    if (pdu.commandId >= 0x80000000) return ignoring(undefined, 'a response nobody waits for');
-    this.#link.sendBare(commandId.generic_nack, commandStatus.ESME_RINVCMDID, pdu.sequence);
   }
 
   #sweep(): void {

@@ -1,0 +1,16 @@
+// What a PDU that has no place in the present state is answered with, the same at both ends (SMPP 3.4 §3.3 and
+// §4.3): so that the peer notices, and nobody else is harmed. It never ends a session.
+import { ignoring } from '../platform/errors.ts';
+import { commandStatus } from './command-status.ts';
+import type { Link } from './link.ts';
+import { commandId, type Pdu } from './pdu.ts';
+
+export function refusePdu(link: Link, pdu: Pdu): void {
+  const id = pdu.command === 'other' ? pdu.commandId : commandId[pdu.command];
+  if (id >= responseBit) return ignoring(undefined, 'a response nobody waits for');
+  // A command SMPP does not know has no response of its own.
+  if (pdu.command === 'other') return link.sendBare(commandId.generic_nack, commandStatus.ESME_RINVCMDID, pdu.sequence);
+  link.sendBare(id + responseBit, commandStatus.ESME_RINVBNDSTS, pdu.sequence);
+}
+
+const responseBit = 0x80000000;

@@ -1,0 +1,155 @@
+// `heliograph smsc`: the simulator on the command line. It reads the options, starts, says in one line what it
+// listens on, and stops cleanly on SIGINT and SIGTERM. Wrong options end it with a sentence, not a stack.
+import { parseArgs } from 'node:util';
+import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { seededRandom, systemRandom } from '../../platform/random.ts';
+import { faultNames, parseFault } from './faults.ts';
+import { parseLatency } from './latency.ts';
+import { type AccountOptions, idStyles, receiptForms, type SimulatorOptions } from './options.ts';
+import { startSimulator } from './simulator.ts';
+
+/** Runs until a signal comes. Throws FixSetup for options that make no sense. */
+export async function runSimulatorCommand(argv: string[]): Promise<void> {
+  const { values } = readArguments(argv);
+  if (values.help) {
+    process.stdout.write(helpText);
+    return;
+  }
+  const options = optionsOf(values);
+  const simulator = await startSimulator(options).catch((error) => {
+    throw new FixSetup(`the simulator cannot listen: ${messageOf(error)}`, error);
+  });
+  const { port, statsPort } = simulator;
+  const ready = { ready: true, port, stats_port: statsPort, pid: process.pid };
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify(ready)}\n`
+      : `SMSC simulator: SMPP 3.4 on ${options.host ?? '127.0.0.1'}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
+  );
+  await new Promise<void>((resolve) => {
+    process.once('SIGINT', () => resolve());
+    process.once('SIGTERM', () => resolve());
+  });
+  await simulator.close();
+}
+
+const flags = {
+  host: { type: 'string' },
+  port: { type: 'string' },
+  'stats-port': { type: 'string' },
+  'system-id': { type: 'string' },
+  password: { type: 'string' },
+  tps: { type: 'string' },
+  account: { type: 'string', multiple: true },
+  'binds-max': { type: 'string' },
+  'latency-ms': { type: 'string' },
+  'response-ms': { type: 'string' },
+  receipts: { type: 'string' },
+  ids: { type: 'string' },
+  'ids-from': { type: 'string' },
+  magic: { type: 'boolean' },
+  'no-magic': { type: 'boolean' },
+  mo: { type: 'string' },
+  'record-max': { type: 'string' },
+  fault: { type: 'string', multiple: true },
+  seed: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+type Values = ReturnType<typeof readArguments>['values'];
+
+function readArguments(argv: string[]) {
+  try {
+    return parseArgs({ args: argv, options: flags, allowPositionals: false });
+  } catch (error) {
+    throw new FixSetup(`${messageOf(error)} (see --help)`, error);
+  }
+}
+
+function optionsOf(values: Values): Partial<SimulatorOptions> {
+  const options: Partial<SimulatorOptions> = {
+    port: count('port', values.port ?? '2776', 65_535),
+    statsPort: count('stats-port', values['stats-port'] ?? '0', 65_535),
+    accounts: accountsOf(values),
+    magic: !values['no-magic'],
+    random: values.seed === undefined ? systemRandom : seededRandom(count('seed', values.seed)),
+    faults: (values.fault ?? []).map((text) => {
+      return parseFault(text) ?? refuse('fault', text, `one of ${faultNames.join(', ')}, with :N where it takes one`);
+    }),
+  };
+  if (values.host !== undefined) options.host = values.host;
+  if (values['binds-max'] !== undefined) options.bindsMax = count('binds-max', values['binds-max']);
+  if (values['latency-ms'] !== undefined) options.latency = latency('latency-ms', values['latency-ms']);
+  if (values['response-ms'] !== undefined) options.response = latency('response-ms', values['response-ms']);
+  if (values.receipts !== undefined) options.receipts = oneOf('receipts', values.receipts, receiptForms);
+  if (values.ids !== undefined) {
+    options.ids = oneOf('ids', values.ids, idStyles);
+  }
+  if (values['ids-from'] !== undefined) {
+    if (!/^\d{1,19}$/.test(values['ids-from'])) refuse('ids-from', values['ids-from'], 'up to 19 digits');
+    options.idsFrom = BigInt(values['ids-from']);
+  }
+  if (values.mo !== undefined) options.moPerS = count('mo', values.mo, 1_000);
+  if (values['record-max'] !== undefined) options.recordMax = count('record-max', values['record-max'], 10_000_000);
+  return options;
+}
+
+function accountsOf(values: Values): AccountOptions[] {
+  const first = {
+    systemId: values['system-id'] ?? 'heliograph',
+    password: values.password ?? 'sandbox',
+    tps: count('tps', values.tps ?? '0', 1_000_000),
+  };
+  const others = (values.account ?? []).map((text) => {
+    const match = /^([^:]{1,15}):([^:]{0,8})(?::(\d{1,7}))?$/.exec(text);
+    if (!match) return refuse('account', text, 'system-id:password or system-id:password:tps');
+    return { systemId: match[1]!, password: match[2]!, tps: Number(match[3] ?? 0) };
+  });
+  return [first, ...others];
+}
+
+function count(name: string, text: string, max = Number.MAX_SAFE_INTEGER): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= max) return value;
+  return refuse(name, text, `a whole number from 0 to ${max}`);
+}
+
+function latency(name: string, text: string) {
+  return parseLatency(text) ?? refuse(name, text, 'fixed:MS, uniform:FROM,TO or lognormal:MEDIAN,SIGMA');
+}
+
+function oneOf<T extends string>(name: string, text: string, choices: readonly T[]): T {
+  return choices.find((choice) => choice === text) ?? refuse(name, text, choices.join(', '));
+}
+
+function refuse(name: string, text: string, expected: string): never {
+  throw new FixSetup(`--${name} ${text}: expected ${expected}`);
+}
+
+const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
+
+  --port N             listen here (2776; 0 takes a free port)
+  --host H             on this address (127.0.0.1)
+  --system-id ID       the account's system id (heliograph)
+  --password P         and password (sandbox)
+  --tps N              more submits than this in any one second answer ESME_RTHROTTLED (0: no limit)
+  --account ID:P[:N]   another account, with its own limit; may be repeated
+  --binds-max N        more binds of one account answer ESME_RALYBND (0: no limit)
+  --latency-ms D       from the answer to the receipt (lognormal:250,0.4)
+  --response-ms D      from the submit to its answer (fixed:0)
+                       D is fixed:MS, uniform:FROM,TO or lognormal:MEDIAN,SIGMA
+  --receipts F         text, tlv or both (text)
+  --ids F              decimal, hex or resp-hex-receipt-decimal (decimal)
+  --ids-from N         the first message id
+  --no-magic           treat numbers that end in 0000 to 0007 like all others
+  --mo N               send N inbound messages per second
+  --record-max N       keep this many submits for GET /messages (10000)
+  --fault NAME[:N]     start with a fault; may be repeated:
+                       ${faultNames.slice(0, 11).join(', ')},
+                       ${faultNames.slice(11).join(', ')}
+  --stats-port N       counters as JSON over HTTP (0 takes a free port):
+                       GET /stats /messages /nonces, POST /fault /mo /reset, DELETE /fault
+  --seed N             repeatable latencies and garbage
+  --json               print one JSON line when ready
+`;

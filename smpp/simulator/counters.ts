@@ -1,0 +1,29 @@
+// The simulator's counters: plain numbers, because they are counted on every PDU. How they are shown is stats.ts.
+import { SlidingRate } from './sliding-rate.ts';
+
+export class Counters {
+  binds = 0;
+  bindsRefused = 0;
+  connections = 0;
+  submits = 0;
+  accepted = 0;
+  throttled = 0;
+  parts = 0;
+  unanswered = 0;
+  enquireLinks = 0;
+  broken = 0;
+  receiptsSent = 0;
+  receiptsAcked = 0;
+  receiptsRetried = 0;
+  receiptsRefused = 0;
+  receiptsDropped = 0;
+  moSent = 0;
+  moAcked = 0;
+  readonly submitsByStatus = new Map<number, number>();
+  /** 65,536 a second is more than one process can send. */
+  readonly rate = new SlidingRate(65_536);
+
+  countStatus(status: number): void {
+    this.submitsByStatus.set(status, (this.submitsByStatus.get(status) ?? 0) + 1);
+  }
+}

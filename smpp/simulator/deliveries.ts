@@ -1,0 +1,126 @@
+// The deliver_sm of one account, receipts and inbound messages: round robin over its receiving sessions, at most
+// receiptWindowMax unanswered on each, sent again until one is answered with 0. What nobody can take waits, up to
+// pendingMax. It decides nothing about messages.
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { RingQueue } from '../../platform/ring-queue.ts';
+import { commandStatus } from '../command-status.ts';
+import type { ShortMessage } from '../pdu.ts';
+import type { Counters } from './counters.ts';
+import type { Faults } from './faults.ts';
+import type { SmscSession } from './smsc-session.ts';
+import type { TimingWheel } from './timing-wheel.ts';
+
+/** `from` is the session that submitted, for the fault that forbids it. */
+export type Delivery = { message: ShortMessage; isReceipt: boolean; from: SmscSession | undefined; attempts: number };
+
+export class Deliveries {
+  readonly #clock: Clock;
+  readonly #faults: Faults;
+  readonly #counters: Counters;
+  readonly #wheel: TimingWheel<() => void>;
+  readonly #pending = new RingQueue<Delivery>(limits.simulator.pendingMax);
+  readonly #receivers: SmscSession[] = [];
+  #turn = 0;
+
+  constructor(clock: Clock, faults: Faults, counters: Counters, wheel: TimingWheel<() => void>) {
+    this.#clock = clock;
+    this.#faults = faults;
+    this.#counters = counters;
+    this.#wheel = wheel;
+  }
+
+  /** Not yet sent, and sent but not answered. */
+  get pending(): number {
+    return this.#receivers.reduce((sum, session) => sum + session.unanswered.size, this.#pending.size);
+  }
+
+  add(delivery: Delivery): void {
+    if (this.#pending.size === 0 && this.#trySend(delivery)) return;
+    if (!this.#pending.push(delivery)) this.#counters.receiptsDropped += 1;
+  }
+
+  addReceiver(session: SmscSession): void {
+    this.#receivers.push(session);
+    this.pump();
+  }
+
+  removeReceiver(session: SmscSession): void {
+    const index = this.#receivers.indexOf(session);
+    if (index < 0) return;
+    this.#receivers.splice(index, 1);
+    const unanswered = [...session.unanswered.values()];
+    session.unanswered.clear();
+    for (const { delivery } of unanswered) this.#again(delivery, 0);
+  }
+
+  onAnswer(session: SmscSession, sequence: number, status: number): void {
+    const sent = session.unanswered.get(sequence);
+    if (!sent) return;
+    session.unanswered.delete(sequence);
+    if (status === 0) {
+      if (sent.delivery.isReceipt) this.#counters.receiptsAcked += 1;
+      else this.#counters.moAcked += 1;
+    } else if (temporaryErrors.has(status)) this.#again(sent.delivery, limits.simulator.receiptRetryMs);
+    else this.#counters.receiptsRefused += 1;
+    if (this.#pending.size > 0) this.pump();
+  }
+
+  /** Sends what waits, as far as windows and sockets allow. */
+  pump(): void {
+    for (let next = this.#pending.peek(); next && this.#trySend(next); next = this.#pending.peek()) {
+      this.#pending.shift();
+    }
+  }
+
+  /** Takes back what was not answered in time. */
+  sweep(): void {
+    const overdueMs = this.#clock.monotonicMs() - limits.simulator.receiptResponseMs;
+    for (const session of this.#receivers) {
+      for (const [sequence, { delivery, sentAtMs }] of session.unanswered) {
+        if (sentAtMs > overdueMs) break;
+        session.unanswered.delete(sequence);
+        this.#again(delivery, 0);
+      }
+    }
+    this.pump();
+  }
+
+  #trySend(delivery: Delivery): boolean {
+    const session = this.#pick(delivery);
+    if (!session) return false;
+    delivery.attempts += 1;
+    session.deliver(delivery, this.#clock.monotonicMs());
+    if (delivery.isReceipt) this.#counters.receiptsSent += 1;
+    else this.#counters.moSent += 1;
+    return true;
+  }
+
+  #pick(delivery: Delivery): SmscSession | undefined {
+    const { length } = this.#receivers;
+    const notFrom = this.#faults.has('receipt-other-bind') ? delivery.from : undefined;
+    for (let tries = 0; tries < length; tries += 1) {
+      this.#turn = (this.#turn + 1) % length;
+      const session = this.#receivers[this.#turn]!;
+      if (session !== notFrom && session.canTake) return session;
+    }
+    return undefined;
+  }
+
+  #again(delivery: Delivery, delayMs: number): void {
+    if (delivery.attempts >= limits.simulator.receiptAttemptsMax) {
+      this.#counters.receiptsDropped += 1;
+      return;
+    }
+    this.#counters.receiptsRetried += 1;
+    // Always through the wheel: a receiver that refuses at once must not turn this into a loop.
+    this.#wheel.add(delayMs, () => this.add(delivery));
+  }
+}
+
+const temporaryErrors: ReadonlySet<number> = new Set([
+  commandStatus.ESME_RX_T_APPN,
+  commandStatus.ESME_RMSGQFUL,
+  commandStatus.ESME_RTHROTTLED,
+  commandStatus.ESME_RSYSERR,
+]);

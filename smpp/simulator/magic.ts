@@ -1,0 +1,52 @@
+// The sandbox's magic numbers (contract, Sandbox): the last four digits of the recipient decide what becomes of a
+// message. Those that refuse for a while remember, per number, when they first did. Bounded, and pure otherwise.
+import { limits } from '../../platform/limits.ts';
+import { commandStatus } from '../command-status.ts';
+import type { ReceiptState } from '../receipt.ts';
+
+/** `status` answers the submit; the rest shapes the receipt. Undefined fields mean: as usual. */
+export type Fate = { status: number; receipt?: boolean; state?: ReceiptState; errorCode?: string; delayMs?: number };
+
+export class MagicNumbers {
+  readonly #refusedSinceMs = new Map<string, number>();
+
+  /** Undefined for a number without magic. */
+  fateOf(destination: string, nowMs: number): Fate | undefined {
+    if (destination.charCodeAt(destination.length - 2) !== zero) return undefined;
+    switch (destination.slice(-4)) {
+      case '0000':
+        return { status: 0, delayMs: 0 };
+      case '0001':
+        return { status: 0, state: 'undelivered', errorCode: absentSubscriber };
+      case '0002':
+        return { status: commandStatus.ESME_RINVDSTADR };
+      case '0003':
+        return { status: 0, state: 'expired' };
+      case '0004':
+        return { status: 0, delayMs: 30_000 };
+      case '0005':
+        return { status: 0, receipt: false };
+      case '0006':
+        return { status: this.#refusing(destination, nowMs, 5_000) ? commandStatus.ESME_RTHROTTLED : 0 };
+      case '0007':
+        return { status: this.#refusing(destination, nowMs, 1_000) ? commandStatus.ESME_RMSGQFUL : 0 };
+      default:
+        return undefined;
+    }
+  }
+
+  // Refuses for `forMs` from the first try, lets pass for a minute (all parts, all retries), then starts anew.
+  #refusing(destination: string, nowMs: number, forMs: number): boolean {
+    let sinceMs = this.#refusedSinceMs.get(destination);
+    if (sinceMs === undefined || nowMs - sinceMs > forMs + 60_000) {
+      if (this.#refusedSinceMs.size >= limits.simulator.magicNumbersMax) this.#refusedSinceMs.clear();
+      sinceMs = nowMs;
+      this.#refusedSinceMs.set(destination, nowMs);
+    }
+    return nowMs - sinceMs < forMs;
+  }
+}
+
+const zero = 0x30;
+/** GSM MAP user error 27, as carriers put it into receipts. */
+const absentSubscriber = '027';

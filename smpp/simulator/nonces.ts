@@ -1,0 +1,122 @@
+// Counts messages by the nonce in their text, `#<base36>#` or `#<base36>@<intended send time, epoch µs, base36>#`:
+// the proof at the far end that nothing was lost and nothing sent twice. It reads octets, not texts, and keeps
+// flat arrays, because a bench counts a million of them. Bounded: what is beyond is counted as dropped.
+import { decodeText } from '../../model/text/octets.ts';
+import { limits } from '../../platform/limits.ts';
+import { LatencyHistogram } from './latency-histogram.ts';
+
+export class Nonces {
+  /** Arrival − intended send time of each nonce's first submit. */
+  readonly sinceIntended = new LatencyHistogram();
+  readonly #slots = new Map<number, number>();
+  #firstAtUs = new Float64Array(1_024);
+  #counts = new Uint16Array(1_024);
+  #submits = 0;
+  #duplicated = 0;
+  #dropped = 0;
+
+  /** Looks for a nonce in a text's octets (without header) and counts it. `atUs` is the arrival, epoch µs. */
+  count(octets: Buffer, dataCoding: number, atUs: number): void {
+    const ascii = dataCoding === 8 ? Buffer.from(decodeText(octets, 8), 'latin1') : octets;
+    for (let at = ascii.indexOf(hash); at >= 0; at = ascii.indexOf(hash, at + 1)) {
+      const found = readMark(ascii, at + 1);
+      if (!found) continue;
+      this.#add(found.nonce, found.intendedUs, atUs);
+      return;
+    }
+  }
+
+  totals(): { distinct: number; submits: number; duplicated: number; dropped: number } {
+    const distinct = this.#slots.size;
+    return { distinct, submits: this.#submits, duplicated: this.#duplicated, dropped: this.#dropped };
+  }
+
+  /** How often this nonce came. */
+  countOf(nonce: number): number {
+    const slot = this.#slots.get(nonce);
+    return slot === undefined ? 0 : this.#counts[slot]!;
+  }
+
+  /** Nonces that came more than once, at most `max`. */
+  duplicates(max: number): { nonce: string; count: number }[] {
+    const list: { nonce: string; count: number }[] = [];
+    for (const [nonce, slot] of this.#slots) {
+      if (this.#counts[slot]! > 1) list.push({ nonce: nonce.toString(36), count: this.#counts[slot]! });
+      if (list.length >= max) break;
+    }
+    return list;
+  }
+
+  /** All of them, 24 bytes each, little endian: nonce f64, first arrival in epoch µs f64, count f64. */
+  toBinary(): Buffer {
+    const bytes = Buffer.allocUnsafe(this.#slots.size * 24);
+    let at = 0;
+    for (const [nonce, slot] of this.#slots) {
+      at = bytes.writeDoubleLE(nonce, at);
+      at = bytes.writeDoubleLE(this.#firstAtUs[slot]!, at);
+      at = bytes.writeDoubleLE(this.#counts[slot]!, at);
+    }
+    return bytes;
+  }
+
+  #add(nonce: number, intendedUs: number, atUs: number): void {
+    this.#submits += 1;
+    const known = this.#slots.get(nonce);
+    if (known !== undefined) {
+      if (this.#counts[known] === 1) this.#duplicated += 1;
+      if (this.#counts[known]! < 65_535) this.#counts[known]! += 1;
+      return;
+    }
+    const slot = this.#slots.size;
+    if (slot >= limits.simulator.noncesMax) {
+      this.#dropped += 1;
+      return;
+    }
+    if (slot === this.#counts.length) this.#grow();
+    this.#slots.set(nonce, slot);
+    this.#counts[slot] = 1;
+    this.#firstAtUs[slot] = atUs;
+    if (intendedUs > 0) this.sinceIntended.add(atUs - intendedUs);
+  }
+
+  #grow(): void {
+    const [counts, firstAtUs] = [this.#counts, this.#firstAtUs];
+    this.#counts = new Uint16Array(counts.length * 2);
+    this.#counts.set(counts);
+    this.#firstAtUs = new Float64Array(firstAtUs.length * 2);
+    this.#firstAtUs.set(firstAtUs);
+  }
+}
+
+const hash = 0x23;
+
+/** Reads `nonce#` or `nonce@time#` at `at`; each at most ten base-36 digits, which a number holds exactly. */
+function readMark(octets: Buffer, at: number): { nonce: number; intendedUs: number } | undefined {
+  let value = 0;
+  let digits = 0;
+  let nonce = -1;
+  for (let index = at; index < octets.length; index += 1) {
+    const octet = octets[index]!;
+    const digit = base36(octet);
+    if (digit >= 0) {
+      digits += 1;
+      if (digits > 10) return undefined;
+      value = value * 36 + digit;
+    } else if (digits > 0 && octet === hash) {
+      return nonce < 0 ? { nonce: value, intendedUs: 0 } : { nonce, intendedUs: value };
+    } else if (digits > 0 && nonce < 0 && (octet === 0x40 || octet === 0x00)) {
+      // The @ is 0x00 in the GSM alphabet.
+      nonce = value;
+      value = 0;
+      digits = 0;
+    } else return undefined;
+  }
+  return undefined;
+}
+
+function base36(octet: number): number {
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
+  if (octet >= 0x61 && octet <= 0x7a) return octet - 0x61 + 10;
+  if (octet >= 0x41 && octet <= 0x5a) return octet - 0x41 + 10;
+  return -1;
+}

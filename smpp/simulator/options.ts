@@ -1,0 +1,61 @@
+// What a simulator can be told at its start. Names and defaults only; the command line is command.ts.
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Random, systemRandom } from '../../platform/random.ts';
+import type { FaultArgs, FaultName } from './faults.ts';
+import { type Latency, parseLatency } from './latency.ts';
+
+export const receiptForms = ['text', 'tlv', 'both'] as const;
+export type ReceiptForm = (typeof receiptForms)[number];
+/** How ids are written; the last answers in hex and reports in decimal, as some carriers do. */
+export const idStyles = ['decimal', 'hex', 'resp-hex-receipt-decimal'] as const;
+export type IdStyle = (typeof idStyles)[number];
+
+/** `tps` is the account's submits in any one second, over all its sessions; 0 is no limit. */
+export type AccountOptions = { systemId: string; password: string; tps: number };
+
+export type SimulatorOptions = {
+  host: string;
+  /** 0 takes a free port. */
+  port: number;
+  statsPort: number;
+  accounts: AccountOptions[];
+  /** More binds than this of one account are answered ESME_RALYBND; 0 is no limit. */
+  bindsMax: number;
+  /** From the answer to the receipt, and from the submit to its answer. */
+  latency: Latency;
+  response: Latency;
+  receipts: ReceiptForm;
+  ids: IdStyle;
+  /** The first id; for ids beyond 2^53. */
+  idsFrom: bigint | undefined;
+  magic: boolean;
+  /** Inbound messages per second to each account that can receive. */
+  moPerS: number;
+  recordMax: number;
+  faults: { name: FaultName; args: FaultArgs }[];
+  clock: Clock;
+  random: Random;
+};
+
+export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptions {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    statsPort: 0,
+    accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],
+    bindsMax: 0,
+    latency: parseLatency('lognormal:250,0.4')!,
+    response: parseLatency('fixed:0')!,
+    receipts: 'text',
+    ids: 'decimal',
+    idsFrom: undefined,
+    magic: true,
+    moPerS: 0,
+    recordMax: limits.simulator.recordMax,
+    faults: [],
+    clock: systemClock,
+    random: systemRandom,
+    ...options,
+  };
+}

@@ -1,0 +1,104 @@
+// Message ids and receipts as carriers make them: ids in decimal or hex, receipts as text, TLVs or both. It
+// builds values; when and where they are sent is for smsc.ts and deliveries.ts.
+import { decodeText } from '../../model/text/octets.ts';
+import { limits } from '../../platform/limits.ts';
+import { type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
+import type { ReceiptState } from '../receipt.ts';
+import { buildReceiptText, receiptStateNumber } from '../receipt-text.ts';
+import type { IdStyle, ReceiptForm } from './options.ts';
+import { bodyOf } from './recording.ts';
+import type { SmscSession } from './smsc-session.ts';
+
+/** A submit the carrier took. */
+export type Taken = {
+  responseId: string;
+  receiptId: string;
+  pdu: ShortMessagePdu;
+  session: SmscSession;
+  submittedAtMs: number;
+};
+
+export class MessageIds {
+  readonly #style: IdStyle;
+  readonly #from: bigint;
+  /** The ids of one run stay numbers where they fit: a BigInt costs ten times as much. */
+  readonly #fromNumber: number | undefined;
+  #count = 0;
+  readonly #settled = new Map<string, { state: ReceiptState; doneAtMs: number | undefined }>();
+
+  constructor(style: IdStyle, from: bigint) {
+    this.#style = style;
+    this.#from = from;
+    this.#fromNumber = from < 2n ** 52n ? Number(from) : undefined;
+  }
+
+  next(): { responseId: string; receiptId: string } {
+    this.#count += 1;
+    const id = this.#fromNumber === undefined ? this.#from + BigInt(this.#count) : this.#fromNumber + this.#count;
+    const responseId = this.#style === 'decimal' ? id.toString() : id.toString(16);
+    const receiptId = this.#style === 'resp-hex-receipt-decimal' ? id.toString() : responseId;
+    return { responseId, receiptId };
+  }
+
+  /** Remembers the last outcomes for query_sm. */
+  settle(taken: Taken, state: ReceiptState, doneAtMs: number): void {
+    if (this.#settled.size >= limits.simulator.recordMax) this.#settled.delete(this.#settled.keys().next().value!);
+    this.#settled.set(taken.responseId, { state, doneAtMs });
+  }
+
+  stateOf(messageId: string): { state: ReceiptState; doneAtMs: number | undefined } | undefined {
+    return this.#settled.get(messageId);
+  }
+}
+
+export function receiptFor(
+  taken: Taken,
+  state: ReceiptState,
+  errorCode: string,
+  doneAtMs: number,
+  form: ReceiptForm,
+): ShortMessage {
+  const { pdu, receiptId, submittedAtMs } = taken;
+  const text =
+    form === 'tlv'
+      ? ''
+      : buildReceiptText({
+          carrierMessageId: receiptId,
+          state,
+          errorCode,
+          submittedAtMs,
+          doneAtMs,
+          text: beginningOf(pdu),
+        });
+  return {
+    sourceTon: pdu.destinationTon,
+    sourceNpi: pdu.destinationNpi,
+    source: pdu.destination,
+    destinationTon: pdu.sourceTon,
+    destinationNpi: pdu.sourceNpi,
+    destination: pdu.source,
+    esmClass: 0x04,
+    registeredDelivery: 0,
+    dataCoding: 0,
+    octets: Buffer.from(text, 'latin1'),
+    ...(form === 'text' ? {} : { tlvs: receiptTlvs(receiptId, state, errorCode) }),
+  };
+}
+
+function receiptTlvs(receiptId: string, state: ReceiptState, errorCode: string): Tlv[] {
+  const tlvs: Tlv[] = [
+    { tag: tlvTag.receiptedMessageId, value: Buffer.from(`${receiptId}\0`, 'latin1') },
+    { tag: tlvTag.messageState, value: Buffer.from([receiptStateNumber[state]]) },
+  ];
+  const code = Number(errorCode);
+  // Network type 3 is GSM.
+  if (code > 0) tlvs.push({ tag: tlvTag.networkErrorCode, value: Buffer.from([3, code >>> 8, code & 0xff]) });
+  return tlvs;
+}
+
+function beginningOf(pdu: ShortMessagePdu): string {
+  const { body } = bodyOf(pdu);
+  return decodeText(body.subarray(0, 40), pdu.dataCoding)
+    .slice(0, 20)
+    .replace(/[^\x20-\x7e]/g, '?');
+}

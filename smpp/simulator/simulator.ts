@@ -1,0 +1,123 @@
+// The bundled SMSC: a real SMPP 3.4 server over TCP, the sandbox's carrier, the demo's, the tests' and the benches'
+// far end. This file starts and stops it; the carrier is smsc.ts. It never sees anything of the product but PDUs.
+import net from 'node:net';
+import { withDeadline } from '../../platform/deadline.ts';
+import { segmentText } from '../../model/text/segments.ts';
+import { encodeText } from '../../model/text/octets.ts';
+import type { FaultArgs, FaultName } from './faults.ts';
+import { playOnLine } from './line-faults.ts';
+import { listen } from './listen.ts';
+import { type SimulatorOptions, withDefaults } from './options.ts';
+import type { RecordedMessage } from './recording.ts';
+import { Smsc } from './smsc.ts';
+import { type Stats, statsOf } from './stats.ts';
+import { startStatsServer } from './stats-server.ts';
+
+export type Simulator = {
+  readonly port: number;
+  readonly statsPort: number;
+  stats(): Stats;
+  /** The recorded messages, long ones put together, oldest first. */
+  messages(filter?: { destination?: string }): RecordedMessage[];
+  /** How often a nonce (base 36) came. */
+  nonceCount(nonce: string): number;
+  /** Adds a fault, or clears all with null. */
+  setFault(name: FaultName | null, args?: FaultArgs): void;
+  /** Sends an inbound message to the account's receiving sessions. */
+  sendInbound(inbound: Inbound): void;
+  /** Forgets the recording and the nonces. */
+  forget(): void;
+  close(): Promise<void>;
+};
+
+export type Inbound = { from: string; to: string; text: string; systemId?: string };
+
+export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
+  const full = withDefaults(options);
+  const smsc = new Smsc(full);
+  const server = net.createServer({ noDelay: true, highWaterMark: 64 * 1024 }, (socket) => smsc.accept(socket));
+  const port = await listen(server, full.port, full.host);
+  const stopInbound = startInbound(smsc, full, (inbound) => simulator.sendInbound(inbound));
+  let closed: Promise<void> | undefined;
+  const simulator = {
+    port,
+    statsPort: 0,
+    stats: () => statsOf(smsc),
+    messages: (filter = {}) => smsc.recording.list(filter),
+    nonceCount: (nonce: string) => smsc.nonces.countOf(Number.parseInt(nonce, 36)),
+    setFault: (name: FaultName | null, args: FaultArgs = {}) => applyFault(smsc, full, name, args),
+    sendInbound: (inbound: Inbound) => sendInbound(smsc, inbound),
+    forget: () => smsc.forget(),
+    close: () => (closed ??= stop()),
+  } satisfies Simulator;
+  const statsServer = await startStatsServer(simulator, smsc, full).catch(async (error) => {
+    await stopServer();
+    throw error;
+  });
+  simulator.statsPort = statsServer.port;
+  for (const { name, args } of full.faults) simulator.setFault(name, args);
+  return simulator;
+
+  async function stop(): Promise<void> {
+    await statsServer.close();
+    await stopServer();
+  }
+
+  async function stopServer(): Promise<void> {
+    stopInbound();
+    const gone = new Promise<void>((resolve) => server.close(() => resolve()));
+    smsc.close();
+    await withDeadline('the simulator closing its port', closeMs, gone);
+  }
+}
+
+const closeMs = 5_000;
+
+function applyFault(smsc: Smsc, options: SimulatorOptions, name: FaultName | null, args: FaultArgs): void {
+  if (name === null) {
+    const wasStalled = smsc.faults.has('stall');
+    smsc.faults.clear();
+    if (!wasStalled) return;
+    for (const session of smsc.sessions) session.link.socket.resume();
+    for (const account of smsc.accounts.values()) account.deliveries.pump();
+    return;
+  }
+  if (args.now) {
+    for (const session of smsc.sessions) playOnLine(session, name, args.arg, options.random);
+    return;
+  }
+  smsc.faults.set(name, args);
+  if (name === 'stall') for (const session of smsc.sessions) session.link.socket.pause();
+}
+
+function sendInbound(smsc: Smsc, { from, to, text, systemId }: Inbound): void {
+  const account = systemId === undefined ? smsc.accounts.values().next().value : smsc.accounts.get(systemId);
+  if (!account) return;
+  const segmented = segmentText(text);
+  const encoding = segmented.ok ? segmented.encoding : 'ucs2';
+  const message = {
+    sourceTon: 1,
+    sourceNpi: 1,
+    source: from.replace(/^\+/, ''),
+    destinationTon: 3,
+    destinationNpi: 0,
+    destination: to,
+    esmClass: 0,
+    registeredDelivery: 0,
+    dataCoding: encoding === 'gsm7' ? 0 : 8,
+    // Longer than 254 octets travels as message_payload, as with real carriers.
+    octets: encodeText(text, encoding),
+  };
+  account.deliveries.add({ message, isReceipt: false, from: undefined, attempts: 0 });
+}
+
+function startInbound(smsc: Smsc, options: SimulatorOptions, send: (inbound: Inbound) => void): () => void {
+  if (options.moPerS <= 0) return () => {};
+  let count = 0;
+  return smsc.clock.every(Math.max(1, 1_000 / options.moPerS), () => {
+    count += 1;
+    for (const systemId of smsc.accounts.keys()) {
+      send({ from: '8801700000000', to: '16000', text: `inbound ${count}`, systemId });
+    }
+  });
+}

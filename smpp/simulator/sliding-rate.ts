@@ -1,0 +1,40 @@
+// How many things happened within the last second, exactly: a ring of their times. Used for the TPS limit and for
+// the peak in the statistics. At most `capacity` are remembered; beyond it the count says `capacity`.
+
+export class SlidingRate {
+  readonly #times: Float64Array;
+  #oldest = 0;
+  #size = 0;
+  #peak = 0;
+
+  constructor(capacity: number) {
+    this.#times = new Float64Array(Math.max(1, capacity));
+  }
+
+  /** The largest count add() ever saw. */
+  get peak(): number {
+    return this.#peak;
+  }
+
+  /** How many fell into the second that ends now. */
+  count(nowMs: number): number {
+    const sinceMs = nowMs - 1_000;
+    while (this.#size > 0 && this.#times[this.#oldest]! <= sinceMs) {
+      this.#oldest = this.#oldest + 1 === this.#times.length ? 0 : this.#oldest + 1;
+      this.#size -= 1;
+    }
+    return this.#size;
+  }
+
+  add(nowMs: number): void {
+    this.count(nowMs);
+    const capacity = this.#times.length;
+    if (this.#size === capacity) {
+      this.#oldest = this.#oldest + 1 === capacity ? 0 : this.#oldest + 1;
+      this.#size -= 1;
+    }
+    this.#times[(this.#oldest + this.#size) % capacity] = nowMs;
+    this.#size += 1;
+    if (this.#size > this.#peak) this.#peak = this.#size;
+  }
+}

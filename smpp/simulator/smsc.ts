@@ -1,0 +1,205 @@
+// The carrier itself: which binds it admits, what it answers to a submit, which receipt follows and when. It owns
+// the accounts and everything counted; sockets belong to smsc-session.ts, the far side of deliveries to
+// deliveries.ts. It must stay cheap: a bench counts this process against the product's budget.
+import type { Socket } from 'node:net';
+import type { Cancel, Clock } from '../../platform/clock.ts';
+import { commandStatus } from '../command-status.ts';
+import { encodeQueryResp } from '../codec.ts';
+import type { QueryPdu, ShortMessagePdu } from '../pdu.ts';
+import { receiptDate, receiptStateNumber } from '../receipt-text.ts';
+import { Counters } from './counters.ts';
+import { Deliveries, type Delivery } from './deliveries.ts';
+import { Faults } from './faults.ts';
+import { playOnSubmit } from './line-faults.ts';
+import { type Fate, MagicNumbers } from './magic.ts';
+import { Nonces } from './nonces.ts';
+import type { AccountOptions, SimulatorOptions } from './options.ts';
+import { MessageIds, receiptFor, type Taken } from './receipts.ts';
+import { bodyOf, partOf, Recording } from './recording.ts';
+import { SlidingRate } from './sliding-rate.ts';
+import { SmscSession } from './smsc-session.ts';
+import { TimingWheel } from './timing-wheel.ts';
+
+export type Account = AccountOptions & { sessions: Set<SmscSession>; rate: SlidingRate; deliveries: Deliveries };
+
+export class Smsc {
+  readonly clock: Clock;
+  readonly faults = new Faults();
+  readonly counters = new Counters();
+  readonly sessions = new Set<SmscSession>();
+  readonly accounts = new Map<string, Account>();
+  readonly #options: SimulatorOptions;
+  readonly #ids: MessageIds;
+  readonly #wheel: TimingWheel<() => void>;
+  readonly #magic = new MagicNumbers();
+  readonly #cancelSweep: Cancel;
+  #recording: Recording;
+  #nonces = new Nonces();
+  /** A receipt that waits for the next one to overtake it. */
+  #overtaken: Delivery | undefined;
+
+  constructor(options: SimulatorOptions) {
+    this.#options = options;
+    this.clock = options.clock;
+    this.#wheel = new TimingWheel<() => void>(options.clock, (run) => run());
+    this.#ids = new MessageIds(options.ids, options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n);
+    this.#recording = new Recording(options.recordMax);
+    for (const account of options.accounts) {
+      const deliveries = new Deliveries(this.clock, this.faults, this.counters, this.#wheel);
+      const rate = new SlidingRate(account.tps);
+      this.accounts.set(account.systemId, { ...account, sessions: new Set(), rate, deliveries });
+    }
+    this.#cancelSweep = this.clock.every(1_000, () => {
+      for (const account of this.accounts.values()) account.deliveries.sweep();
+    });
+  }
+
+  get recording(): Recording {
+    return this.#recording;
+  }
+
+  get nonces(): Nonces {
+    return this.#nonces;
+  }
+
+  /** Forgets recording and nonces, for the next measurement. */
+  forget(): void {
+    this.#recording = new Recording(this.#options.recordMax);
+    this.#nonces = new Nonces();
+  }
+
+  accept(socket: Socket): void {
+    this.counters.connections += 1;
+    this.sessions.add(new SmscSession(this, socket));
+    if (this.faults.has('stall')) socket.pause();
+  }
+
+  close(): void {
+    this.#cancelSweep();
+    this.#wheel.clear();
+    for (const session of this.sessions) session.destroy('the simulator closes');
+  }
+
+  admitBind(systemId: string, password: string): { status: number; account?: Account } {
+    const account = this.accounts.get(systemId);
+    const refuse = (status: number) => {
+      this.counters.bindsRefused += 1;
+      return { status };
+    };
+    if (!account) return refuse(commandStatus.ESME_RINVSYSID);
+    if (account.password !== password) return refuse(commandStatus.ESME_RINVPASWD);
+    const { bindsMax } = this.#options;
+    if (this.faults.take('already-bound') || (bindsMax > 0 && account.sessions.size >= bindsMax)) {
+      return refuse(commandStatus.ESME_RALYBND);
+    }
+    this.counters.binds += 1;
+    return { status: 0, account };
+  }
+
+  onSubmit(session: SmscSession, pdu: ShortMessagePdu): void {
+    const { counters, faults } = this;
+    const nowMs = this.clock.monotonicMs();
+    counters.submits += 1;
+    counters.rate.add(nowMs);
+    if (faults.any && playOnSubmit(this, session, pdu, this.#options.random)) return;
+    const fate = this.#decide(session.account, pdu, nowMs);
+    counters.countStatus(fate.status);
+    if (fate.status !== 0) {
+      if (fate.status === commandStatus.ESME_RTHROTTLED) counters.throttled += 1;
+      return this.#answer(session, pdu.sequence, fate.status, '', 0);
+    }
+    const taken = this.#take(session, pdu);
+    const responseMs = this.#options.response(this.#options.random);
+    const wantsReceipt = this.#wantsReceipt(pdu, fate);
+    const early = wantsReceipt && faults.take('receipt-before-resp');
+    const receiptMs = fate.delayMs ?? this.#options.latency(this.#options.random);
+    if (early) this.#receipt(taken, fate);
+    if (faults.take('no-resp')) counters.unanswered += 1;
+    else this.#answer(session, pdu.sequence, 0, taken.responseId, early ? responseMs + earlyMs : responseMs);
+    if (wantsReceipt && !early) this.#wheel.add(responseMs + receiptMs, () => this.#receipt(taken, fate));
+  }
+
+  onQuery(session: SmscSession, pdu: QueryPdu): void {
+    const state = this.#ids.stateOf(pdu.messageId);
+    const status = state ? 0 : commandStatus.ESME_RQUERYFAIL;
+    const finalDate = state?.doneAtMs === undefined ? '' : `${receiptDate(state.doneAtMs)}000+`;
+    const messageState = receiptStateNumber[state?.state ?? 'enroute'];
+    const answer = { messageId: pdu.messageId, finalDate, messageState, errorCode: 0 };
+    session.link.sendBytes(encodeQueryResp(pdu.sequence, status, answer));
+  }
+
+  #decide(account: Account, pdu: ShortMessagePdu, nowMs: number): Fate {
+    const { faults } = this;
+    if (faults.any) {
+      if (faults.take('queue-full')) return { status: commandStatus.ESME_RMSGQFUL };
+      if (faults.take('throttle')) return { status: commandStatus.ESME_RTHROTTLED };
+      if (faults.take('sys-err')) return { status: commandStatus.ESME_RSYSERR };
+      if (faults.has('reject-part') && partOf(pdu) === (faults.argOf('reject-part') ?? 2)) {
+        faults.take('reject-part');
+        return { status: commandStatus.ESME_RSUBMITFAIL };
+      }
+    }
+    if (account.tps > 0) {
+      if (account.rate.count(nowMs) >= account.tps) return { status: commandStatus.ESME_RTHROTTLED };
+      account.rate.add(nowMs);
+    }
+    return (this.#options.magic ? this.#magic.fateOf(pdu.destination, nowMs) : undefined) ?? asUsual;
+  }
+
+  #take(session: SmscSession, pdu: ShortMessagePdu): Taken {
+    const { counters } = this;
+    counters.accepted += 1;
+    if ((pdu.esmClass & 0x40) !== 0) counters.parts += 1;
+    const submittedAtMs = this.clock.nowMs();
+    const taken: Taken = { ...this.#ids.next(), pdu, session, submittedAtMs };
+    this.#recording.add(taken.responseId, pdu, submittedAtMs);
+    // timeOrigin + monotonic: microseconds since the epoch, as a sender in another process can compute them too.
+    const atUs = (performance.timeOrigin + this.clock.monotonicMs()) * 1_000;
+    this.#nonces.count(bodyOf(pdu).body, pdu.dataCoding, atUs);
+    return taken;
+  }
+
+  #wantsReceipt(pdu: ShortMessagePdu, fate: Fate): boolean {
+    const asked = pdu.registeredDelivery & 0x03;
+    const failed = fate.state !== undefined && fate.state !== 'delivered';
+    if (asked === 0 || asked === 3 || (asked === 2 && !failed)) return false;
+    return fate.receipt !== false && !this.faults.take('no-receipt');
+  }
+
+  #answer(session: SmscSession, sequence: number, status: number, id: string, delayMs: number): void {
+    if (delayMs <= 0) return session.link.sendMessageId('submit_sm_resp', status, sequence, id);
+    this.#wheel.add(delayMs, () => session.link.sendMessageId('submit_sm_resp', status, sequence, id));
+  }
+
+  #receipt(taken: Taken, fate: Fate): void {
+    const state = fate.state ?? 'delivered';
+    const doneAtMs = this.clock.nowMs();
+    this.#ids.settle(taken, state, doneAtMs);
+    const message = receiptFor(taken, state, fate.errorCode ?? '000', doneAtMs, this.#options.receipts);
+    const delivery: Delivery = { message, isReceipt: true, from: taken.session, attempts: 0 };
+    const { deliveries } = taken.session.account;
+    if (!this.faults.any) return deliveries.add(delivery);
+    if (this.faults.take('duplicate-receipt')) deliveries.add({ ...delivery });
+    if (!this.faults.has('out-of-order-receipts')) return deliveries.add(delivery);
+    const first = this.#overtaken;
+    if (!first) {
+      this.#overtaken = delivery;
+      this.#wheel.add(overtakenMs, () => this.#releaseOvertaken(delivery));
+      return;
+    }
+    deliveries.add(delivery);
+    this.#releaseOvertaken(first);
+  }
+
+  #releaseOvertaken(delivery: Delivery): void {
+    if (this.#overtaken !== delivery) return;
+    this.#overtaken = undefined;
+    this.faults.take('out-of-order-receipts');
+    delivery.from?.account.deliveries.add(delivery);
+  }
+}
+
+const asUsual: Fate = { status: 0 };
+/** How far a receipt runs ahead of its response, when that fault is played. */
+const earlyMs = 50;
+const overtakenMs = 300;

@@ -1,0 +1,111 @@
+// The simulator's own HTTP door, for people, benches and tests in another process: counters, recorded messages,
+// nonces and faults. JSON, loopback, no authentication: it is a test instrument and says nothing to SMPP.
+import http, { type IncomingMessage } from 'node:http';
+import { withDeadline } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { faultNames, isFaultName } from './faults.ts';
+import type { SimulatorOptions } from './options.ts';
+import { listen } from './listen.ts';
+import type { Inbound, Simulator } from './simulator.ts';
+import type { Smsc } from './smsc.ts';
+
+type Answer = { status: number; body: unknown };
+
+export async function startStatsServer(
+  simulator: Simulator,
+  smsc: Smsc,
+  options: SimulatorOptions,
+): Promise<{ port: number; close(): Promise<void> }> {
+  const server = http.createServer((request, response) => {
+    answer(request, simulator, smsc).then(
+      ({ status, body }) => {
+        const binary = Buffer.isBuffer(body);
+        response.writeHead(status, { 'content-type': binary ? 'application/octet-stream' : 'application/json' });
+        response.end(binary ? body : `${JSON.stringify(body)}\n`);
+      },
+      () => response.destroy(),
+    );
+  });
+  const port = await listen(server, options.statsPort, options.host);
+  const close = async () => {
+    const gone = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await withDeadline('the simulator closing its statistics port', 5_000, gone);
+  };
+  return { port, close };
+}
+
+async function answer(request: IncomingMessage, simulator: Simulator, smsc: Smsc): Promise<Answer> {
+  const url = new URL(request.url ?? '/', 'http://simulator');
+  const query = url.searchParams;
+  switch (`${request.method} ${url.pathname}`) {
+    case 'GET /stats': {
+      const { user, system } = process.cpuUsage();
+      const own = { cpuUserUs: user, cpuSystemUs: system, rssBytes: process.memoryUsage.rss() };
+      return { status: 200, body: { ...simulator.stats(), process: own } };
+    }
+    case 'GET /messages': {
+      const destination = query.get('destination');
+      const messages = simulator.messages(destination === null ? {} : { destination });
+      const limit = Number(query.get('limit') ?? 1_000);
+      return { status: 200, body: { data: messages.slice(-limit), total: messages.length } };
+    }
+    case 'GET /nonces':
+      if (query.get('format') === 'binary') return { status: 200, body: smsc.nonces.toBinary() };
+      if (query.get('list') === 'duplicated') return { status: 200, body: smsc.nonces.duplicates(1_000) };
+      return { status: 200, body: smsc.nonces.totals() };
+    case 'POST /fault':
+      return setFault(await readJson(request), simulator);
+    case 'DELETE /fault':
+      simulator.setFault(null);
+      return { status: 200, body: { faults: [] } };
+    case 'POST /mo':
+      return sendInbound(await readJson(request), simulator);
+    case 'POST /reset':
+      simulator.forget();
+      return { status: 200, body: { reset: true } };
+    default:
+      return { status: 404, body: { detail: 'GET /stats /messages /nonces, POST /fault /mo /reset, DELETE /fault' } };
+  }
+}
+
+function setFault(body: Record<string, unknown> | undefined, simulator: Simulator): Answer {
+  const name = body?.['name'];
+  if (name === null) simulator.setFault(null);
+  else if (typeof name === 'string' && isFaultName(name)) {
+    const { limit, arg, now } = body ?? {};
+    simulator.setFault(name, {
+      ...(typeof limit === 'number' ? { limit } : {}),
+      ...(typeof arg === 'number' ? { arg } : {}),
+      ...(now === true ? { now } : {}),
+    });
+  } else return { status: 400, body: { detail: 'name must be a fault or null', faults: faultNames } };
+  return { status: 200, body: { faults: simulator.stats().faults } };
+}
+
+function sendInbound(body: Record<string, unknown> | undefined, simulator: Simulator): Answer {
+  const { from, to, text, system_id: systemId } = body ?? {};
+  if (typeof from !== 'string' || typeof to !== 'string' || typeof text !== 'string') {
+    return { status: 400, body: { detail: 'from, to and text are texts' } };
+  }
+  const inbound: Inbound = { from, to, text };
+  if (typeof systemId === 'string') inbound.systemId = systemId;
+  simulator.sendInbound(inbound);
+  return { status: 202, body: { sent: true } };
+}
+
+async function readJson(request: IncomingMessage): Promise<Record<string, unknown> | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length;
+    if (size > limits.simulator.statsBodyBytesMax) return undefined;
+    chunks.push(chunk as Buffer);
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch (error) {
+    return error instanceof SyntaxError ? undefined : Promise.reject(error);
+  }
+}

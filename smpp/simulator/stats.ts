@@ -1,0 +1,47 @@
+// What the simulator has counted, as one value: for tests in process and for GET /stats.
+import { nameOfStatus } from '../command-status.ts';
+import type { Smsc } from './smsc.ts';
+
+export type Stats = ReturnType<typeof statsOf>;
+
+export function statsOf(smsc: Smsc) {
+  const { counters, recording, nonces } = smsc;
+  const accounts = [...smsc.accounts.values()];
+  const byStatus: Record<string, number> = {};
+  for (const [status, count] of counters.submitsByStatus) byStatus[nameOfStatus(status)] = count;
+  return {
+    binds: {
+      now: accounts.reduce((sum, account) => sum + account.sessions.size, 0),
+      total: counters.binds,
+      refused: counters.bindsRefused,
+    },
+    connections: counters.connections,
+    submits: {
+      total: counters.submits,
+      accepted: counters.accepted,
+      throttled: counters.throttled,
+      parts: counters.parts,
+      unanswered: counters.unanswered,
+      byStatus,
+      /** The most in any one second, and the last second's. */
+      peakPerS: counters.rate.peak,
+      lastPerS: counters.rate.count(smsc.clock.monotonicMs()),
+    },
+    messages: recording.messages,
+    receipts: {
+      sent: counters.receiptsSent,
+      acked: counters.receiptsAcked,
+      pending: accounts.reduce((sum, account) => sum + account.deliveries.pending, 0),
+      retried: counters.receiptsRetried,
+      refused: counters.receiptsRefused,
+      dropped: counters.receiptsDropped,
+    },
+    inbound: { sent: counters.moSent, acked: counters.moAcked },
+    enquireLinks: counters.enquireLinks,
+    sessionsBroken: counters.broken,
+    nonces: nonces.totals(),
+    intendedToSubmit: nonces.sinceIntended.summary(),
+    recorded: { kept: recording.kept, overwritten: recording.overwritten },
+    faults: smsc.faults.names(),
+  };
+}
