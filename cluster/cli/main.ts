@@ -1,0 +1,93 @@
+// The command line interface `heliograph`: what each command is called and takes. The work is done in the files
+// beside it; those are loaded only for the command that needs them, because a command shall answer at once.
+import { Command, CommanderError } from 'commander';
+import { FixSetup } from '../../platform/errors.ts';
+
+const program = new Command('heliograph')
+  .description('Self-hosted business messaging: OTP and campaign SMS over HTTP and SMPP, straight to the carriers')
+  .exitOverride()
+  .showHelpAfterError('(add --help for the options)');
+
+program
+  .command('start')
+  .description('set up what is missing and run the system in the foreground')
+  .option('--roles <roles>', 'only these of ingress, carriers, analytics, control (default: all)')
+  .action(async (options: { roles?: string }) => {
+    const { start } = await import('../main.ts');
+    process.exit(await start(options));
+  });
+
+program
+  .command('doctor')
+  .description('check runtime, settings, configuration, ports and servers, and say what to do')
+  .option('--json', 'print one JSON object')
+  .action(async (options: { json?: boolean }) => {
+    const { runDoctor } = await import('./doctor.ts');
+    process.exit(await runDoctor(options));
+  });
+
+const accounts = program.command('accounts').description('accounts of the running system');
+accounts
+  .command('create')
+  .description('make an account')
+  .requiredOption('--name <name>', 'what people call it')
+  .option('--json', 'print one JSON object')
+  .action(async (options: { name: string; json?: boolean }) => {
+    const { createAccountCommand } = await import('./tenants.ts');
+    await createAccountCommand(options);
+  });
+
+const keys = program.command('keys').description('API keys of the running system');
+keys
+  .command('create')
+  .description('make an API key; it is shown this once')
+  .requiredOption('--account <id>', 'the account it belongs to (acc_…)')
+  .option('--test', 'a test key: everything goes to the sandbox carrier')
+  .option('--scopes <scopes>', 'comma-separated (default: all)')
+  .option('--description <text>', 'what it is for')
+  .option('--json', 'print one JSON object')
+  .action(
+    async (options: { account: string; test?: boolean; scopes?: string; description?: string; json?: boolean }) => {
+      const { createKeyCommand } = await import('./tenants.ts');
+      await createKeyCommand(options);
+    },
+  );
+keys
+  .command('revoke')
+  .description('end an API key; every ingress refuses it within a second')
+  .argument('<id>', 'the key (key_…)')
+  .option('--json', 'print one JSON object')
+  .action(async (id: string, options: { json?: boolean }) => {
+    const { revokeKeyCommand } = await import('./tenants.ts');
+    await revokeKeyCommand(id, options);
+  });
+
+program
+  .command('smsc')
+  .description('run the bundled SMSC simulator alone (smsc --help for its options)')
+  .helpOption(false)
+  .allowUnknownOption()
+  .argument('[options...]')
+  .action(async () => {
+    const { runSimulatorCommand } = await import('../../smpp/simulator/command.ts');
+    await runSimulatorCommand(process.argv.slice(process.argv.indexOf('smsc') + 1));
+  });
+
+program
+  .command('dnd')
+  .description('do-not-disturb registry (not_available yet)')
+  .allowUnknownOption()
+  .argument('[arguments...]')
+  .action(() => {
+    throw new FixSetup('not_available: the do-not-disturb registry is not built yet');
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Commander has printed its own message, help included.
+  if (error instanceof CommanderError) process.exit(error.exitCode);
+  if (!(error instanceof FixSetup)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
+}

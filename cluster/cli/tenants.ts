@@ -1,0 +1,89 @@
+// `accounts create`, `keys create`, `keys revoke`: the operator's changes to tenants, made in the database of the
+// running system. The outbox carries them to every ingress; nothing here talks to an ingress.
+import { type Scope, isScope, scopes as allScopes } from '../../model/api-key.ts';
+import { type ApiKeyId, isAccountId } from '../../model/ids.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { loadSettings } from '../config/settings.ts';
+import { createAccount } from '../store/accounts.ts';
+import { createKey, revokeKey } from '../store/api-keys.ts';
+import { isStoreUnavailable } from '../store/connection.ts';
+import { type Store, openStore } from '../store/store.ts';
+import { readConnections } from '../supervisor/data-folder.ts';
+
+export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
+  const made = await withStore((store) => createAccount(store, { name: options.name }));
+  if (!made.ok) throw new FixSetup(`${made.code}: the name must have 1 to 200 characters`);
+  const { id, name, status } = made.account;
+  print(options, { id, object: 'account', name, status }, [`Account  ${id}  ${name}`]);
+}
+
+export async function createKeyCommand(options: {
+  account: string;
+  test?: boolean;
+  scopes?: string;
+  description?: string;
+  json?: boolean;
+}): Promise<void> {
+  const accountId = options.account;
+  if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
+  const wanted = { accountId, livemode: options.test !== true, scopes: scopesOf(options.scopes) };
+  const made = await withStore((store) => createKey(store, { ...wanted, description: options.description ?? '' }));
+  if (!made.ok) {
+    throw new FixSetup(
+      made.code === 'account_not_found'
+        ? `account_not_found: there is no account ${accountId}`
+        : `${made.code}: revoke a key of ${accountId} first`,
+    );
+  }
+  const { id, livemode, scopes } = made.key;
+  print(options, { id, object: 'api_key', account: accountId, livemode, scopes, key: made.token }, [
+    `Key      ${id}  ${livemode ? 'live' : 'test'}  ${scopes.join(',')}`,
+    `         ${made.token}`,
+    'It is shown this once: keep it now.',
+  ]);
+}
+
+export async function revokeKeyCommand(id: string, options: { json?: boolean }): Promise<void> {
+  const key = await withStore((store) => revokeKey(store, id as ApiKeyId));
+  if (key === null) throw new FixSetup(`key_not_found: there is no key ${id}`);
+  const revokedAt = new Date(key.revokedAtMs ?? 0).toISOString();
+  print(options, { id, object: 'api_key', account: key.accountId, revoked_at: revokedAt }, [
+    `Revoked  ${id}  ${revokedAt}`,
+  ]);
+}
+
+const databaseAnswersWithinMs = 15_000;
+
+/** The database of DATABASE_URL, else of what runs on the data folder. */
+async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
+  const settings = loadSettings();
+  const url = settings.databaseUrl ?? readConnections(settings.dataDir)?.databaseUrl;
+  if (url === undefined || url === null) {
+    throw new FixSetup(
+      `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or DATABASE_URL`,
+    );
+  }
+  const store = openStore(url);
+  try {
+    return await withDeadline('the database', databaseAnswersWithinMs, work(store));
+  } catch (error) {
+    if (isStoreUnavailable(error)) throw new FixSetup(`The database cannot be reached: ${messageOf(error)}`, error);
+    throw error;
+  } finally {
+    await store.close();
+  }
+}
+
+function scopesOf(text: string | undefined): Scope[] {
+  if (text === undefined) return [...allScopes];
+  return text.split(',').map((each) => {
+    const scope = each.trim();
+    if (!isScope(scope)) throw new FixSetup(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
+    return scope;
+  });
+}
+
+function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
+  process.stdout.write(options.json === true ? `${JSON.stringify(object)}\n` : `${lines.join('\n')}\n`);
+}

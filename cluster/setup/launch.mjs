@@ -1,0 +1,42 @@
+// Runs a program of the checkout under Node 22 and ends as it ends. Signals are passed on; a program that is told
+// to stop twice for one key press knows how to deal with that.
+import { spawn } from 'node:child_process';
+import { dirname, delimiter } from 'node:path';
+import { root } from './setup.mjs';
+
+/**
+ * @param {string} node
+ * @param {string[]} args
+ * @param {{ env?: Record<string, string>, channel?: boolean }} [options] channel: the program notices when we are gone
+ * @returns {Promise<number>} the exit code; 128 + n for a signal
+ */
+export function launch(node, args, { env = {}, channel = false } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(node, args, {
+      cwd: root,
+      stdio: channel ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
+      env: { ...process.env, ...env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` },
+    });
+    const pass = (signal) => child.kill(signal);
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    for (const signal of signals) process.on(signal, pass);
+    const stopWatching = watchParent(() => child.kill('SIGTERM'));
+    child.once('error', reject);
+    child.once('exit', (code, signal) => {
+      stopWatching();
+      for (const each of signals) process.off(each, pass);
+      resolve(code ?? 128 + ({ SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[signal] ?? 0));
+    });
+  });
+}
+
+/** Killed npm (kill -9 of the process a person or a script knows) passes no signal on: its child must notice. */
+function watchParent(gone) {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    gone();
+  }, 1_000);
+  return () => clearInterval(timer);
+}

