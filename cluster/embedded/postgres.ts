@@ -161,7 +161,7 @@ function run(place: PostgresPlace, program: string, args: string[]): Promise<voi
     const child = spawn(join(place.binDir, program), args, {
       stdio: ['ignore', 'ignore', 'pipe'],
       cwd: '/',
-      ...(place.user ?? {}),
+      ...place.user,
     });
     let errors = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {

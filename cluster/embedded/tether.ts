@@ -53,7 +53,7 @@ export function startTethered(options: TetherOptions): Tethered {
       // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.
       detached: true,
       cwd: '/',
-      ...(options.user ?? {}),
+      ...options.user,
     },
   );
   closeSync(logFd);

@@ -38,7 +38,7 @@ async function waitForLock(file) {
   let told = false;
   for (;;) {
     const lock = takeLock(file);
-    if (lock.taken) return lock.release;
+    if (lock.taken) return () => lock.release();
     if (!told) say(`… another set-up runs here (process ${lock.pid}): waiting for it`);
     told = true;
     await new Promise((resolve) => setTimeout(resolve, 250));

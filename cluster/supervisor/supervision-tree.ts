@@ -24,7 +24,7 @@ export class SupervisionTree {
     const started = new Map(this.children.map((child) => [child.spec.name, child.firstReady]));
     await Promise.all(
       this.children.map(async (child) => {
-        await Promise.all(child.spec.after.map((name) => started.get(name)));
+        await Promise.all(child.spec.after.map((name) => started.get(name) ?? Promise.resolve({})));
         if (this.#stopping !== null) return;
         child.start();
         onReady(child.spec.name, await child.firstReady);

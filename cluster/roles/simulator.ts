@@ -1,0 +1,44 @@
+// The simulator role: one bundled SMSC for each simulated carrier, all in this process, on the ports the supervisor
+// chose, so that carriers are found at the same place after a restart. It knows PDUs only, nothing of the product.
+import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
+import { startSimulator } from '../../smpp/simulator/simulator.ts';
+import { assert } from '../../platform/assert.ts';
+import type { CarrierConfig } from '../config/configuration.ts';
+import { loadConfiguration } from '../config/load.ts';
+import { loadSettings } from '../config/settings.ts';
+import { runRole } from '../supervisor/child-link.ts';
+
+runRole('simulator', async () => {
+  const settings = loadSettings();
+  const { carriers } = await loadConfiguration(settings.configFile);
+  const simulated = carriers.filter((carrier) => carrier.simulate !== null);
+  const running = await Promise.all(
+    simulated.map((carrier) => startCarrier(carrier, settings.simulatedPorts[carrier.name])),
+  );
+  return {
+    health: () => ({ ok: true, detail: simulated.map((carrier) => carrier.name).join(', ') }),
+    async drain() {
+      await Promise.all(running.map((simulator) => simulator.close()));
+    },
+  };
+});
+
+function startCarrier({ name, simulate, binds }: CarrierConfig, port: number | undefined) {
+  const bind = binds[0];
+  assert(simulate !== null && bind !== undefined && port !== undefined, `${name} has nowhere to listen`);
+  return startSimulator({
+    port,
+    accounts: [{ systemId: bind.systemId, password: bind.password, tps: simulate.tps }],
+    latency: latencyOf(simulate.latencyMs),
+    response: latencyOf(simulate.responseMs),
+    receipts: simulate.receipts,
+    ids: simulate.ids,
+    magic: simulate.magic,
+  });
+}
+
+function latencyOf(text: string): Latency {
+  const latency = parseLatency(text);
+  assert(latency !== undefined, `the configuration let "${text}" through`);
+  return latency;
+}
