@@ -46,6 +46,7 @@ export async function openDoor(
   guard: Guard,
   clock: Clock = systemClock,
 ): Promise<ListeningDoor> {
+  withoutAdvertisement();
   const app = uWS.App();
 
   const on = (name: string, route: Route) => (res: HttpResponse, req: HttpRequest) => {
@@ -91,6 +92,11 @@ export async function openDoor(
       app.close();
     },
   };
+}
+
+/** Drops the header that names the server and its version; the switch is missing from the type declarations. */
+function withoutAdvertisement(): void {
+  (uWS as unknown as { _cfg?: (option: string) => void })._cfg?.('silent');
 }
 
 /** uWebSockets.js takes host and options together; its type declarations forget this form. */

@@ -51,7 +51,7 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
   if (!jsonType.test(contentType)) {
     return refuse(problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json'));
   }
-  const keyProblem = refuseKey(idempotencyKey);
+  const keyProblem = refuseKey(idempotencyKey, req);
   if (keyProblem !== null) return refuse(keyProblem);
 
   const { caller } = authenticated;
@@ -168,17 +168,26 @@ function acceptanceTime(claim: Claim, nowMs: number): number {
   return ageMs >= 0 && ageMs < limits.bus.duplicateWindowMs ? claim.createdAtMs : nowMs;
 }
 
-function refuseKey(key: string): Problem | null {
-  if (key === '') return null;
+function refuseKey(key: string, req: HttpRequest): Problem | null {
   const { idempotencyKeyCharsMax } = limits.http;
-  if (key.length <= idempotencyKeyCharsMax && keyPattern.test(key)) return null;
+  const isSound = key === '' ? !isSent(req) : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
+  if (isSound) return null;
   return problemOfFields(422, [
     {
       field: 'Idempotency-Key',
       code: 'invalid_field',
-      detail: `must have at most ${idempotencyKeyCharsMax} printable ASCII characters`,
+      detail: `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`,
     },
   ]);
+}
+
+/** uWebSockets.js reads a header beyond ASCII as empty. Taken for no key, its client would trust in vain. */
+function isSent(req: HttpRequest): boolean {
+  let sent = false;
+  req.forEach((name) => {
+    if (name === 'idempotency-key') sent = true;
+  });
+  return sent;
 }
 
 function problemOfRefusal({ code, field, detail }: Refusal): Problem {

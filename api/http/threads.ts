@@ -3,7 +3,7 @@
 // nothing itself. A thread that dies takes the process with it, on purpose or by uWebSockets.js's own abort: the
 // supervisor restarts the whole role, because half a door that nobody watches is worse than a short gap.
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type Server, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
@@ -34,13 +34,12 @@ const closeMs = 300;
 export async function startThreads(count: number, data: Omit<ThreadData, 'index' | 'shared'>): Promise<IngressThreads> {
   // Read by uWebSockets.js when it is loaded, which only threads do.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
-  if (count > 1) await checkPortIsFree(data.host, data.port);
   const threads: Thread[] = [];
-  let { port } = data;
+  let port = count > 1 ? await freePortOf(data.host, data.port) : data.port;
   for (let index = 0; index < count; index += 1) {
     const started = await startThread({ ...data, port, index, shared: count > 1 });
     threads.push(started.thread);
-    port = started.port; // port 0: the first thread's choice is everybody's
+    port = started.port;
   }
   let asked = 0;
 
@@ -86,21 +85,28 @@ export async function startThreads(count: number, data: Omit<ThreadData, 'index'
 
 /**
  * Several threads must open the port for sharing, and then a second copy of Heliograph would be let in too and
- * receive half of the requests. So ask first, by listening for a moment without sharing.
+ * receive half of the requests. So ask first, by listening for a moment without sharing. It also turns port 0 into
+ * a real one: a port that the system chose cannot be shared.
  */
-async function checkPortIsFree(host: string, port: number): Promise<void> {
+async function freePortOf(host: string, port: number): Promise<number> {
   const probe = createServer();
   try {
     probe.listen({ host, port, exclusive: true });
     await withDeadline('a look at the port', 2_000, once(probe, 'listening'));
+    const address = probe.address();
+    return typeof address === 'object' && address !== null ? address.port : port;
   } catch (error) {
     throw new FixSetup(
       `port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`,
       error,
     );
   } finally {
-    probe.close();
+    if (probe.listening) await closed(probe);
   }
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 function startThread(data: ThreadData): Promise<{ thread: Thread; port: number }> {

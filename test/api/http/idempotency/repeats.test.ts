@@ -1,0 +1,194 @@
+// A repeat with the same Idempotency-Key makes one message, whatever dies in between (faults 1, 2, 7, 10, 41).
+// Messages are counted in the queue, ingress processes are killed with SIGKILL at a chosen point of the protocol.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../../../platform/deadline.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { type Cut, type CutProxy, cutProxy } from '../cut-proxy.ts';
+import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from '../harness.ts';
+
+let house: House;
+let ingress: Ingress;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  house = await openHouse();
+  tenant = await house.tenant();
+  ingress = await house.ingress({}, 2);
+});
+afterAll(async () => house.stop());
+afterEach(async () => {
+  await until('the bus', () => house.bus.manager.streams.purge('MT_TXN').catch(() => null));
+});
+
+const send = (key: string, body: unknown = goodBody, to = ingress, token = tenant.live) =>
+  post(to, token, body, { 'idempotency-key': key });
+
+/** Retries as a good client would: until it is told something final. */
+const sendUntilAccepted = (key: string, body: unknown, to: Ingress) =>
+  until(
+    'an answer that is final',
+    async () => {
+      const answer = await send(key, body, to);
+      return answer.status === 202 ? answer : false;
+    },
+    { limitMs: 25_000, everyMs: 200 },
+  );
+
+test('the same body gets the same answer and makes no second message', async () => {
+  const first = await send('same');
+  const second = await send('same');
+  expect(second.status).toBe(202);
+  expect(second.body).toEqual(first.body);
+  expect(first.headers.get('idempotent-replayed')).toBeNull();
+  expect(second.headers.get('idempotent-replayed')).toBe('true');
+  expect(await house.count()).toBe(1);
+});
+
+test('another body is refused with 422', async () => {
+  await send('reused');
+  const { body } = await send('reused', { ...goodBody, message: 'another text' });
+  expect(body).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+  expect(await house.count()).toBe(1);
+});
+
+test('keys of other accounts and of the other mode are other keys', async () => {
+  const other = await house.tenant();
+  await until('the directory', async () => (await post(ingress, other.live, '{')).status === 400);
+  const answers = [
+    await send('shared'),
+    await send('shared', goodBody, ingress, tenant.test),
+    await send('shared', goodBody, ingress, other.live),
+  ];
+  expect(new Set(answers.map((answer) => answer.body['id'])).size).toBe(3);
+  expect(await house.count()).toBe(3);
+});
+
+test('a refusal by a gate stores nothing: the corrected request may have the same key', async () => {
+  expect((await send('corrected', { ...goodBody, to: '+88017' })).status).toBe(422);
+  expect((await send('corrected')).status).toBe(202);
+});
+
+test('a repeat is answered although the gates would now refuse it', async () => {
+  const passing = await house.tenant();
+  const kv = `$KV.directory.account.${passing.accountId}`;
+  await until('the directory', async () => (await post(ingress, passing.live, '{')).status === 400);
+  const first = await send('replayed', goodBody, ingress, passing.live);
+  const entry = { v: 1, accountId: passing.accountId, name: 'Test', status: 'suspended', senders: [] };
+  await house.bus.jetstream.publish(kv, JSON.stringify(entry));
+  await until('the suspension', async () => (await send('x', goodBody, ingress, passing.live)).status === 403);
+  const second = await send('replayed', goodBody, ingress, passing.live);
+  expect(second.body).toEqual(first.body);
+});
+
+test.each([
+  ['255 characters', 'k'.repeat(255), 202],
+  ['256 characters', 'k'.repeat(256), 422],
+  ['a tab', 'a\tb', 422],
+  ['letters beyond ASCII', 'é', 422],
+])('a key of $0 is answered $2', async (_name, key, status) => {
+  expect((await send(key)).status).toBe(status);
+});
+
+test('100 concurrent requests with one key, over two threads and two processes, make one message', async () => {
+  const second = await house.ingress();
+  for (let round = 0; round < 3; round += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, at) => send(`storm-${round}`, goodBody, at % 2 === 0 ? ingress : second)),
+    );
+    expect(await house.count()).toBe(round + 1);
+    const ids = new Set(answers.filter((answer) => answer.status === 202).map((answer) => answer.body['id']));
+    expect(ids.size).toBe(1);
+    for (const { status } of answers) expect([202, 409]).toContain(status);
+    expect((await send(`storm-${round}`)).body['id']).toBe([...ids][0]);
+  }
+  await second.kill9();
+});
+
+test('after a restart of NATS that forgot the consumed id, the record still holds', async () => {
+  const first = await send('restarted');
+  await house.bus.manager.streams.purge('MT_TXN');
+  await house.nats.restart();
+  const again = await sendUntilAccepted('restarted', goodBody, ingress);
+  expect(again.body['id']).toBe(first.body['id']);
+  expect(again.headers.get('idempotent-replayed')).toBe('true');
+  const counted = await until('the bus', () => house.count().then(String, () => null));
+  expect(counted).toBe('0');
+});
+
+test('kill -9 of nats-server under load: every request ends accepted once, and none is missing', async () => {
+  const keys = Array.from({ length: 300 }, (_, at) => `outage-${at}`);
+  const accepted = Promise.all(keys.map((key) => sendUntilAccepted(key, { ...goodBody, message: key }, ingress)));
+  await until('the load', async () => (await house.count()) > 0, { everyMs: 1 });
+  await house.nats.kill9();
+  await house.nats.restart();
+  const ids = (await accepted).map((answer) => answer.body['id'] as string);
+  const messages = await until('the bus', () => house.messages().catch(() => null));
+  expect(new Set(ids).size).toBe(keys.length);
+  expect(messages.map((message) => message.messageId).sort()).toEqual([...ids].sort());
+}, 60_000);
+
+describe('kill -9 of the ingress', () => {
+  // One request writes: the record (running), the message, the record (done).
+  const record = 'HPUB $KV.idempotency.';
+  const message = 'HPUB mt.';
+  const cuts: [name: string, cut: Cut, messagesAtTheKill: number][] = [
+    ['before the record is stored', { when: record, times: 1, what: 'requests' }, 0],
+    ['when the record is stored, nobody told', { when: record, times: 1, what: 'answers' }, 0],
+    ['before the message is published', { when: message, times: 1, what: 'requests' }, 0],
+    ['when the message is published, nobody told', { when: message, times: 1, what: 'answers' }, 1],
+    ['before the answer is stored', { when: record, times: 2, what: 'requests' }, 1],
+    ['when the answer is stored, nobody told', { when: record, times: 2, what: 'answers' }, 1],
+  ];
+
+  test('at any point: no 2xx was sent, and the retry with the same key makes one message', async () => {
+    const proxies: CutProxy[] = [];
+    const kill = async ([name, cut]: (typeof cuts)[number]) => {
+      const proxy = await cutProxy(house.nats.url, cut);
+      proxies.push(proxy);
+      const doomed = await house.ingress({ NATS_URL: proxy.url });
+      const answer = send(name, { ...goodBody, message: name }, doomed).then(
+        ({ status }) => status,
+        () => 'no answer',
+      );
+      await until('the cut', proxy.isCut, { everyMs: 1 });
+      await doomed.kill9();
+      return answer;
+    };
+    const answers = [];
+    for (const each of cuts) answers.push(await kill(each));
+    expect(answers).toEqual(cuts.map(() => 'no answer'));
+    await until(
+      'what was published',
+      async () => (await house.count().catch(() => -1)) === cuts.filter(([, , sent]) => sent === 1).length,
+    );
+
+    const retried = await Promise.all(
+      cuts.map(([name]) => sendUntilAccepted(name, { ...goodBody, message: name }, ingress)),
+    );
+    const messages = await house.messages();
+    expect(messages.map((each) => ('text' in each.body ? each.body.text : '')).sort()).toEqual(
+      cuts.map(([name]) => name).sort(),
+    );
+    expect(messages.map((each) => each.messageId as string).sort()).toEqual(
+      retried.map((answer) => answer.body['id'] as string).sort(),
+    );
+    for (const proxy of proxies) proxy.close();
+  }, 60_000);
+
+  test('without a key and before the ack there was no 2xx either', async () => {
+    const proxy = await cutProxy(house.nats.url, { when: message, times: 1, what: 'answers' });
+    const doomed = await house.ingress({ NATS_URL: proxy.url });
+    const answer = post(doomed, tenant.live, goodBody).then(
+      ({ status }) => status,
+      () => 'no answer',
+    );
+    await until('the cut', proxy.isCut, { everyMs: 1 });
+    await doomed.kill9();
+    expect(await answer).toBe('no answer');
+    proxy.close();
+  });
+});
+
+test('a lease is long enough for its owner and short enough for a client to wait', () => {
+  expect(limits.idempotency.leaseMs).toBeLessThanOrEqual(10_000);
+});
