@@ -1,6 +1,7 @@
 // Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the
 // schema, then what no schema can see (names used twice, carriers that do not exist, a secret that is not set).
 import { LineCounter, parseDocument } from 'yaml';
+import { messageOf } from '../../platform/errors.ts';
 import type { Configuration } from './configuration.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { BadConfiguration } from './load.ts';
@@ -23,13 +24,21 @@ export function parseConfiguration(
     );
   }
   const place: Place = { fileName, document, lines };
-  // maxAliasCount: a file of a few lines must not unfold into gigabytes.
-  const content: unknown = document.toJS({ maxAliasCount: 100 });
+  const content = contentOf(place);
   const parsed = configurationSchema(env).safeParse(content);
   if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
   const problems = crossProblems(place, parsed.data, content as FileContent, env);
   if (problems.length > 0) throw new BadConfiguration(problems);
   return parsed.data;
+}
+
+function contentOf({ document, fileName }: Place): unknown {
+  try {
+    // A file of a few lines must not unfold into gigabytes.
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new BadConfiguration([`${fileName}:1:1: cannot be unfolded: ${messageOf(error)}`]);
+  }
 }
 
 /** Only the keys looked at below; the schema has proven their types. */
