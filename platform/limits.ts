@@ -162,8 +162,8 @@ export const limits = {
     readTimeoutMs: 10_000,
   },
   management: {
-    pageDefault: 50,
-    pageMax: 200,
+    pageDefault: 20,
+    pageMax: 100,
     /** Shorter than the ingress waits for a forwarded request, longer than one statement. */
     requestDeadlineMs: 8_000,
     requestsInFlightMax: 64,
@@ -220,6 +220,8 @@ export const limits = {
   supervision: {
     /** A child may take this long to drain: in-flight submits wait for at most one response timer. */
     drainMs: 12_000,
+    /** A child that is told to stop before it was ready. */
+    unreadyDrainMs: 2_000,
     /** The supervisor died: embedded servers follow after embeddedGraceMs, so be gone before. */
     orphanDrainMs: 3_000,
     embeddedGraceMs: 4_000,

@@ -49,11 +49,10 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
     log.info({ why, deadlineMs }, 'draining');
     stopping.abort(new Error(why));
     try {
-      await withDeadline(
-        `drain of ${role}`,
-        deadlineMs,
-        starting.then((running) => running.drain(deadlineMs)),
-      );
+      // What is not ready holds nothing of anybody's: its start gets a moment to end, then it is left.
+      const patienceMs = Math.min(deadlineMs, limits.supervision.unreadyDrainMs);
+      const running = await withDeadline(`start of ${role}`, patienceMs, starting);
+      await withDeadline(`drain of ${role}`, deadlineMs, running.drain(deadlineMs));
       log.info('drained');
       process.exit(0);
     } catch (error) {

@@ -1,0 +1,215 @@
+// nats-server and PostgreSQL as children: started, killed, restarted on the same data, and gone when we are.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import { freePort, isFree, rememberedPorts } from '../../../cluster/embedded/ports.ts';
+import { loadSecrets } from '../../../cluster/embedded/secrets.ts';
+import { startTethered } from '../../../cluster/embedded/tether.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { startNats } from '../../support/nats.ts';
+import { startPostgres } from '../../support/postgres.ts';
+import { nothingIsLeftOf, processesOf } from '../../support/processes.ts';
+
+const folders: string[] = [];
+const newFolder = () => {
+  const folder = mkdtempSync(join(tmpdir(), 'heliograph-embedded-'));
+  folders.push(folder);
+  return folder;
+};
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+describe('nats-server', () => {
+  it('keeps its streams over kill -9 and leaves nothing when stopped', async () => {
+    const nats = await startNats();
+    const before = await connectBus(nats.url, 'test');
+    await before.manager.streams.add({ name: 'KEEP', subjects: ['keep'] });
+    await before.jetstream.publish('keep', 'x');
+    await before.close();
+
+    await nats.kill9();
+    await expect(connectBus(nats.url, 'test', 500)).rejects.toThrow();
+    await nats.restart();
+
+    const after = await connectBus(nats.url, 'test');
+    expect((await after.manager.streams.info('KEEP')).state.messages).toBe(1);
+    await after.close();
+    await nats.stop();
+    expect(await processesOf(nats.dataDir)).toEqual([]);
+  });
+
+  it('lets nobody in without the password', async () => {
+    const nats = await startNats();
+    await expect(connectBus(nats.url.replace(/\/\/.*@/, '//'), 'test', 2_000)).rejects.toThrow(/authorization/i);
+    await nats.stop();
+  });
+});
+
+describe('PostgreSQL', () => {
+  it('keeps its rows over kill -9, over a clean restart, and leaves nothing when stopped', async () => {
+    const postgres = await startPostgres();
+    await query(postgres.url, 'create table kept (x int); insert into kept values (7)');
+    await postgres.kill9();
+    await expect(query(postgres.url, 'select 1')).rejects.toThrow();
+    await postgres.restart();
+    expect(await query(postgres.url, 'select x from kept')).toEqual([{ x: 7 }]);
+    await postgres.restart();
+    expect(await query(postgres.url, 'select x from kept')).toEqual([{ x: 7 }]);
+    await postgres.stop();
+    await nothingIsLeftOf(postgres.dataDir);
+  });
+
+  it('asks for the password, also on loopback', async () => {
+    const postgres = await startPostgres();
+    await expect(query(postgres.url.replace('test-only', 'wrong'), 'select 1')).rejects.toThrow(/password/);
+    await postgres.stop();
+  });
+});
+
+describe('the tether', () => {
+  const parentProgram = (folder: string, server: string, graceMs: number) => `
+    import { startTethered } from ${JSON.stringify(join(import.meta.dirname, '../../../cluster/embedded/tether.ts'))};
+    startTethered({ name: 'test', command: '/bin/sh', args: ['-c', ${JSON.stringify(server)}, ${JSON.stringify(`${folder}/x`)}],
+      logFile: ${JSON.stringify(join(folder, 'log'))}, pidFile: ${JSON.stringify(join(folder, 'pid'))}, stopSignal: 'TERM', graceMs: ${graceMs} });
+    setInterval(() => {}, 1000);`;
+
+  const startParent = async (folder: string, server: string, graceMs: number) => {
+    const file = join(folder, 'parent.mts');
+    writeFileSync(file, parentProgram(folder, server, graceMs));
+    const parent = spawn(process.execPath, [file], { stdio: 'ignore' });
+    await until('the server', async () => (await processesOf(folder)).length >= 3 && statSync(join(folder, 'pid')));
+    return parent;
+  };
+
+  it('ends the server when its parent is killed with -9', async () => {
+    const folder = newFolder();
+    const parent = await startParent(folder, 'while :; do sleep 1; done', 100);
+    parent.kill('SIGKILL');
+    await nothingIsLeftOf(folder);
+  });
+
+  it('kills a server that does not listen to TERM', async () => {
+    const folder = newFolder();
+    const parent = await startParent(folder, "trap '' TERM; while :; do sleep 1; done", 0);
+    parent.kill('SIGKILL');
+    await nothingIsLeftOf(folder);
+  });
+
+  it('grants the server its grace after the parent is gone', async () => {
+    const folder = newFolder();
+    const parent = await startParent(
+      folder,
+      `trap 'date +%s%N > ${folder}/ended; exit' TERM; while :; do sleep 0.05; done`,
+      600,
+    );
+    const killedAtMs = systemClock.nowMs();
+    parent.kill('SIGKILL');
+    await nothingIsLeftOf(folder);
+    const endedAtMs = Number(readFileSync(join(folder, 'ended'), 'utf8')) / 1e6;
+    expect(endedAtMs - killedAtMs).toBeGreaterThan(500);
+  });
+
+  it('passes the exit status on and leaves no watcher', async () => {
+    const folder = newFolder();
+    const tethered = start(folder, 'exit 7');
+    expect(await tethered.exited).toEqual({ code: 7, signal: null });
+    expect(await processesOf(folder)).toEqual([]);
+  });
+
+  it('kills what does not stop in time', async () => {
+    const folder = newFolder();
+    const tethered = start(folder, "trap '' TERM; echo up > $0; while :; do sleep 1; done");
+    await until('the trap', () => statSync(join(folder, 'x'), { throwIfNoEntry: false }));
+    await tethered.stop(200);
+    expect(await processesOf(folder)).toEqual([]);
+  });
+
+  it('notices that the shell itself was killed, and leaves no server behind', async () => {
+    const folder = newFolder();
+    const tethered = start(folder, 'while :; do sleep 1; done');
+    await until('the server', async () => (await processesOf(folder)).length >= 3);
+    process.kill(tethered.pid, 'SIGKILL');
+    expect((await tethered.exited).signal).toBe('SIGKILL');
+    await nothingIsLeftOf(folder);
+  });
+
+  it('tells when the program does not exist', async () => {
+    const folder = newFolder();
+    const options = {
+      name: 'none',
+      command: '/nowhere/none',
+      args: [],
+      logFile: join(folder, 'log'),
+      pidFile: join(folder, 'pid'),
+    };
+    expect((await startTethered({ ...options, stopSignal: 'TERM' }).exited).code).toBe(127);
+  });
+
+  const start = (folder: string, server: string) =>
+    startTethered({
+      name: 'test',
+      command: '/bin/sh',
+      args: ['-c', server, join(folder, 'x')],
+      logFile: join(folder, 'log'),
+      pidFile: join(folder, 'pid'),
+      stopSignal: 'TERM',
+      graceMs: 0,
+    });
+});
+
+describe('remembered ports', () => {
+  it('are the same next time, and others when somebody took them', async () => {
+    const folder = newFolder();
+    const first = await rememberedPorts(folder).choose('nats-server');
+    expect(await rememberedPorts(folder).choose('nats-server')).toBe(first);
+    const squatter = createServer().listen(first, '127.0.0.1');
+    await until('the squatter', async () => !(await isFree(first)));
+    const second = await rememberedPorts(folder).choose('nats-server');
+    expect(second).not.toBe(first);
+    squatter.close();
+    expect(await rememberedPorts(folder).choose('nats-server')).toBe(second);
+  });
+
+  it('differ from name to name and are never the well-known ones', async () => {
+    const ports = rememberedPorts(newFolder());
+    const chosen = [await ports.choose('a'), await ports.choose('b'), await ports.choose('c')];
+    expect(new Set(chosen).size).toBe(3);
+    for (const port of [...chosen, await freePort()]) expect([4222, 5432]).not.toContain(port);
+  });
+});
+
+describe('secrets', () => {
+  it('are made once, kept, and readable by their owner only', () => {
+    const folder = newFolder();
+    const secrets = loadSecrets(folder, {});
+    expect(loadSecrets(folder, {})).toEqual(secrets);
+    expect(secrets.bodyKey).toHaveLength(32);
+    expect(statSync(join(folder, 'secrets', 'body-key')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700);
+  });
+
+  it('take the body key from the environment, and refuse one of another length', () => {
+    const key = Buffer.alloc(32, 7).toString('base64');
+    expect(loadSecrets(newFolder(), { HELIOGRAPH_BODY_KEY: key }).bodyKey).toEqual(Buffer.alloc(32, 7));
+    const short = Buffer.alloc(31).toString('base64');
+    expect(() => loadSecrets(newFolder(), { HELIOGRAPH_BODY_KEY: short })).toThrow(/found 31 bytes, expected 32/);
+  });
+});
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return (await client.query(text)).rows as unknown[];
+  } finally {
+    await client.end();
+  }
+}

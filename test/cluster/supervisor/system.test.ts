@@ -1,0 +1,198 @@
+// The supervisor with real servers and stand-in roles: order, restarts, drains, and that nothing is ever left behind.
+import { createServer } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../../cluster/embedded/ports.ts';
+import { listProcesses } from '../../../cluster/embedded/processes.ts';
+import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { nothingIsLeftOf, processesOf } from '../../support/processes.ts';
+import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
+
+afterEach(endSystems);
+
+const childOf = async (system: TestSystem, name: string) =>
+  (await system.readiness())?.children.find((child) => child.name === name);
+
+describe('a start', () => {
+  it('brings everything up, tells how to send, answers on the admin port, drains in reverse and leaves nothing', async () => {
+    const system = await startSystem();
+    await system.ready();
+    await until('the announcement', () => system.stdout().includes('Ctrl-C'));
+    for (const text of ['✓ nats-server', '✓ postgres', 'hk_live_x', 'hk_test_x', '"category":"otp"', '/health/ready']) {
+      expect(system.stdout()).toContain(text);
+    }
+    expect((await fetch(`${system.adminUrl}/health/live`)).status).toBe(200);
+    expect((await fetch(`${system.adminUrl}/nowhere`)).status).toBe(404);
+    expect((await fetch(`${system.adminUrl}/metrics`, { method: 'POST' })).status).toBe(405);
+
+    const metrics = await (await fetch(`${system.adminUrl}/metrics`)).text();
+    for (const child of ['nats-server', 'postgres', 'simulator', 'analytics', 'control', 'actors', 'ingress']) {
+      expect(metrics).toContain(`heliograph_child_up{child="${child}",role="supervisor"} 1`);
+    }
+    for (const role of ['supervisor', 'ingress', 'actors', 'control', 'analytics']) {
+      expect(metrics).toMatch(new RegExp(`process_resident_memory_bytes\\{role="${role}"\\} \\d+`));
+    }
+    expect(readConnections(system.dataDir)).toMatchObject({ pid: system.process.pid, adminUrl: system.adminUrl });
+
+    system.process.kill('SIGTERM');
+    expect(await system.exit()).toBe(0);
+    expect(await processesOf(system.dataDir)).toEqual([]);
+    expect(readConnections(system.dataDir)).toBeNull();
+    const drains = system.journal().filter((line) => line.startsWith('drain '));
+    expect(drains).toEqual(['drain ingress', 'drain actors', 'drain control', 'drain analytics', 'drain simulator']);
+    expect(system.journal().filter((line) => line.startsWith('drained '))).toHaveLength(5);
+  });
+
+  it('runs only the roles it is told, and only the servers those need', async () => {
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
+    await system.ready();
+    const { children } = (await system.readiness())!;
+    expect(children.map((child) => child.name)).toEqual(['nats-server', 'ingress']);
+    system.process.kill('SIGINT');
+    expect(await system.exit()).toBe(0);
+  });
+
+  it('is refused on a data folder that another one has, naming its process', async () => {
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
+    await system.ready();
+    const second = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' }, dataDir: system.dataDir });
+    expect(await second.exit()).toBe(1);
+    expect(second.stderr()).toContain(`already runs on ${system.dataDir} (process ${system.process.pid})`);
+    expect((await system.readiness())?.code).toBe(200);
+    system.process.kill('SIGTERM');
+    await system.exit();
+  });
+
+  it.each(['HELIOGRAPH_ADMIN_PORT', 'HELIOGRAPH_HTTP_PORT'])(
+    'names port and setting when %s is taken',
+    async (setting) => {
+      const port = await freePort();
+      const squatter = createServer().listen(port, setting === 'HELIOGRAPH_HTTP_PORT' ? '0.0.0.0' : '127.0.0.1');
+      const system = await startSystem({ env: { [setting]: String(port) } });
+      expect(await system.exit()).toBe(1);
+      expect(system.stdout() + system.stderr()).toMatch(new RegExp(`Port ${port} .* is taken .*${setting}`));
+      squatter.close();
+      await nothingIsLeftOf(system.dataDir);
+    },
+  );
+
+  it('stops with the words of a role that cannot start, and leaves nothing', async () => {
+    const system = await startSystem({ behaviours: { ingress: 'refuse' } });
+    expect(await system.exit()).toBe(1);
+    expect(system.stdout()).toContain('✗ Port 8080 is taken: set HELIOGRAPH_HTTP_PORT');
+    await nothingIsLeftOf(system.dataDir);
+  });
+
+  it('stops with the problems of a bad configuration and its own exit code', async () => {
+    const file = join((await startSystem({ env: { NATS_URL: 'http://x' } })).dataDir, 'bad.yaml');
+    writeFileSync(file, 'country: 3\n');
+    const system = await startSystem({ env: { HELIOGRAPH_CONFIG: file } });
+    expect(await system.exit()).toBe(78);
+    expect(system.stderr()).toContain('bad.yaml:1:10: country: found 3, expected keys such as name');
+  });
+});
+
+describe('a child that dies', () => {
+  it.each(['ingress', 'nats-server', 'postgres'])(
+    '%s comes back after kill -9, and readiness tells meanwhile',
+    async (name) => {
+      const system = await startSystem();
+      await system.ready();
+      const before = (await childOf(system, name))!;
+      // A server is killed itself, not the shell that holds its tether.
+      const victim = name === 'ingress' ? before.pid! : await serverPid(system, name);
+      process.kill(victim, 'SIGKILL');
+      await until('the restart', async () => (await childOf(system, name))?.restarts === 1);
+      await system.ready();
+      expect((await childOf(system, name))!.pid).not.toBe(before.pid);
+      const metrics = await (await fetch(`${system.adminUrl}/metrics`)).text();
+      expect(metrics).toContain(`heliograph_child_restarts_total{child="${name}",role="supervisor"} 1`);
+      system.process.kill('SIGTERM');
+      expect(await system.exit()).toBe(0);
+      await nothingIsLeftOf(system.dataDir);
+    },
+  );
+
+  it('is told about in readiness when it is unwell', async () => {
+    const system = await startSystem({ behaviours: { actors: 'unwell' } });
+    const sick = await until('the report', async () => {
+      const readiness = await system.readiness();
+      const actors = readiness?.children.find((child) => child.name === 'actors');
+      return actors?.detail === 'no carrier is bound' && readiness;
+    });
+    expect(sick.code).toBe(503);
+    system.process.kill('SIGTERM');
+    await system.exit();
+  });
+});
+
+describe('a stop', () => {
+  it('is forced by a second Ctrl-C: children too, exit code 130', async () => {
+    const system = await startSystem({ behaviours: { ingress: 'hang' } });
+    await system.ready();
+    system.process.kill('SIGINT');
+    await until('the drain', () => system.journal().includes('drain ingress'));
+    await systemClock.sleep(400);
+    system.process.kill('SIGINT');
+    expect(await system.exit(5_000)).toBe(130);
+    await nothingIsLeftOf(system.dataDir, 3_000);
+  });
+
+  it('takes two Ctrl-C of one key press for one', async () => {
+    const system = await startSystem();
+    await system.ready();
+    system.process.kill('SIGINT');
+    system.process.kill('SIGINT');
+    expect(await system.exit()).toBe(0);
+  });
+
+  it('works while everything is still starting', async () => {
+    const system = await startSystem({ behaviours: { actors: 'never-ready' } });
+    await until('the first start', () => system.journal().includes('start actors'));
+    system.process.kill('SIGTERM');
+    expect(await system.exit()).toBe(0);
+    await nothingIsLeftOf(system.dataDir);
+  });
+});
+
+describe('kill -9 of the supervisor', () => {
+  it('leaves nothing behind, not even a role that hangs, and the next start works on the same data', async () => {
+    const system = await startSystem({ behaviours: { control: 'hang' } });
+    await system.ready();
+    system.process.kill('SIGKILL');
+    await system.exit();
+    await nothingIsLeftOf(system.dataDir, 15_000);
+    expect(system.journal()).toContain('drained ingress');
+
+    const next = await startSystem({ dataDir: system.dataDir });
+    await next.ready();
+    next.process.kill('SIGTERM');
+    expect(await next.exit()).toBe(0);
+  });
+
+  it('does not keep the next start waiting for the leftovers', async () => {
+    const system = await startSystem();
+    await system.ready();
+    const ports = (await processesOf(system.dataDir)).length;
+    expect(ports).toBeGreaterThan(5);
+    system.process.kill('SIGKILL');
+    await system.exit();
+    const next = await startSystem({ dataDir: system.dataDir });
+    await next.ready();
+    next.process.kill('SIGTERM');
+    expect(await next.exit()).toBe(0);
+    await nothingIsLeftOf(system.dataDir);
+  });
+});
+
+async function serverPid(system: TestSystem, name: string): Promise<number> {
+  const program = { 'nats-server': '/nats-server --config ', postgres: '/bin/postgres -D ' }[name] ?? name;
+  const entry = (await listProcesses()).find(
+    ({ command }) => command.includes(`${program}${system.dataDir}/`) && !command.includes('tether-'),
+  );
+  if (entry === undefined) throw new Error(`${name} does not run`);
+  return entry.pid;
+}

@@ -1,0 +1,107 @@
+// The real supervisor as a process of its own on a folder of its own, with the stand-in roles of test/support/roles
+// unless told otherwise. Tests talk to it as an operator would: signals, the admin port, standard output.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../../cluster/embedded/ports.ts';
+import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
+import { until } from '../../platform/deadline.ts';
+
+export type TestSystem = {
+  readonly dataDir: string;
+  readonly adminUrl: string;
+  readonly process: ChildProcess;
+  readonly env: Record<string, string | undefined>;
+  stdout(): string;
+  stderr(): string;
+  /** Lines the stand-in roles wrote, such as `drain ingress`. */
+  journal(): string[];
+  readiness(): Promise<{ code: number; status: string; children: ChildStatus[] } | null>;
+  ready(): Promise<void>;
+  /** Resolves with the exit code (128 + n for a signal) when it has ended. */
+  exit(limitMs?: number): Promise<number>;
+};
+
+export type SystemTestOptions = {
+  env?: Record<string, string | undefined>;
+  /** What the stand-in roles do, by child name: see roles/plain.ts. */
+  behaviours?: Record<string, string>;
+  dataDir?: string;
+};
+
+const started: TestSystem[] = [];
+
+export async function startSystem(options: SystemTestOptions = {}): Promise<TestSystem> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-system-'));
+  chmodSync(dataDir, 0o755);
+  const adminPort = options.env?.['HELIOGRAPH_ADMIN_PORT'] ?? String(await freePort());
+  const journalFile = join(dataDir, 'journal');
+  const env = {
+    ...process.env,
+    HELIOGRAPH_DATA: dataDir,
+    HELIOGRAPH_HTTP_PORT: String(await freePort()),
+    HELIOGRAPH_ADMIN_PORT: adminPort,
+    HELIOGRAPH_LOG: 'warn',
+    PLAIN_ROLE: JSON.stringify(options.behaviours ?? {}),
+    PLAIN_JOURNAL: journalFile,
+    ...options.env,
+  };
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'start-system.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let out = '';
+  let err = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+  const exited = new Promise<number>((resolve) => {
+    child.once('exit', (code, signal) =>
+      resolve(code ?? 128 + ({ SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[signal as string] ?? 0)),
+    );
+  });
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const system: TestSystem = {
+    dataDir,
+    adminUrl,
+    process: child,
+    env,
+    stdout: () => out,
+    stderr: () => err,
+    journal: () => (existsSync(journalFile) ? readFileSync(journalFile, 'utf8').trim().split('\n') : []),
+    async readiness() {
+      try {
+        const response = await fetch(`${adminUrl}/health/ready`, { signal: AbortSignal.timeout(2_000) });
+        return { code: response.status, ...((await response.json()) as { status: string; children: ChildStatus[] }) };
+      } catch (error) {
+        if (child.exitCode !== null) throw new Error(`the system has ended:\n${out}\n${err}`, { cause: error });
+        return null;
+      }
+    },
+    async ready() {
+      await until('readiness', async () => (await system.readiness())?.code === 200, { limitMs: 25_000, everyMs: 50 });
+    },
+    exit(limitMs = 25_000) {
+      return Promise.race([
+        exited,
+        until('the end of the supervisor', () => false, { limitMs }).catch(() => {
+          throw new Error(`it has not ended:\n${out}\n${err}`);
+        }) as Promise<never>,
+      ]);
+    },
+  };
+  started.push(system);
+  return system;
+}
+
+/** For afterEach: whatever a failed test left is ended, and the folders go. */
+export async function endSystems(): Promise<void> {
+  for (const system of started.splice(0)) {
+    if (system.process.exitCode === null && system.process.signalCode === null) {
+      system.process.kill('SIGKILL');
+      await system.exit();
+    }
+    rmSync(system.dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+}
