@@ -63,6 +63,7 @@ export const metrics = {
     'directory_drift_total',
     'Directory entries that differed from the database and were repaired',
   ),
+  managementRequests: counter('management_requests_total', 'Management requests answered, by status', ['status']),
   directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
 
   // carriers
@@ -80,7 +81,9 @@ export const metrics = {
     'carrier',
   ]),
   hostRestarts: counter('actor_thread_restarts_total', 'Actor threads started again after they died'),
-  outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', ['carrier']),
+  outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', [
+    'carrier',
+  ]),
   bindState: gauge('carrier_binds_bound', 'Binds in a bound state, by carrier', ['carrier']),
   reconnects: counter('carrier_reconnects_total', 'Bind attempts after the first, by carrier', ['carrier']),
   laneDepth: gauge('carrier_lane_depth', 'Messages held by the actor, by carrier and category', [

@@ -1,0 +1,26 @@
+// The OpenAPI document of the whole v1 API of this version, made from the endpoints. Built once.
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { type Endpoint, describeEndpoint } from './endpoint.ts';
+
+export function openApiDocument(endpoints: readonly Endpoint[], version: string): object {
+  const app = new OpenAPIHono();
+  app.openAPIRegistry.registerComponent('securitySchemes', 'apiKey', {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key: `hk_live_…`, or `hk_test_…` for the sandbox.',
+  });
+  for (const endpoint of endpoints) describeEndpoint(app, endpoint);
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Heliograph',
+      version,
+      description:
+        'Send SMS and read what became of them. Every answer carries `x-request-id`; every refusal is a problem ' +
+        'document (RFC 9457) whose `code` is explained at [/docs/errors](/docs/errors).',
+      license: { name: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: [{ name: 'SMS' }, { name: 'Account' }, { name: 'API keys' }, { name: 'Senders' }],
+  });
+}

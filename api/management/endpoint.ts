@@ -1,0 +1,110 @@
+// One route of the API as data: what it takes, what it answers, which scope it asks for. The OpenAPI document, the
+// validation and the table of known paths are all made from it. Handlers are given in routes/.
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { Scope } from '../../model/api-key.ts';
+import { type Problem, type ProblemCode, problemContentType } from '../problem.ts';
+import { problemCatalogue } from '../problem-catalogue.ts';
+import { problemSchema } from './schemas/common.ts';
+
+export type Method = 'get' | 'post' | 'delete';
+
+export type Endpoint<
+  Body extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Params extends z.ZodType = z.ZodType,
+> = {
+  readonly method: Method;
+  /** With parameters in braces, as OpenAPI writes them. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly scope: Scope;
+  readonly body?: Body;
+  readonly query?: Query;
+  readonly params?: Params;
+  /** The successful answer. */
+  readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
+  /** Refusals of its own, beyond those every route has. */
+  readonly problems: readonly ProblemCode[];
+  /** Takes `Idempotency-Key`. */
+  readonly idempotent?: boolean;
+};
+
+/** What a handler returns: an answer's body, or a refusal. */
+export type Answer = { readonly body: unknown } | { readonly problem: Problem };
+
+/** What any authenticated route may answer, whatever it does. */
+const everywhere: readonly ProblemCode[] = ['missing_api_key', 'invalid_api_key', 'scope_missing', 'internal_error'];
+const withBody: readonly ProblemCode[] = [
+  'invalid_json',
+  'unsupported_media_type',
+  'body_too_large',
+  'missing_field',
+  'invalid_field',
+  'unknown_field',
+];
+
+/** Writes a route into the OpenAPI document. */
+export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
+  const { method, path, answer } = endpoint;
+  const problems = [...everywhere, ...(endpoint.body === undefined ? [] : withBody), ...endpoint.problems];
+  app.openAPIRegistry.registerPath({
+    method,
+    path,
+    tags: [endpoint.tag],
+    summary: endpoint.summary,
+    description: `${endpoint.description ?? ''}\n\nNeeds the scope \`${endpoint.scope}\`.`.trim(),
+    operationId: operationIdOf(method, path),
+    security: [{ apiKey: [] }],
+    request: {
+      ...(endpoint.params === undefined ? {} : { params: endpoint.params as z.ZodObject }),
+      ...(endpoint.query === undefined ? {} : { query: endpoint.query as z.ZodObject }),
+      ...(endpoint.idempotent ? { headers: [idempotencyHeader] } : {}),
+      ...(endpoint.body === undefined
+        ? {}
+        : { body: { required: true, content: { 'application/json': { schema: endpoint.body } } } }),
+    },
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        content: { 'application/json': { schema: answer.schema } },
+      },
+      ...problemResponses([...new Set(problems)]),
+    },
+  });
+}
+
+const idempotencyHeader = z
+  .string()
+  .min(1)
+  .max(255)
+  .optional()
+  .openapi({
+    param: { name: 'Idempotency-Key', in: 'header' },
+    description:
+      'A key of your choice, printable ASCII. Within 24 hours the same key and body get the stored answer with ' +
+      '`idempotent-replayed: true`; another body is refused.',
+  });
+
+function problemResponses(codes: readonly ProblemCode[]) {
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of codes) {
+    const [status] = problemCatalogue[code].statuses;
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, list]) => [
+      status,
+      {
+        description: list.map((code) => `\`${code}\`: ${problemCatalogue[code].title}`).join('\n\n'),
+        content: { [problemContentType]: { schema: problemSchema } },
+      },
+    ]),
+  );
+}
+
+/** `get /v1/api-keys/{id}` → `get_v1_api_keys_id`: stable, because generated clients name their methods after it. */
+function operationIdOf(method: string, path: string): string {
+  return `${method}_${path.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')}`;
+}

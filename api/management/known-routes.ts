@@ -1,0 +1,53 @@
+// What a path without a handler is answered with: a route of the contract that is not built yet says so, a known
+// path says which methods it has, and everything else is not found. Pure, over the table of endpoints.
+import { type Problem, problem } from '../problem.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** Routes of the contract that a later version has. A star at the end takes everything beneath. */
+const planned: readonly { method: string; path: string }[] = [
+  { method: 'POST', path: '/v1/sms/batch' },
+  { method: 'DELETE', path: '/v1/sms/{id}' },
+  { method: '*', path: '/v1/otp*' },
+  { method: '*', path: '/v1/webhooks*' },
+  { method: '*', path: '/v1/reports*' },
+  { method: '*', path: '/r/*' },
+];
+
+export type KnownPath = { readonly method: string; readonly path: string };
+
+export const knownPathOf = ({ method, path }: Pick<Endpoint, 'method' | 'path'>): KnownPath => ({
+  method: method.toUpperCase(),
+  path,
+});
+
+/** `allow` is set when the path exists and the method does not. */
+export function refuseUnrouted(
+  method: string,
+  path: string,
+  known: readonly KnownPath[],
+): { problem: Problem; allow?: string } {
+  if (planned.some((route) => (route.method === '*' || route.method === method) && fits(route.path, path))) {
+    return { problem: problem(404, 'not_available', `${method} ${path} is not available in this version`) };
+  }
+  const methods = new Set(known.filter((route) => fits(route.path, path)).map((route) => route.method));
+  if (methods.size === 0) return { problem: problem(404, 'not_found', 'there is no such route; see /docs') };
+  if (methods.has(method)) {
+    // Only the hot routes have no handler here, and the ingress does not forward those.
+    return { problem: problem(404, 'not_found', 'this route is answered by the ingress, not by the control role') };
+  }
+  const allow = [...methods].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ');
+  return { problem: problem(405, 'method_not_allowed', `this route has ${allow}`), allow };
+}
+
+function fits(pattern: string, path: string): boolean {
+  if (pattern.endsWith('*')) {
+    const stem = pattern.slice(0, -1);
+    return path.startsWith(stem) && (stem.endsWith('/') || path.length === stem.length || path[stem.length] === '/');
+  }
+  const steps = pattern.split('/');
+  const taken = path.split('/');
+  return (
+    steps.length === taken.length &&
+    steps.every((step, at) => (step.startsWith('{') ? taken[at] !== '' : step === taken[at]))
+  );
+}

@@ -1,0 +1,57 @@
+// What a request must be before its fields are looked at: headers we can honour, JSON in UTF-8, a bounded body. It
+// knows no route.
+import { isUtf8 } from 'node:buffer';
+import type { Context } from 'hono';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Problem, problem, problemOfFields } from '../problem.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Variables } from './serve.ts';
+
+const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+
+/** Refuses what cannot be honoured instead of passing over it. */
+export function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
+  if (endpoint.method !== 'get' && c.req.header('idempotency-key') !== undefined) {
+    const detail = 'is not available on this route in this version: leave the header out';
+    return problemOfFields(422, [{ field: 'Idempotency-Key', code: 'not_available', detail }]);
+  }
+  if (endpoint.body !== undefined && !jsonType.test(c.req.header('content-type') ?? '')) {
+    return problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json');
+  }
+  return null;
+}
+
+/** The body as a JSON object. */
+export async function readJson(
+  c: Context<Variables>,
+): Promise<{ value: Record<string, unknown> } | { problem: Problem }> {
+  const octets = await readOctets(c.req.raw);
+  if (octets === null) {
+    return { problem: problem(413, 'body_too_large', `the body may have at most ${limits.http.bodyBytesMax} bytes`) };
+  }
+  if (!isUtf8(octets)) return { problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
+  try {
+    const value: unknown = JSON.parse(octets.toString('utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return { value: value as Record<string, unknown> };
+    }
+    return { problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
+  } catch (error) {
+    return { problem: problem(400, 'invalid_json', `the body is not JSON: ${messageOf(error).slice(0, 200)}`) };
+  }
+}
+
+/** Null when there is more than the cap: the rest is not read. */
+async function readOctets(request: Request): Promise<Buffer | null> {
+  if (Number(request.headers.get('content-length') ?? 0) > limits.http.bodyBytesMax) return null;
+  if (request.body === null) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > limits.http.bodyBytesMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,26 @@
+// The account of the key that asks.
+import { findAccount } from '../../../cluster/store/accounts.ts';
+import type { Store } from '../../../cluster/store/store.ts';
+import { problem } from '../../problem.ts';
+import type { Answer, Endpoint } from '../endpoint.ts';
+import { account } from '../schemas/tenants.ts';
+import type { Asked } from '../serve.ts';
+
+export const getAccount = {
+  method: 'get',
+  path: '/v1/account',
+  tag: 'Account',
+  summary: 'The account of this key',
+  scope: 'account:read',
+  answer: { status: 200, description: 'The account.', schema: account },
+  problems: ['control_plane_unavailable'],
+} as const satisfies Endpoint;
+
+export const accountHandlers = (store: Store) => ({
+  async get({ account: { accountId } }: Asked<unknown, unknown, unknown>): Promise<Answer> {
+    const found = await findAccount(store, accountId);
+    if (found === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };
+    const { id, name, status, createdAtMs } = found;
+    return { body: { id, object: 'account', name, status, created_at: new Date(createdAtMs).toISOString() } };
+  },
+});

@@ -1,0 +1,95 @@
+// Accounts, API keys and senders as JSON: what a client sends and what it gets. The messages of the rules are read
+// by developers: they say what was expected.
+import { z } from '@hono/zod-openapi';
+import { scopes } from '../../../model/api-key.ts';
+import { senderKinds, senderKindOf, senderShape } from '../../../model/sender.ts';
+import { timeSchema } from './common.ts';
+
+export const descriptionCharsMax = 200;
+
+export const account = z
+  .object({
+    id: z.string().openapi({ example: 'acc_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    object: z.literal('account'),
+    name: z.string(),
+    status: z.enum(['active', 'suspended']),
+    created_at: timeSchema,
+  })
+  .openapi('Account');
+
+const scope = z.enum(scopes);
+
+export const apiKey = z
+  .object({
+    id: z.string().openapi({ example: 'key_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    object: z.literal('api_key'),
+    hint: z.string().openapi({ description: 'How the key begins.', example: 'hk_live_a1B2c3D4e5F6_…' }),
+    livemode: z.boolean(),
+    scopes: z.array(scope),
+    description: z.string(),
+    created_at: timeSchema,
+    expires_at: timeSchema.nullable(),
+    revoked_at: timeSchema.nullable(),
+  })
+  .openapi('ApiKey');
+
+export const newApiKey = apiKey
+  .extend({ key: z.string().openapi({ description: 'The whole key. It is shown this once and cannot be had again.' }) })
+  .openapi('NewApiKey');
+
+export const createApiKeyBody = z
+  .strictObject({
+    livemode: z
+      .boolean({ error: 'expected true (live) or false (test)' })
+      .optional()
+      .openapi({ description: 'As the key that asks, when left out. A test key can only make test keys.' }),
+    scopes: z
+      .array(z.enum(scopes, { error: `expected scopes of ${scopes.join(', ')}` }), {
+        error: 'expected a list of scopes',
+      })
+      .min(1, 'expected at least one scope')
+      .max(scopes.length, 'expected every scope only once')
+      .refine((list) => new Set(list).size === list.length, 'expected every scope only once')
+      .openapi({ description: 'At most those of the key that asks.', example: ['sms:send', 'sms:read'] }),
+    description: z
+      .string({ error: 'expected a text' })
+      .max(descriptionCharsMax, `expected at most ${descriptionCharsMax} characters`)
+      // PostgreSQL has no NUL in text, and half a surrogate pair is no text.
+      .refine(
+        (text) => !text.includes('\u0000') && text.isWellFormed(),
+        'expected a text without NUL or lone surrogates',
+      )
+      .optional(),
+    expires_at: z.iso
+      .datetime({ offset: true, error: 'expected a time such as 2026-01-31T09:00:00Z' })
+      .nullish()
+      .openapi({ description: 'In the future; never, when left out.' }),
+  })
+  .openapi('CreateApiKey');
+
+export const sender = z
+  .object({
+    id: z.string().openapi({ example: 'snd_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    object: z.literal('sender'),
+    name: z.string().openapi({ example: 'HELIOGRAPH' }),
+    kind: z.enum(senderKinds),
+    status: z.enum(['approved', 'pending', 'rejected']),
+    created_at: timeSchema,
+  })
+  .openapi('Sender');
+
+export const createSenderBody = z
+  .strictObject({
+    name: z
+      .string({ error: 'expected a text' })
+      .refine((name) => senderKindOf(name) !== null, `expected ${senderShape}`)
+      .openapi({ description: senderShape, example: 'HELIOGRAPH' }),
+  })
+  .openapi('CreateSender');
+
+export const deletedSender = z
+  .object({ id: z.string(), object: z.literal('sender'), deleted: z.literal(true) })
+  .openapi('DeletedSender');
+
+/** An id of the path; what is no id of ours is simply not found. */
+export const idParams = z.strictObject({ id: z.string() });

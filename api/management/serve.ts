@@ -1,0 +1,94 @@
+// The way of every management request, in order: who asks, may they, is the request well formed, then the handler.
+// A handler gets only what was checked and returns a value; whatever it throws becomes a 503 or a 500 here.
+import type { z } from '@hono/zod-openapi';
+import type { Context, Hono } from 'hono';
+import type { Account, Directory, KeyEntry } from '../../cluster/directory/contract.ts';
+import { isStoreUnavailable } from '../../cluster/store/connection.ts';
+import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { type Problem, problem } from '../problem.ts';
+import type { Answer, Endpoint } from './endpoint.ts';
+import { answerProblem } from './refuse.ts';
+import { readJson, refuseHeaders } from './request-rules.ts';
+import { check, rawQuery } from './validation.ts';
+
+export type Variables = { Variables: { requestId: string } };
+
+export type Asked<Body, Query, Params> = {
+  readonly key: KeyEntry;
+  readonly account: Account;
+  readonly body: Body;
+  readonly query: Query;
+  readonly params: Params;
+};
+
+/** Puts a route and its handler into the app. */
+export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
+  app: Hono<Variables>,
+  directory: Directory,
+  endpoint: Endpoint<B, Q, P>,
+  handle: (asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>) => Promise<Answer>,
+): void {
+  const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
+  app.on(endpoint.method.toUpperCase(), path, async (c) => {
+    try {
+      const asked = await readRequest(c, directory, endpoint);
+      if ('problem' in asked) return answerProblem(c, asked.problem);
+      const answer = await withDeadline('the request', limits.management.requestDeadlineMs, handle(asked.asked));
+      return 'problem' in answer
+        ? answerProblem(c, answer.problem)
+        : c.json(answer.body as object, endpoint.answer.status);
+    } catch (error) {
+      return answerProblem(c, problemOfError(error, c.get('requestId')));
+    }
+  });
+}
+
+/** A database that is away is not a bug: sending goes on without it. */
+export function problemOfError(error: unknown, requestId: string): Problem {
+  if (isStoreUnavailable(error) || error instanceof DeadlineExceeded) {
+    log.warn({ requestId, error: messageOf(error) }, 'the database is away');
+    return problem(503, 'control_plane_unavailable', 'the database of the management API is away', [], 2);
+  }
+  const stack = error instanceof Error ? error.stack : undefined;
+  log.error({ requestId, error: messageOf(error), stack }, 'a management request failed');
+  return problem(500, 'internal_error', 'something broke on our side; the log has the cause');
+}
+
+async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
+  c: Context<Variables>,
+  directory: Directory,
+  endpoint: Endpoint<B, Q, P>,
+): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>> } | { problem: Problem }> {
+  const caller = directory.authenticate(bearerOf(c.req.header('authorization')));
+  if (!caller.ok) {
+    const missing = caller.code === 'missing_api_key';
+    const detail = missing ? 'send Authorization: Bearer <API key>' : 'the API key is unknown, revoked or expired';
+    return { problem: problem(401, caller.code, detail) };
+  }
+  if (!caller.key.scopes.includes(endpoint.scope)) {
+    return { problem: problem(403, 'scope_missing', `the API key lacks the scope ${endpoint.scope}`) };
+  }
+  const header = refuseHeaders(c, endpoint);
+  if (header !== null) return { problem: header };
+
+  const params = check<z.infer<P>>(endpoint.params, c.req.param(), 'invalid_field');
+  if (!params.ok) return { problem: params.problem };
+  const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field');
+  if (!query.ok) return { problem: query.problem };
+  if (endpoint.body === undefined)
+    return { asked: { ...caller, ...bodyless(), query: query.value, params: params.value } };
+  const json = await readJson(c);
+  if ('problem' in json) return json;
+  const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
+  if (!body.ok) return { problem: body.problem };
+  return { asked: { ...caller, body: body.value, query: query.value, params: params.value } };
+}
+
+const bodyless = <B>() => ({ body: undefined as B });
+
+function bearerOf(header: string | undefined): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1] ?? (header === undefined ? undefined : header.trim());
+}

@@ -1,0 +1,75 @@
+// From zod's issues to the fields of a problem, in our words and under our codes. Pure.
+import type { z } from '@hono/zod-openapi';
+import { limits } from '../../platform/limits.ts';
+import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
+
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
+
+/** Holds `raw` against the schema; without a schema there must be nothing. */
+export function check<T>(
+  schema: z.ZodType | undefined,
+  raw: Record<string, unknown>,
+  withoutSchema: 'unknown_field' | 'invalid_field',
+): Checked<T> {
+  if (schema === undefined) {
+    const [first, ...more] = Object.keys(raw).map((field) => ({
+      field: named(field),
+      code: withoutSchema,
+      detail: 'this route takes no such field',
+    }));
+    return first === undefined
+      ? { ok: true, value: raw as T }
+      : { ok: false, problem: problemOfFields(422, [first, ...more.slice(0, limits.http.fieldProblemsMax - 1)]) };
+  }
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return { ok: true, value: parsed.data as T };
+  const [first, ...more] = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw));
+  // An error without an issue does not exist; the type cannot say so.
+  const none: FieldProblem = { field: '', code: 'invalid_field', detail: 'is not valid' };
+  return {
+    ok: false,
+    problem: problemOfFields(422, [first ?? none, ...more.slice(0, limits.http.fieldProblemsMax - 1)]),
+  };
+}
+
+/** The query of a URL; of a parameter that comes twice the list, which no schema takes. */
+export function rawQuery(url: string): Record<string, unknown> {
+  const query: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of new URL(url).searchParams) {
+    const before = query[name];
+    query[name] = before === undefined ? value : [before, value].flat();
+  }
+  return query;
+}
+
+function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>): FieldProblem[] {
+  const field = fieldOf(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      field: named(field === '' ? key : `${field}.${key}`),
+      code: 'unknown_field',
+      detail: 'is not a field of this request',
+    }));
+  }
+  if (valueAt(raw, issue.path) === undefined) return [{ field, code: 'missing_field', detail: 'is required' }];
+  const detail = issue.message.replace(/^Invalid input: /, '').replace(', received ', ', found ');
+  return [{ field, code: 'invalid_field', detail }];
+}
+
+/** `['scopes', 0]` → `scopes[0]`. */
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at > 0 ? '.' : ''}${String(step)}`))
+    .join('');
+}
+
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[step] : undefined,
+    raw,
+  );
+}
+
+/** A name a client made up: shortened, and never half a character. */
+const named = (field: string) => field.slice(0, 64).toWellFormed();

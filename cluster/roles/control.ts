@@ -1,0 +1,76 @@
+// The control role: brings the database up to date, projects tenants into the directory and serves the management
+// API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
+// through within a second; the API's libraries are loaded only after its first pass.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import { connectBus } from '../bus/connect.ts';
+import { loadSettings } from '../config/settings.ts';
+import { openDirectory } from '../directory/directory.ts';
+import { startProjector } from '../directory/projector.ts';
+import { isStoreUnavailable } from '../store/connection.ts';
+import { demoAccount } from '../store/demo.ts';
+import { readOutbox } from '../store/directory-rows.ts';
+import { migrateStore } from '../store/migrate.ts';
+import { openStore } from '../store/store.ts';
+import { type ChildLink, runRole } from '../supervisor/child-link.ts';
+
+/** How long the database may take to come up before this start counts as failed. */
+const databaseWaitMs = 20_000;
+/** After a first start the demo's keys must work when they are printed. */
+const demoWaitMs = 5_000;
+
+runRole('control', async (link) => {
+  const settings = loadSettings();
+  const { natsUrl, databaseUrl } = settings;
+  if (natsUrl === null) throw new FixSetup('NATS_URL: the control role needs a NATS server');
+  if (databaseUrl === null) throw new FixSetup('DATABASE_URL: the control role needs a PostgreSQL database');
+
+  const [bus] = await Promise.all([connectBus(natsUrl, 'control'), migrateWhenUp(databaseUrl, link)]);
+  const store = openStore(databaseUrl);
+  const projector = startProjector({ databaseUrl, store, bus });
+  const outboxIsEmpty = async () => projector.trouble() === null && (await readOutbox(store, 1)).length === 0;
+  await until('the directory is up to date', outboxIsEmpty, { limitMs: databaseWaitMs, everyMs: 10 });
+
+  const { startManagementApi } = await import('../../api/management/server.ts');
+  const directory = await openDirectory(bus);
+  mkdirSync(settings.dataDir, { recursive: true });
+  const demo = await demoAccount(store, join(settings.dataDir, 'demo-keys.json'));
+  if (demo !== null) {
+    await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
+  }
+  const api = await startManagementApi({ store, directory, port: settings.controlPort });
+
+  return {
+    ready: { port: api.port, demo },
+    health() {
+      const trouble = projector.trouble();
+      // Still healthy: with the database away sending goes on, and a balancer must not take this machine out.
+      return { ok: true, detail: trouble === null ? '' : `changes of tenants wait: ${trouble}` };
+    },
+    async drain(deadlineMs) {
+      await api.close(deadlineMs / 2);
+      await projector.close();
+      await directory.close();
+      await store.close();
+      await bus.close();
+    },
+  };
+});
+
+async function migrateWhenUp(databaseUrl: string, { stopping }: ChildLink): Promise<void> {
+  const endAtMs = systemClock.monotonicMs() + databaseWaitMs;
+  for (;;) {
+    try {
+      await migrateStore(databaseUrl);
+      return;
+    } catch (error) {
+      if (!isStoreUnavailable(error) || systemClock.monotonicMs() > endAtMs) throw error;
+      log.warn({ error: messageOf(error) }, 'waiting for the database');
+      await systemClock.sleep(250, stopping);
+    }
+  }
+}

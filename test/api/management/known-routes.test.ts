@@ -1,0 +1,56 @@
+// What a path without a handler is answered with.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../api/management/app.ts';
+import { knownPathOf, refuseUnrouted } from '../../../api/management/known-routes.ts';
+
+const known = endpoints.map(knownPathOf);
+const refuse = (method: string, path: string) => {
+  const { problem, allow } = refuseUnrouted(method, path, known);
+  return [problem.status, problem.code, ...(allow === undefined ? [] : [allow])];
+};
+
+describe('paths without a handler', () => {
+  test.each([
+    ['POST', '/v1/sms/batch'],
+    ['DELETE', '/v1/sms/sms_1'],
+    ['POST', '/v1/otp'],
+    ['POST', '/v1/otp/otp_1/verify'],
+    ['GET', '/v1/webhooks'],
+    ['POST', '/v1/webhooks/wh_1/rotate-secret'],
+    ['GET', '/v1/reports/delivery'],
+    ['GET', '/r/abc'],
+  ])('%s %s is planned and says so', (method, path) => {
+    expect(refuse(method, path)).toEqual([404, 'not_available']);
+  });
+
+  test('a known path with another method names the methods it has', () => {
+    expect(refuse('PUT', '/v1/sms')).toEqual([405, 'method_not_allowed', 'POST, GET, HEAD']);
+    expect(refuse('PATCH', '/v1/sms/sms_1')).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
+    expect(refuse('POST', '/v1/account')).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
+    expect(refuse('GET', '/v1/api-keys/key_1')).toEqual([405, 'method_not_allowed', 'DELETE']);
+  });
+
+  test.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/sms',
+    '/v1/smsx',
+    '/v1/otpx',
+    '/v1/webhooksx',
+    '/r',
+    '/v1/sms/',
+    '/v1/api-keys/a/b',
+  ])('GET %s is not found', (path) => {
+    expect(refuse('GET', path)).toEqual([404, 'not_found']);
+  });
+
+  test('any method and path gets an answer of 404 or 405', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('GET', 'POST', 'PUT', 'X'), fc.webPath(), (method, path) => {
+        expect([404, 405]).toContain(refuseUnrouted(method, path, known).problem.status);
+      }),
+    );
+  });
+});
