@@ -1,0 +1,148 @@
+// Receipts as carriers write them, TLVs before text, and back.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { encodeText } from '../../model/text/octets.ts';
+import { type ShortMessagePdu, type Tlv, tlvTag } from '../../smpp/pdu.ts';
+import { isReceipt, parseReceipt, type ReceiptState } from '../../smpp/receipt.ts';
+import { buildReceiptText, receiptDate, receiptStateNumber } from '../../smpp/receipt-text.ts';
+
+function delivery(text: string, overrides: Partial<ShortMessagePdu> = {}): ShortMessagePdu {
+  return {
+    command: 'deliver_sm',
+    status: 0,
+    sequence: 1,
+    ...{ sourceTon: 1, sourceNpi: 1, source: '8801712345678' },
+    ...{ destinationTon: 5, destinationNpi: 0, destination: 'Heliograph' },
+    ...{ esmClass: 0x04, registeredDelivery: 0, dataCoding: 0 },
+    octets: Buffer.from(text, 'latin1'),
+    tlvs: [],
+    ...overrides,
+  };
+}
+
+function receiptOf(pdu: ShortMessagePdu) {
+  const reading = parseReceipt(pdu);
+  if (reading.kind !== 'receipt') throw new Error(`read as ${reading.kind}`);
+  return reading.receipt;
+}
+
+const states = Object.keys(receiptStateNumber) as ReceiptState[];
+
+describe('a receipt as text', () => {
+  test('is read as it was built', () => {
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/),
+        fc.constantFrom(...states),
+        fc.stringMatching(/^[0-9A-F]{3}$/),
+        fc.integer({ min: 1_600_000_000, max: 1_900_000_000 }),
+        fc.string({ unit: 'grapheme-ascii', maxLength: 20 }),
+        (carrierMessageId, state, errorCode, second, text) => {
+          const [submittedAtMs, doneAtMs] = [second * 1_000, (second + 7) * 1_000];
+          const built = buildReceiptText({ carrierMessageId, state, errorCode, submittedAtMs, doneAtMs, text });
+          expect(receiptOf(delivery(built))).toEqual({
+            carrierMessageId,
+            state,
+            errorCode,
+            submittedAt: submittedAtMs,
+            doneAt: doneAtMs,
+            recipient: '8801712345678',
+            sender: 'Heliograph',
+          });
+        },
+      ),
+    );
+  });
+
+  test.each([
+    [
+      'id:0A1B2C sub:001 dlvrd:001 submit date:2611200519 done date:2611200520 stat:DELIVRD err:000 text:',
+      '0A1B2C',
+      'delivered',
+      '000',
+    ],
+    [
+      'ID:77 SUB:1 DLVRD:0 SUBMIT DATE:261120051901 DONE DATE:261120052001 STAT:UNDELIV ERR:027 TEXT:x',
+      '77',
+      'undelivered',
+      '027',
+    ],
+    ['stat:EXPIRED   id:9 err:1', '9', 'expired', '1'],
+    ['  id: 5  stat: rejectd err: 00b', '5', 'rejected', '00b'],
+    ['id:5', '5', 'unknown', ''],
+    ['id:5 stat:SOMETHING foo:bar', '5', 'unknown', ''],
+    ['id:5 submitdate:2611200519 donedate:2611200520 stat:DELETED', '5', 'deleted', ''],
+    ['id:a_b sub:001 stat:ACCEPTD err:000', 'a_b', 'accepted', '000'],
+  ])('"%s"', (text, carrierMessageId, state, errorCode) => {
+    expect(receiptOf(delivery(text))).toMatchObject({ carrierMessageId, state, errorCode });
+  });
+
+  test('believes nothing that stands in the client’s own words', () => {
+    const read = receiptOf(delivery('id:1 stat:DELIVRD err:000 text:id:2 stat:UNDELIV err:999'));
+    expect(read).toMatchObject({ carrierMessageId: '1', state: 'delivered', errorCode: '000' });
+  });
+
+  test('takes dates in the carrier’s zone, and leaves out what is no date', () => {
+    const text = 'id:1 submit date:2611200519 done date:9999999999 stat:DELIVRD';
+    const reading = parseReceipt(delivery(text), 360);
+    expect(reading.kind === 'receipt' && reading.receipt.submittedAt).toBe(Date.UTC(2026, 10, 19, 23, 19));
+    expect(reading.kind === 'receipt' && reading.receipt.doneAt).toBeUndefined();
+  });
+
+  test('in UCS-2 and behind a header is read too', () => {
+    const octets = encodeText('id:12 stat:DELIVRD', 'ucs2');
+    expect(receiptOf(delivery('', { octets, dataCoding: 8 }))).toMatchObject({ carrierMessageId: '12' });
+    const headed = Buffer.concat([Buffer.from('050003010101', 'hex'), Buffer.from('id:13 stat:DELIVRD')]);
+    expect(receiptOf(delivery('', { octets: headed, esmClass: 0x44 }))).toMatchObject({ carrierMessageId: '13' });
+  });
+});
+
+describe('a receipt as TLVs', () => {
+  const tlvs = (id: string, state: number, code?: number): Tlv[] => [
+    { tag: tlvTag.receiptedMessageId, value: Buffer.from(`${id}\0`) },
+    { tag: tlvTag.messageState, value: Buffer.from([state]) },
+    ...(code === undefined ? [] : [{ tag: tlvTag.networkErrorCode, value: Buffer.from([3, code >>> 8, code & 255]) }]),
+  ];
+
+  test('needs no text', () => {
+    for (const state of states) {
+      const read = receiptOf(delivery('', { tlvs: tlvs('abc', receiptStateNumber[state], 27) }));
+      expect(read).toMatchObject({ carrierMessageId: 'abc', state, errorCode: '27' });
+    }
+  });
+
+  test('is believed before the text', () => {
+    const read = receiptOf(delivery('id:1 stat:UNDELIV err:099', { tlvs: tlvs('2', 2) }));
+    expect(read).toMatchObject({ carrierMessageId: '2', state: 'delivered', errorCode: '099' });
+  });
+
+  test('that is cut short does no harm', () => {
+    const cut = [tlvTag.receiptedMessageId, tlvTag.messageState, tlvTag.networkErrorCode].map((tag) => ({
+      tag,
+      value: Buffer.alloc(0),
+    }));
+    expect(receiptOf(delivery('id:1 stat:DELIVRD', { tlvs: cut }))).toMatchObject({ state: 'delivered' });
+  });
+});
+
+test('what is no receipt is not read as one', () => {
+  expect(parseReceipt(delivery('id:1 stat:DELIVRD', { esmClass: 0 })).kind).toBe('not_a_receipt');
+  expect(parseReceipt(delivery('hello')).kind).toBe('unreadable');
+  expect([0x00, 0x04, 0x08, 0x10, 0x20, 0x44, 0x40].map(isReceipt)).toEqual([
+    false,
+    true,
+    false,
+    false,
+    true,
+    true,
+    false,
+  ]);
+});
+
+test('reading survives any text', () => {
+  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => void parseReceipt(delivery(text))));
+});
+
+test('dates are UTC with seconds', () => {
+  expect(receiptDate(Date.UTC(2026, 10, 20, 5, 19, 1, 999))).toBe('261120051901');
+});

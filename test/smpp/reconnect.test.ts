@@ -1,0 +1,210 @@
+// The keeper of a bind: backoff with a clock that only moves when told, and real reconnects to the simulator.
+import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { commandStatus } from '../../smpp/command-status.ts';
+import { Keepalive } from '../../smpp/keepalive.ts';
+import { type BindKeeper, keepBind, type KeeperOptions } from '../../smpp/reconnect.ts';
+import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import type { openSession } from '../../smpp/session.ts';
+import { bindFields, type CloseCause, type SessionHandlers } from '../../smpp/session-contract.ts';
+import { startSimulator } from '../../smpp/simulator/simulator.ts';
+import { ManualClock } from './manual-clock.ts';
+
+const options = {
+  host: '127.0.0.1',
+  port: 1,
+  bind: { type: 'transceiver' as const, ...bindFields('heliograph', 'sandbox') },
+  windowPdusMax: 10,
+  responseTimerMs: 1_000,
+  enquireLinkMs: 10_000,
+};
+
+// A session that does what the test says: the seam of KeeperOptions.open, so that hours take no time.
+function scripted(overrides: Partial<KeeperOptions> = {}) {
+  const clock = new ManualClock();
+  const opened: SessionHandlers<string>[] = [];
+  const story: string[] = [];
+  const delays: number[] = [];
+  const open = ((_options: unknown, handlers: SessionHandlers<string>) => {
+    opened.push(handlers);
+    return { close: async () => handlers.onClosed({ kind: 'asked', why: 'test' }, []) };
+  }) as unknown as typeof openSession;
+  const keeper = keepBind<string>(
+    { ...options, clock, open, random: { unit: () => 0.999999 }, ...overrides },
+    {
+      onBound: () => story.push('bound'),
+      onSubmitResponse: () => {},
+      onSubmitTimeout: () => {},
+      onDeliver: () => {},
+      onWindowOpen: () => {},
+      onClosed: (cause, outstanding) => story.push(`closed ${cause.kind} ${outstanding.join()}`),
+      onStopped: (reason) => story.push(`stopped: ${reason}`),
+      onRetry: (_attempt, delayMs) => delays.push(delayMs),
+    },
+  );
+  clock.advance(0);
+  const end = (cause: CloseCause, outstanding: string[] = []) => opened.at(-1)!.onClosed(cause, outstanding);
+  return { clock, opened, story, delays, keeper, end };
+}
+
+const refused = (status: number): CloseCause => ({ kind: 'bind_refused', status, why: 'refused' });
+const failed: CloseCause = { kind: 'connect_failed', why: 'no route' };
+
+describe('the keeper', () => {
+  test('doubles its longest wait from one second to one minute', () => {
+    const run = scripted();
+    for (let turn = 0; turn < 9; turn += 1) {
+      run.end(failed);
+      run.clock.advance(60_000);
+    }
+    expect(run.delays.map((delay) => delay + 1)).toEqual([
+      1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000,
+    ]);
+    expect(run.opened.length).toBe(10);
+  });
+
+  test('spreads its retries over the whole of that wait', () => {
+    const run = scripted({ random: { unit: () => 0 } });
+    run.end(failed);
+    expect(run.delays).toEqual([0]);
+  });
+
+  test('retries at once after a session that was bound, and starts anew after a stable one', () => {
+    const run = scripted();
+    run.opened[0]!.onBound();
+    run.end({ kind: 'peer_closed', why: 'cut' }, ['x']);
+    expect(run.delays.at(-1)).toBeLessThan(limits.smpp.reconnectQuickMs);
+    run.clock.advance(1_000);
+    run.opened[1]!.onBound();
+    run.clock.advance(limits.smpp.stableMs - 1);
+    run.end(failed);
+    expect(run.delays.at(-1)).toBe(1_999);
+    run.clock.advance(2_000);
+    run.opened[2]!.onBound();
+    run.clock.advance(limits.smpp.stableMs);
+    run.end(failed);
+    expect(run.delays.at(-1)).toBeLessThan(limits.smpp.reconnectQuickMs);
+    expect(run.story[1]).toBe('closed peer_closed x');
+  });
+
+  test('waits past the inactivity timer when its own ghost is still bound', () => {
+    const run = scripted();
+    run.end(refused(commandStatus.ESME_RALYBND));
+    expect(run.delays[0]).toBeGreaterThanOrEqual(limits.smpp.ghostSessionMs);
+    expect(run.delays[0]).toBeLessThanOrEqual(limits.smpp.ghostSessionMs * 1.25);
+  });
+
+  test.each(['ESME_RINVPASWD', 'ESME_RINVSYSID', 'ESME_RBINDFAIL'] as const)('stops at %s until asked', (name) => {
+    const run = scripted();
+    run.end(refused(commandStatus[name]));
+    run.clock.advance(24 * 3_600_000);
+    expect(run.opened.length).toBe(1);
+    expect(run.keeper.state).toBe('stopped');
+    expect(run.story.at(-1)).toContain(name);
+    run.keeper.retry();
+    run.clock.advance(0);
+    expect(run.opened.length).toBe(2);
+  });
+
+  test('goes on after any other refusal', () => {
+    const run = scripted();
+    run.end(refused(commandStatus.ESME_RSYSERR));
+    run.clock.advance(1_000);
+    expect(run.opened.length).toBe(2);
+  });
+
+  test('tries no more once it is closed, also while it waits', async () => {
+    const run = scripted();
+    run.end(failed);
+    await run.keeper.close('done', 0);
+    run.clock.advance(3_600_000);
+    expect(run.opened.length).toBe(1);
+    expect(run.clock.timers).toBe(0);
+  });
+
+  test('shares a budget with the others: 200 binds come back evenly', () => {
+    const clock = new ManualClock();
+    const times: number[] = [];
+    const open = (() => void times.push(clock.monotonicMs())) as unknown as typeof openSession;
+    const budget = new ReconnectBudget(20, 4);
+    for (let bind = 0; bind < 200; bind += 1) {
+      keepBind({ ...options, clock, open, budget }, {} as Parameters<typeof keepBind>[1]);
+    }
+    clock.advance(60_000);
+    expect(times.length).toBe(200);
+    for (let at = 0; at + 24 < times.length; at += 1)
+      expect(times[at + 24]! - times[at]!).toBeGreaterThanOrEqual(1_000);
+    expect(times.at(-1)! - times[0]!).toBeLessThan(11_000);
+  });
+});
+
+describe('the keepalive', () => {
+  test('does not take a stalled event loop of its own for a dead peer', () => {
+    const keepalive = new Keepalive(1_000);
+    expect(keepalive.tick(1_000)).toBe('ask');
+    expect(keepalive.tick(4_000)).toBe('wait');
+    keepalive.answered();
+    expect(keepalive.tick(5_000)).toBe('ask');
+    expect(keepalive.tick(6_000)).toBe('dead');
+  });
+});
+
+describe('the keeper with the simulator', () => {
+  const keepers: BindKeeper<string>[] = [];
+  afterEach(async () => {
+    await Promise.all(keepers.splice(0).map((keeper) => keeper.close('test is over', 0)));
+  });
+
+  test('comes back after a cut, and after the carrier was away', async () => {
+    const first = await startSimulator();
+    const closes: string[] = [];
+    const keeper = keepBind<string>(
+      { ...options, port: first.port, clock: systemClock, random: { unit: () => 0.05 } },
+      {
+        onBound: () => {},
+        onSubmitResponse: () => {},
+        onSubmitTimeout: () => {},
+        onDeliver: (_pdu, respond) => respond(0),
+        onWindowOpen: () => {},
+        onClosed: (cause) => closes.push(cause.kind),
+        onStopped: () => {},
+      },
+    );
+    keepers.push(keeper);
+    await until('the bind', () => keeper.state === 'bound');
+    first.setFault('drop', { now: true });
+    await until('the bind again', () => first.stats().binds.total === 2 && keeper.state === 'bound');
+    await first.close();
+    await until('some refused connections', () => closes.filter((kind) => kind === 'connect_failed').length >= 2);
+    const second = await startSimulator({ port: first.port });
+    await until('the bind once more', () => keeper.state === 'bound');
+    await keeper.close('done', 500);
+    await until('the unbind', () => second.stats().binds.now === 0);
+    await second.close();
+  });
+
+  test('asks once with a wrong password, and never storms', async () => {
+    const smsc = await startSimulator();
+    const reasons: string[] = [];
+    const bind = { type: 'transceiver' as const, ...bindFields('heliograph', 'wrong') };
+    const keeper = keepBind<string>(
+      { ...options, bind, port: smsc.port, clock: systemClock, random: { unit: () => 0 } },
+      {
+        onBound: () => {},
+        onSubmitResponse: () => {},
+        onSubmitTimeout: () => {},
+        onDeliver: () => {},
+        onWindowOpen: () => {},
+        onClosed: () => {},
+        onStopped: (reason) => reasons.push(reason),
+      },
+    );
+    keepers.push(keeper);
+    await until('the stop', () => reasons.length === 1);
+    expect(reasons[0]).toContain('ESME_RINVPASWD');
+    expect(smsc.stats().connections).toBe(1);
+    await smsc.close();
+  });
+});

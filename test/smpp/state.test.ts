@@ -1,0 +1,52 @@
+// The session table of SMPP 3.4 §2.3, the rows a mistake would hurt in.
+import { describe, expect, test } from 'vitest';
+import { become, mayReceive, type SessionState } from '../../smpp/state.ts';
+
+const states: SessionState[] = [
+  'connecting',
+  'open',
+  'binding',
+  'bound_tx',
+  'bound_rx',
+  'bound_trx',
+  'unbinding',
+  'closed',
+];
+const allowed = (side: 'esme' | 'smsc', command: Parameters<typeof mayReceive>[2]) =>
+  states.filter((state) => mayReceive(side, state, command));
+
+describe('the state table', () => {
+  test('lets a server take submits only from a bound transmitter', () => {
+    expect(allowed('smsc', 'submit_sm')).toEqual(['bound_tx', 'bound_trx']);
+    expect(allowed('esme', 'submit_sm')).toEqual([]);
+  });
+
+  test('lets a client take deliveries only as a receiver, and until it is gone', () => {
+    expect(allowed('esme', 'deliver_sm')).toEqual(['bound_rx', 'bound_trx', 'unbinding']);
+    expect(allowed('smsc', 'deliver_sm')).toEqual([]);
+  });
+
+  test('lets a bind come once, and its answer only while it is awaited', () => {
+    expect(allowed('smsc', 'bind_transceiver')).toEqual(['open']);
+    expect(allowed('esme', 'bind_transceiver_resp')).toEqual(['binding']);
+    expect(allowed('smsc', 'bind_transceiver_resp')).toEqual([]);
+  });
+
+  test('lets enquire_link come at any time of a connection', () => {
+    expect(allowed('esme', 'enquire_link')).toEqual([
+      'open',
+      'binding',
+      'bound_tx',
+      'bound_rx',
+      'bound_trx',
+      'unbinding',
+    ]);
+  });
+
+  test('has no way back from closed and no way to be bound twice', () => {
+    expect(become('open', 'binding', 'test')).toBe('binding');
+    expect(() => become('closed', 'open', 'test')).toThrow('closed to open');
+    expect(() => become('bound_tx', 'bound_rx', 'test')).toThrow();
+    for (const state of states) if (state !== 'closed') expect(become(state, 'closed', 'test')).toBe('closed');
+  });
+});
