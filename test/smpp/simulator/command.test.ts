@@ -1,0 +1,82 @@
+// The simulator as a process: what it prints, how it stops, what it says to wrong options.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { until, withDeadline } from '../../../platform/deadline.ts';
+import { boundWitness, closeWitnesses, message } from '../support.ts';
+
+const main = new URL('../../../smpp/simulator/main.ts', import.meta.url).pathname;
+
+function run(args: string[]) {
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const run = { child, out: '', err: '' };
+  child.stdout.on('data', (chunk) => (run.out += chunk));
+  child.stderr.on('data', (chunk) => (run.err += chunk));
+  return { ...run, run, exit: once(child, 'exit') };
+}
+
+describe('heliograph smsc', () => {
+  test('says where it listens, serves, and stops on SIGTERM', async () => {
+    const {
+      child,
+      run: output,
+      exit,
+    } = run([
+      '--port',
+      '0',
+      '--json',
+      '--system-id',
+      'heliograph',
+      '--password',
+      'sandbox',
+      '--tps',
+      '100',
+      '--latency-ms',
+      'fixed:1',
+    ]);
+    const line = await until('the ready line', () => output.out.includes('\n') && output.out);
+    const ready = JSON.parse(line) as { ready: boolean; port: number; stats_port: number };
+    expect(ready.ready).toBe(true);
+    const seen = await boundWitness(ready.port);
+    seen.session.submit(message('hello'), 'x');
+    await until('the receipt', () => seen.receipts.length === 1);
+    await closeWitnesses();
+    const stats = (await (await fetch(`http://127.0.0.1:${ready.stats_port}/stats`)).json()) as { messages: number };
+    expect(stats.messages).toBe(1);
+    child.kill('SIGTERM');
+    expect(await withDeadline('the exit', 5_000, exit)).toEqual([0, null]);
+  });
+
+  test('explains its options', async () => {
+    const { run: output, exit } = run(['--help']);
+    expect(await withDeadline('the exit', 5_000, exit)).toEqual([0, null]);
+    for (const option of [
+      '--port',
+      '--system-id',
+      '--tps',
+      '--latency-ms',
+      '--receipts',
+      '--ids',
+      '--fault',
+      '--mo',
+      '--stats-port',
+    ]) {
+      expect(output.out).toContain(option);
+    }
+  });
+
+  test.each([
+    [['--tps', 'many'], '--tps many: expected a whole number'],
+    [['--latency-ms', 'soon'], '--latency-ms soon: expected fixed:MS'],
+    [['--fault', 'flood'], '--fault flood: expected one of stall'],
+    [['--receipts', 'paper'], '--receipts paper: expected text, tlv, both'],
+    [['--account', 'x'], '--account x: expected system-id:password'],
+    [['--port', '65536'], '--port 65536'],
+    [['--colour'], '--colour'],
+  ])('refuses %j with one sentence', async (args, sentence) => {
+    const { run: output, exit } = run(args);
+    expect(await withDeadline('the exit', 5_000, exit)).toEqual([2, null]);
+    expect(output.err).toContain(sentence);
+    expect(output.err.trim().split('\n').length).toBe(1);
+  });
+});
