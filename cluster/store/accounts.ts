@@ -10,7 +10,9 @@ export type StoredAccount = {
   readonly createdAtMs: number;
 };
 
-export const accountNameCharsMax = 200;
+/** One line: it is shown in lists and logs. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is kept out
+const accountName = /^[^\u0000-\u001f\u007f]{1,200}$/;
 
 export async function createAccount(
   store: Store,
@@ -19,7 +21,7 @@ export async function createAccount(
   { readonly ok: true; readonly account: StoredAccount } | { readonly ok: false; readonly code: 'invalid_name' }
 > {
   const trimmed = name.trim();
-  if (trimmed === '' || trimmed.length > accountNameCharsMax) return { ok: false, code: 'invalid_name' };
+  if (!accountName.test(trimmed) || !trimmed.isWellFormed()) return { ok: false, code: 'invalid_name' };
   const nowMs = store.clock.nowMs();
   const id = newAccountId(nowMs);
   await transaction(store, async (tx) => {

@@ -62,7 +62,7 @@ describe('accounts', () => {
 
   test('a name of 200 characters is taken, none or 201 are not', async () => {
     expect((await createAccount(store, { name: 'n'.repeat(200) })).ok).toBe(true);
-    for (const name of ['', '   ', 'n'.repeat(201)]) {
+    for (const name of ['', '   ', 'n'.repeat(201), 'a\u0000b', 'two\nlines', '\ud800']) {
       expect(await createAccount(store, { name })).toEqual({ ok: false, code: 'invalid_name' });
     }
   });
