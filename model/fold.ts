@@ -49,7 +49,11 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
       return next;
     case 'accepted':
       // Told late (the door died first, or another stream position won): history still begins with it.
-      return { ...next, history: beginWith(next.history, entryOf('accepted', event)) };
+      return {
+        ...next,
+        status: next.status === 'scheduled' ? 'accepted' : next.status,
+        history: beginWith(next.history, entryOf('accepted', event)),
+      };
     case 'scheduled':
       return next.history.length === 0 ? become(next, 'scheduled', event) : next;
     case 'submitted':

@@ -2,9 +2,9 @@
 // positions are frozen just as in message-record.ts. The kind travels as its place in `eventKinds`, which
 // therefore only ever grows at its end.
 import { Packr } from 'msgpackr';
-import { type DeliveryEvent, type EventKind, eventKinds } from '../../model/delivery-event.ts';
+import { type DeliveryEvent, eventKinds } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
-import { type Category, categories } from '../../model/message.ts';
+import { categories } from '../../model/message.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 
 export const eventRecordVersion = 1;
@@ -58,12 +58,13 @@ function positionsOf(event: DeliveryEvent): unknown[] {
 
 function eventOf(at: readonly unknown[]): DeliveryEvent {
   const kind = eventKinds[at[1] as number];
-  if (kind === undefined || typeof at[0] !== 'string' || typeof at[3] !== 'string') throw new Error('not an event');
+  const category = categories[at[14] as number];
+  if (kind === undefined || category === undefined || !isWhole(at)) throw new Error('not an event');
   return {
     eventId: at[0] as EventId,
-    kind: kind as EventKind,
+    kind,
     atMs: at[2] as number,
-    messageId: at[3],
+    messageId: at[3] as string,
     accountId: at[4] as string,
     keyId: at[5] as string,
     carrier: at[6] as string,
@@ -74,7 +75,7 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     carrierMessageId: (at[11] as string | null) ?? null,
     error: (at[12] as string | null) ?? null,
     epoch: (at[13] as number) ?? 0,
-    category: categories[at[14] as number] as Category,
+    category,
     sender: at[15] as string,
     recipient: at[16] as string,
     encoding: at[17] === true ? 'ucs2' : 'gsm7',
@@ -86,4 +87,11 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     acceptedAtMs: at[23] as number,
     validUntilMs: at[24] as number,
   };
+}
+
+/** What readers do arithmetic with or look up by; version 1 always had it, so a record without it is poison. */
+function isWhole(at: readonly unknown[]): boolean {
+  for (const place of [0, 3, 4, 6]) if (typeof at[place] !== 'string') return false;
+  for (const place of [2, 7, 8, 9, 10, 23, 24]) if (typeof at[place] !== 'number') return false;
+  return true;
 }

@@ -58,7 +58,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       accountId: text(at[4]) as AccountId,
       keyId: text(at[5]) as ApiKeyId,
       channel: 'sms',
-      category: categories[number(at[7])] as Category,
+      category: categoryOf(at[7]),
       carrier: text(at[8]),
       sender: text(at[9]),
       senderTonNpi: tonNpiOf(at[10]),
@@ -106,6 +106,11 @@ function bodyOf(octets: Buffer): MessageBody {
 const tonNpiOctet = (each: TonNpi): number | null => (each === null ? null : each.ton * 256 + each.npi);
 const tonNpiOf = (at: unknown): TonNpi => (typeof at === 'number' ? { ton: at >> 8, npi: at & 255 } : null);
 
+function categoryOf(at: unknown): Category {
+  const category = categories[at as number];
+  if (category === undefined) throw new Error('a category was expected');
+  return category;
+}
 function text(at: unknown): string {
   if (typeof at !== 'string') throw new Error('a text was expected');
   return at;
