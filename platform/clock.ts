@@ -41,3 +41,8 @@ export const systemClock: Clock = {
     });
   },
 };
+
+/** A monotonic time as microseconds since the epoch: what two processes on one machine can compare. */
+export function epochUs(monotonicMs: number): number {
+  return (performance.timeOrigin + monotonicMs) * 1_000;
+}

@@ -1,4 +1,6 @@
 // The simulator's counters: plain numbers, because they are counted on every PDU. How they are shown is stats.ts.
+import { epochUs } from '../../platform/clock.ts';
+import { LatencyHistogram } from './latency-histogram.ts';
 import { SlidingRate } from './sliding-rate.ts';
 
 export class Counters {
@@ -19,9 +21,16 @@ export class Counters {
   receiptsDropped = 0;
   moSent = 0;
   moAcked = 0;
+  /** From the intended send time to the client's answer to the receipt: when the client had it for good. */
+  intendedToReceiptAcked = new LatencyHistogram();
   readonly submitsByStatus = new Map<number, number>();
   /** 65,536 a second is more than one process can send. */
   readonly rate = new SlidingRate(65_536);
+
+  countReceiptAcked(intendedUs: number, nowMs: number): void {
+    this.receiptsAcked += 1;
+    if (intendedUs > 0) this.intendedToReceiptAcked.add(epochUs(nowMs) - intendedUs);
+  }
 
   countStatus(status: number): void {
     this.submitsByStatus.set(status, (this.submitsByStatus.get(status) ?? 0) + 1);

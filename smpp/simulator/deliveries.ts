@@ -11,8 +11,14 @@ import type { Faults } from './faults.ts';
 import type { SmscSession } from './smsc-session.ts';
 import type { TimingWheel } from './timing-wheel.ts';
 
-/** `from` is the session that submitted, for the fault that forbids it. */
-export type Delivery = { message: ShortMessage; isReceipt: boolean; from: SmscSession | undefined; attempts: number };
+/** `from` is the session that submitted, for the fault that forbids it; `intendedUs` as in Taken. */
+export type Delivery = {
+  message: ShortMessage;
+  isReceipt: boolean;
+  from: SmscSession | undefined;
+  attempts: number;
+  intendedUs: number;
+};
 
 export class Deliveries {
   readonly #clock: Clock;
@@ -59,7 +65,8 @@ export class Deliveries {
     if (!sent) return;
     session.unanswered.delete(sequence);
     if (status === 0) {
-      if (sent.delivery.isReceipt) this.#counters.receiptsAcked += 1;
+      if (sent.delivery.isReceipt)
+        this.#counters.countReceiptAcked(sent.delivery.intendedUs, this.#clock.monotonicMs());
       else this.#counters.moAcked += 1;
     } else if (temporaryErrors.has(status)) this.#again(sent.delivery, limits.simulator.receiptRetryMs);
     else this.#counters.receiptsRefused += 1;

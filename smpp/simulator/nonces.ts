@@ -15,15 +15,18 @@ export class Nonces {
   #duplicated = 0;
   #dropped = 0;
 
-  /** Looks for a nonce in a text's octets (without header) and counts it. `atUs` is the arrival, epoch µs. */
-  count(octets: Buffer, dataCoding: number, atUs: number): void {
+  /**
+   * Looks for a nonce in a text's octets (without header) and counts it. `atUs` is the arrival, epoch µs. Gives the
+   * intended send time when this is the nonce's first submit and tells it, else 0.
+   */
+  count(octets: Buffer, dataCoding: number, atUs: number): number {
     const ascii = dataCoding === 8 ? Buffer.from(decodeText(octets, 8), 'latin1') : octets;
     for (let at = ascii.indexOf(hash); at >= 0; at = ascii.indexOf(hash, at + 1)) {
       const found = readMark(ascii, at + 1);
       if (!found) continue;
-      this.#add(found.nonce, found.intendedUs, atUs);
-      return;
+      return this.#add(found.nonce, found.intendedUs, atUs) ? found.intendedUs : 0;
     }
+    return 0;
   }
 
   totals(): { distinct: number; submits: number; duplicated: number; dropped: number } {
@@ -59,24 +62,26 @@ export class Nonces {
     return bytes;
   }
 
-  #add(nonce: number, intendedUs: number, atUs: number): void {
+  /** True for a nonce that was not seen before. */
+  #add(nonce: number, intendedUs: number, atUs: number): boolean {
     this.#submits += 1;
     const known = this.#slots.get(nonce);
     if (known !== undefined) {
       if (this.#counts[known] === 1) this.#duplicated += 1;
       if (this.#counts[known]! < 65_535) this.#counts[known]! += 1;
-      return;
+      return false;
     }
     const slot = this.#slots.size;
     if (slot >= limits.simulator.noncesMax) {
       this.#dropped += 1;
-      return;
+      return false;
     }
     if (slot === this.#counts.length) this.#grow();
     this.#slots.set(nonce, slot);
     this.#counts[slot] = 1;
     this.#firstAtUs[slot] = atUs;
     if (intendedUs > 0) this.sinceIntended.add(atUs - intendedUs);
+    return true;
   }
 
   #grow(): void {

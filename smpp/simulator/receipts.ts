@@ -16,6 +16,8 @@ export type Taken = {
   pdu: ShortMessagePdu;
   session: SmscSession;
   submittedAtMs: number;
+  /** When the client meant to send it, epoch µs, where the text tells it; else 0. */
+  intendedUs: number;
 };
 
 export class MessageIds {

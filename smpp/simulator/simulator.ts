@@ -108,7 +108,7 @@ function sendInbound(smsc: Smsc, { from, to, text, systemId }: Inbound): void {
     // Longer than 254 octets travels as message_payload, as with real carriers.
     octets: encodeText(text, encoding),
   };
-  account.deliveries.add({ message, isReceipt: false, from: undefined, attempts: 0 });
+  account.deliveries.add({ message, isReceipt: false, from: undefined, attempts: 0, intendedUs: 0 });
 }
 
 function startInbound(smsc: Smsc, options: SimulatorOptions, send: (inbound: Inbound) => void): () => void {

@@ -76,7 +76,9 @@ export class SmscSession {
   }
 
   unbind(): void {
-    if (isBound(this.#state)) this.link.sendBare(commandId.unbind, 0, this.nextSequence());
+    if (!isBound(this.#state)) return;
+    this.#state = become(this.#state, 'unbinding', 'fault: unbind');
+    this.link.sendBare(commandId.unbind, 0, this.nextSequence());
   }
 
   destroy(why: string): void {

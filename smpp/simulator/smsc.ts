@@ -1,6 +1,7 @@
 // The carrier itself: which binds it admits, what it answers to a submit, which receipt follows and when. It owns
 // the accounts and everything counted; sockets belong to smsc-session.ts, the far side of deliveries to
 // deliveries.ts. It must stay cheap: a bench counts this process against the product's budget.
+import { epochUs } from '../../platform/clock.ts';
 import type { Socket } from 'node:net';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { commandStatus } from '../command-status.ts';
@@ -12,6 +13,7 @@ import { Deliveries, type Delivery } from './deliveries.ts';
 import { Faults } from './faults.ts';
 import { playOnSubmit } from './line-faults.ts';
 import { type Fate, MagicNumbers } from './magic.ts';
+import { LatencyHistogram } from './latency-histogram.ts';
 import { Nonces } from './nonces.ts';
 import type { AccountOptions, SimulatorOptions } from './options.ts';
 import { MessageIds, receiptFor, type Taken } from './receipts.ts';
@@ -66,6 +68,7 @@ export class Smsc {
   forget(): void {
     this.#recording = new Recording(this.#options.recordMax);
     this.#nonces = new Nonces();
+    this.counters.intendedToReceiptAcked = new LatencyHistogram();
   }
 
   accept(socket: Socket): void {
@@ -151,11 +154,9 @@ export class Smsc {
     counters.accepted += 1;
     if ((pdu.esmClass & 0x40) !== 0) counters.parts += 1;
     const submittedAtMs = this.clock.nowMs();
-    const taken: Taken = { ...this.#ids.next(), pdu, session, submittedAtMs };
+    const intendedUs = this.#nonces.count(bodyOf(pdu).body, pdu.dataCoding, epochUs(this.clock.monotonicMs()));
+    const taken: Taken = { ...this.#ids.next(), pdu, session, submittedAtMs, intendedUs };
     this.#recording.add(taken.responseId, pdu, submittedAtMs);
-    // timeOrigin + monotonic: microseconds since the epoch, as a sender in another process can compute them too.
-    const atUs = (performance.timeOrigin + this.clock.monotonicMs()) * 1_000;
-    this.#nonces.count(bodyOf(pdu).body, pdu.dataCoding, atUs);
     return taken;
   }
 
@@ -176,7 +177,13 @@ export class Smsc {
     const doneAtMs = this.clock.nowMs();
     this.#ids.settle(taken, state, doneAtMs);
     const message = receiptFor(taken, state, fate.errorCode ?? '000', doneAtMs, this.#options.receipts);
-    const delivery: Delivery = { message, isReceipt: true, from: taken.session, attempts: 0 };
+    const delivery: Delivery = {
+      message,
+      isReceipt: true,
+      from: taken.session,
+      attempts: 0,
+      intendedUs: taken.intendedUs,
+    };
     const { deliveries } = taken.session.account;
     if (!this.faults.any) return deliveries.add(delivery);
     if (this.faults.take('duplicate-receipt')) deliveries.add({ ...delivery });

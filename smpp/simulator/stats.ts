@@ -41,6 +41,7 @@ export function statsOf(smsc: Smsc) {
     sessionsBroken: counters.broken,
     nonces: nonces.totals(),
     intendedToSubmit: nonces.sinceIntended.summary(),
+    intendedToReceiptAcked: counters.intendedToReceiptAcked.summary(),
     recorded: { kept: recording.kept, overwritten: recording.overwritten },
     faults: smsc.faults.names(),
   };

@@ -1,0 +1,68 @@
+// What a bench says in the end: a table for people, and with --json one line for machines (contract: Commands).
+import { execFileSync } from 'node:child_process';
+import { cpus, totalmem } from 'node:os';
+import { ignoring } from '../../platform/errors.ts';
+
+export type Target = { readonly figure: string; readonly op: '<=' | '>=' | '=='; readonly bound: number };
+
+export type BenchResult = {
+  readonly bench: string;
+  readonly seconds: number;
+  readonly seed: number;
+  /** One line: what was offered, to what. */
+  readonly load: string;
+  /** Names end in their unit: `accept_p99_ms`. */
+  readonly figures: Readonly<Record<string, number>>;
+  readonly targets: readonly Target[];
+};
+
+/** Prints the result; true when every target was met. */
+export function report(result: BenchResult, json: boolean): boolean {
+  const targets = result.targets.map((target) => ({ ...target, met: isMet(target, result.figures[target.figure]) }));
+  const machine = machineLine();
+  const rows = Object.entries(result.figures).map(([figure, value]) => {
+    const target = targets.find((each) => each.figure === figure);
+    const bound = target === undefined ? '' : `${target.op} ${target.bound}  ${target.met ? 'met' : 'MISSED'}`;
+    return `  ${figure.padEnd(38)}${round(value).toString().padStart(14)}   ${bound}`;
+  });
+  const head = [`${result.bench}: ${result.load}`, `machine: ${machine}; seed ${result.seed}; ${result.seconds} s`, ''];
+  process.stdout.write(`${[...head, ...rows, ''].join('\n')}\n`);
+  if (json) {
+    const { bench, seed, seconds } = result;
+    const figures = Object.fromEntries(Object.entries(result.figures).map(([name, value]) => [name, round(value)]));
+    process.stdout.write(
+      `${JSON.stringify({ bench, commit: commitOf(), machine, seed, seconds, figures, targets })}\n`,
+    );
+  }
+  return targets.every((target) => target.met);
+}
+
+function isMet({ op, bound }: Target, value: number | undefined): boolean {
+  if (value === undefined || Number.isNaN(value)) return false;
+  switch (op) {
+    case '<=':
+      return value <= bound;
+    case '>=':
+      return value >= bound;
+    case '==':
+      return value === bound;
+  }
+}
+
+function machineLine(): string {
+  const all = cpus();
+  return `${all.length} × ${all[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
+}
+
+function commitOf(): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+  } catch (error) {
+    ignoring(error, 'not a git checkout');
+    return 'unknown';
+  }
+}
+
+function round(value: number): number {
+  return Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 100) / 100;
+}

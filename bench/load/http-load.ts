@@ -1,0 +1,124 @@
+// The load generator, a process of its own: open loop, so a slow server does not slow the load down, and every
+// latency counts from the moment the request should have been sent. Raw HTTP/1.1 on keep-alive sockets, one
+// request at a time on each, because the generator shares two cores with what it measures.
+import { type Socket, connect } from 'node:net';
+import { epochUs, systemClock } from '../../platform/clock.ts';
+import { seededRandom } from '../../platform/random.ts';
+import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
+
+export type LoadTask = {
+  readonly port: number;
+  readonly key: string;
+  readonly ratePerSecond: number;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly connections: number;
+  /** Recipients are this prefix and random digits, 11 digits after +880 in all. */
+  readonly recipientPrefix: string;
+  readonly sender: string;
+  readonly category: 'otp' | 'transactional' | 'promotional';
+  /** The nonces are firstNonce, firstNonce + 1, … */
+  readonly firstNonce: number;
+  /** Whether the texts carry their intended send time, which the simulator then measures from. */
+  readonly timed: boolean;
+};
+
+export type LoadResult = {
+  readonly offered: number;
+  readonly accepted: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly accept: ReturnType<LatencyHistogram['summary']>;
+};
+
+type Lane = { socket: Socket; busySince: number; buffered: string };
+
+const nationalDigits = 10;
+const settleMs = 10_000;
+
+async function run(task: LoadTask): Promise<LoadResult> {
+  const random = seededRandom(task.seed);
+  const accept = new LatencyHistogram();
+  const statuses: Record<string, number> = {};
+  const waiting: number[] = [];
+  let waitingAt = 0;
+  const idle: Lane[] = [];
+  const total = Math.round(task.ratePerSecond * task.seconds);
+  let offered = 0;
+  let answered = 0;
+
+  const send = (lane: Lane, intendedMs: number, nonce: number) => {
+    lane.busySince = intendedMs;
+    const mark = task.timed ? `@${Math.round(epochUs(intendedMs)).toString(36)}` : '';
+    let recipient = task.recipientPrefix;
+    while (recipient.length < nationalDigits) recipient += Math.floor(random.unit() * 10);
+    const message = `Your parcel is on its way and will arrive today before six. #${nonce.toString(36)}${mark}#`;
+    const body = `{"to":"+880${recipient}","from":"${task.sender}","category":"${task.category}","message":"${message}"}`;
+    lane.socket.write(
+      `POST /v1/sms HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${task.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+  };
+
+  const onData = (lane: Lane, chunk: Buffer) => {
+    lane.buffered = lane.buffered === '' ? chunk.toString('latin1') : lane.buffered + chunk.toString('latin1');
+    const headEnd = lane.buffered.indexOf('\r\n\r\n');
+    if (headEnd < 0) return;
+    const length = Number(/content-length: (\d+)/i.exec(lane.buffered.slice(0, headEnd))?.[1] ?? 0);
+    if (lane.buffered.length < headEnd + 4 + length) return;
+    const status = lane.buffered.slice(9, 12);
+    lane.buffered = '';
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    accept.add((systemClock.monotonicMs() - lane.busySince) * 1_000);
+    answered += 1;
+    const next = waiting[waitingAt];
+    if (next === undefined) {
+      idle.push(lane);
+      return;
+    }
+    waitingAt += 1;
+    send(lane, next, task.firstNonce + nonceOf(next));
+  };
+
+  // A request's nonce follows from its intended time, so the queue holds numbers only.
+  let startMs = 0;
+  const nonceOf = (intendedMs: number) => Math.round(((intendedMs - startMs) * task.ratePerSecond) / 1_000);
+  await Promise.all(
+    Array.from({ length: task.connections }, () =>
+      open(task.port).then((socket) => {
+        const lane: Lane = { socket, busySince: 0, buffered: '' };
+        socket.on('data', (chunk: Buffer) => onData(lane, chunk));
+        idle.push(lane);
+      }),
+    ),
+  );
+
+  startMs = systemClock.monotonicMs();
+  await new Promise<void>((resolve) => {
+    const stop = systemClock.every(1, () => {
+      const nowMs = systemClock.monotonicMs();
+      const due = Math.min(total, Math.floor(((nowMs - startMs) * task.ratePerSecond) / 1_000));
+      for (; offered < due; offered += 1) {
+        const intendedMs = startMs + (offered * 1_000) / task.ratePerSecond;
+        const lane = idle.pop();
+        if (lane === undefined) waiting.push(intendedMs);
+        else send(lane, intendedMs, task.firstNonce + offered);
+      }
+      const over = nowMs - startMs > task.seconds * 1_000 + settleMs;
+      if ((offered < total || answered < total) && !over) return;
+      stop();
+      resolve();
+    });
+  });
+  return { offered, accepted: statuses['202'] ?? 0, statuses, accept: accept.summary() };
+}
+
+function open(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    socket.once('error', reject);
+    socket.once('connect', () => resolve(socket));
+  });
+}
+
+process.on('message', (task: LoadTask) => {
+  void run(task).then((result) => process.send?.(result, () => process.exit(0)));
+});

@@ -1,0 +1,83 @@
+// Why cluster/bus/publisher.ts exists: acked JetStream publishes through it and through the client's own
+// js.publish, on one connection and one thread, in the same run. CPU is that of this process alone.
+import { limits } from '../platform/limits.ts';
+import { systemClock } from '../platform/clock.ts';
+import { type Bus, connectBus } from '../cluster/bus/connect.ts';
+import { ensureStreams } from '../cluster/bus/ensure.ts';
+import { Publisher } from '../cluster/bus/publisher.ts';
+import { startNats } from '../test/support/nats.ts';
+import type { Bench, BenchOptions } from './main.ts';
+import type { BenchResult } from './harness/report.ts';
+
+const payloadBytes = 400;
+const subject = 'mt.txn.bench.0';
+const rounds = 5;
+
+export const bench: Bench = { about: 'acked publishes: our publisher against js.publish', secondsDefault: 10, run };
+
+async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+  const nats = await startNats();
+  const bus = await connectBus(nats.url, 'bench');
+  await ensureStreams(bus);
+  const publisher = new Publisher(bus);
+  const payload = new Uint8Array(payloadBytes);
+  const sliceMs = (seconds * 1_000) / (rounds * 2);
+  const ours: Round[] = [];
+  const theirs: Round[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    ours.push(await measure(sliceMs, (id, done) => publisher.publish(subject, payload, id, done), `a${seed}.${round}`));
+    theirs.push(await measure(sliceMs, clientPublish(bus, payload), `b${seed}.${round}`));
+  }
+  publisher.close();
+  await bus.close();
+  await nats.stop();
+  const medianOf = (all: Round[], pick: (round: Round) => number) =>
+    all.map(pick).sort((a, b) => a - b)[rounds >> 1] ?? 0;
+  const figures = {
+    publisher_rate_per_s: medianOf(ours, (each) => each.ratePerSecond),
+    publisher_cpu_us: medianOf(ours, (each) => each.cpuUs),
+    client_rate_per_s: medianOf(theirs, (each) => each.ratePerSecond),
+    client_cpu_us: medianOf(theirs, (each) => each.cpuUs),
+  };
+  return {
+    bench: 'publish',
+    seconds,
+    seed,
+    load: `${payloadBytes} bytes with Nats-Msg-Id, ${limits.bus.publishesInFlightMax / 2} in flight, ${rounds} rounds in turn, medians`,
+    figures: { ...figures, cpu_ratio: figures.publisher_cpu_us / figures.client_cpu_us },
+    targets: [{ figure: 'cpu_ratio', op: '<=', bound: 0.7 }],
+  };
+}
+
+type Round = { readonly ratePerSecond: number; readonly cpuUs: number };
+type Publish = (id: string, done: () => void) => void;
+
+function clientPublish(bus: Bus, payload: Uint8Array): Publish {
+  return (id, done) => void bus.jetstream.publish(subject, payload, { msgID: id }).then(done);
+}
+
+async function measure(durationMs: number, publish: Publish, round: string): Promise<Round> {
+  const inFlightMax = limits.bus.publishesInFlightMax / 2;
+  const cpuBefore = process.cpuUsage();
+  const beganMs = systemClock.monotonicMs();
+  let sent = 0;
+  let acked = 0;
+  await new Promise<void>((resolve) => {
+    const fill = () => {
+      while (sent - acked < inFlightMax && systemClock.monotonicMs() - beganMs < durationMs) {
+        sent += 1;
+        publish(`${round}.${sent}`, () => {
+          acked += 1;
+          if (sent - acked < inFlightMax / 2) fill();
+          if (acked === sent && systemClock.monotonicMs() - beganMs >= durationMs) resolve();
+        });
+      }
+    };
+    fill();
+  });
+  const cpu = process.cpuUsage(cpuBefore);
+  return {
+    ratePerSecond: (acked * 1_000) / (systemClock.monotonicMs() - beganMs),
+    cpuUs: (cpu.user + cpu.system) / acked,
+  };
+}
