@@ -1,0 +1,149 @@
+// Every way a management request can be refused, each with its documented problem, and both sides of each bound.
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { limits } from '../../../platform/limits.ts';
+import { type CallOptions, type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+let running: RunningApi;
+
+beforeAll(async () => {
+  running = await runApi();
+});
+afterAll(async () => {
+  await running?.stop();
+});
+
+const call: RunningApi['call'] = (...asked) => running.call(...asked);
+
+describe('requests that are refused', () => {
+  const post = (options: CallOptions) => call('POST', '/v1/senders', options).then(refusal);
+
+  test('without a key, or with a wrong one, and with the header a client needs to know how', async () => {
+    const reply = await call('GET', '/v1/account', { key: null });
+    expect(refusal(reply)).toMatchObject({ status: 401, code: 'missing_api_key' });
+    expect(reply.headers.get('www-authenticate')).toBe('Bearer');
+    for (const key of ['nonsense', running.live.slice(0, -1), `${running.live}x`]) {
+      expect(refusal(await call('GET', '/v1/account', { key }))).toMatchObject({
+        status: 401,
+        code: 'invalid_api_key',
+      });
+    }
+    const basic = await call('GET', '/v1/account', { key: null, headers: { authorization: 'Basic abc' } });
+    expect(refusal(basic)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  });
+
+  test('without the scope', async () => {
+    const key = await running.newKey(running.accountId, true, ['sms:send']);
+    for (const path of ['/v1/account', '/v1/api-keys', '/v1/senders']) {
+      expect(refusal(await call('GET', path, { key }))).toMatchObject({ status: 403, code: 'scope_missing' });
+    }
+  });
+
+  test('bodies that are no JSON object', async () => {
+    for (const raw of ['', '{', 'null', '[]', '"x"', '{"name":"\\ud800"', Buffer.from([0x7b, 0xff, 0x7d])]) {
+      expect(await post({ raw, headers: { 'content-type': 'application/json' } })).toMatchObject({
+        status: 400,
+        code: 'invalid_json',
+      });
+    }
+  });
+
+  test('other content types', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1']) {
+      const reply = await post({ raw: '{"name":"X"}', headers: { 'content-type': type } });
+      expect(reply).toMatchObject({ status: 415, code: 'unsupported_media_type' });
+    }
+  });
+
+  test('fields that are missing, wrong or unknown, all at once and by name', async () => {
+    const reply = await call('POST', '/v1/api-keys', {
+      json: { scopes: ['sms:send', 'fly'], livemode: 'yes', description: 7, colour: 'red', size: 1 },
+    });
+    expect(refusal(reply).fields).toEqual([
+      'livemode invalid_field',
+      'scopes[1] invalid_field',
+      'description invalid_field',
+      'colour unknown_field',
+      'size unknown_field',
+    ]);
+    expect(await post({ json: {} })).toMatchObject({ code: 'missing_field', fields: ['name missing_field'] });
+    expect(await post({ json: { name: 5 } })).toMatchObject({ fields: ['name invalid_field'] });
+  });
+
+  test('at most ten wrong fields are listed', async () => {
+    const json = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`f${at}`, 1]));
+    expect((await post({ json })).fields).toHaveLength(limits.http.fieldProblemsMax);
+  });
+
+  test('a description of 200 characters is taken and of 201 is not', async () => {
+    const of = (description: string) => call('POST', '/v1/api-keys', { json: { scopes: ['sms:send'], description } });
+    expect((await of('d'.repeat(200))).status).toBe(201);
+    expect(refusal(await of('d'.repeat(201))).fields).toEqual(['description invalid_field']);
+    expect(refusal(await of('a\u0000b')).fields).toEqual(['description invalid_field']);
+  });
+
+  test('query parameters that are wrong, unknown or given twice', async () => {
+    for (const [query, field] of [
+      ['limit=0', 'limit invalid_field'],
+      [`limit=${limits.management.pageMax + 1}`, 'limit invalid_field'],
+      ['limit=ten', 'limit invalid_field'],
+      ['limit=1&limit=2', 'limit invalid_field'],
+      ['cursor=nonsense', 'cursor invalid_field'],
+      ['page=2', 'page unknown_field'],
+      ['__proto__=1', '__proto__ unknown_field'],
+    ]) {
+      expect(refusal(await call('GET', `/v1/senders?${query}`)).fields, query).toEqual([field]);
+    }
+    expect((await call('GET', `/v1/senders?limit=${limits.management.pageMax}`)).status).toBe(200);
+    expect(refusal(await call('GET', '/v1/account?x=1')).fields).toEqual(['x unknown_field']);
+  });
+
+  test('an Idempotency-Key on routes that cannot honour it yet', async () => {
+    const reply = await post({ json: { name: 'KEYED' }, headers: { 'idempotency-key': 'abc' } });
+    expect(reply).toEqual({ status: 422, code: 'not_available', fields: ['Idempotency-Key not_available'] });
+  });
+
+  test('a body of the cap is read and one byte more is not, told or not told beforehand', async () => {
+    const body = (size: number) => `{"name":"${'x'.repeat(size - 11)}"}`;
+    expect(await post({ raw: body(limits.http.bodyBytesMax) })).toMatchObject({ status: 422 });
+    expect(await post({ raw: body(limits.http.bodyBytesMax + 1) })).toMatchObject({
+      status: 413,
+      code: 'body_too_large',
+    });
+    const chunked = await new Promise<number>((resolve, reject) => {
+      const outgoing = httpRequest(
+        {
+          host: '127.0.0.1',
+          port: running.api.port,
+          method: 'POST',
+          path: '/v1/senders',
+          headers: { authorization: `Bearer ${running.live}`, 'content-type': 'application/json' },
+        },
+        (incoming) => resolve(incoming.resume().statusCode ?? 0),
+      );
+      outgoing.on('error', reject);
+      outgoing.write(body(limits.http.bodyBytesMax));
+      outgoing.end('x');
+    });
+    expect(chunked).toBe(413);
+  });
+
+  test('paths and methods there are not', async () => {
+    expect(refusal(await call('GET', '/nowhere'))).toMatchObject({ status: 404, code: 'not_found' });
+    expect(refusal(await call('POST', '/v1/otp', { json: {} }))).toMatchObject({ status: 404, code: 'not_available' });
+    const reply = await call('PUT', '/v1/senders', { json: {} });
+    expect(refusal(reply)).toMatchObject({ status: 405, code: 'method_not_allowed' });
+    expect(reply.headers.get('allow')).toBe('GET, HEAD, POST');
+  });
+
+  test('a client that goes away in the middle of its body disturbs nobody', async () => {
+    const socket = connect(running.api.port, '127.0.0.1');
+    socket.write(
+      `POST /v1/senders HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${running.live}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"name":`,
+    );
+    await new Promise((resolve) => socket.once('ready', resolve));
+    socket.destroy();
+    expect((await call('GET', '/v1/account')).status).toBe(200);
+  });
+});

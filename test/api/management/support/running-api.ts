@@ -1,0 +1,113 @@
+// A running management API on real PostgreSQL and NATS, with two accounts, and calls to it over real HTTP.
+import { expect } from 'vitest';
+import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
+import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
+import { connectBus } from '../../../../cluster/bus/connect.ts';
+import type { Directory } from '../../../../cluster/directory/contract.ts';
+import { openDirectory } from '../../../../cluster/directory/directory.ts';
+import { startProjector } from '../../../../cluster/directory/projector.ts';
+import { createAccount } from '../../../../cluster/store/accounts.ts';
+import { createKey } from '../../../../cluster/store/api-keys.ts';
+import { migrateStore } from '../../../../cluster/store/migrate.ts';
+import { type Store, openStore } from '../../../../cluster/store/store.ts';
+import { type Scope, scopes } from '../../../../model/api-key.ts';
+import type { AccountId } from '../../../../model/ids.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { startNats } from '../../../support/nats.ts';
+import { type TestPostgres, startPostgres } from '../../../support/postgres.ts';
+
+export type Reply = { status: number; headers: Headers; body: any };
+
+export type CallOptions = {
+  /** null: without a key; left out: the live key. */
+  key?: string | null;
+  json?: unknown;
+  raw?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string>;
+};
+
+export type RunningApi = {
+  readonly api: ManagementApi;
+  readonly postgres: TestPostgres;
+  readonly store: Store;
+  readonly directory: Directory;
+  readonly accountId: AccountId;
+  /** Keys with every scope: two of the account, one of another. */
+  readonly live: string;
+  readonly testKey: string;
+  readonly other: string;
+  newAccount(): Promise<AccountId>;
+  newKey(of: AccountId, livemode: boolean, allowed?: readonly Scope[]): Promise<string>;
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>;
+  stop(): Promise<void>;
+};
+
+export async function runApi(): Promise<RunningApi> {
+  const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
+  await migrateStore(postgres.url);
+  const store = openStore(postgres.url);
+  const bus = await connectBus(nats.url, 'test');
+  const projector = startProjector({ databaseUrl: postgres.url, store, bus });
+  const directory = await openDirectory(bus);
+  const api = await startManagementApi({ store, directory, port: 0 });
+
+  async function newAccount(): Promise<AccountId> {
+    const made = await createAccount(store, { name: 'Test' });
+    if (!made.ok) throw new Error(made.code);
+    return made.account.id;
+  }
+  async function newKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
+    const made = await createKey(store, { accountId: of, livemode, scopes: allowed });
+    if (!made.ok) throw new Error(made.code);
+    await until('the key is known', () => directory.authenticate(made.token).ok);
+    return made.token;
+  }
+  const accountId = await newAccount();
+  const live = await newKey(accountId, true);
+
+  return {
+    api,
+    postgres,
+    store,
+    directory,
+    accountId,
+    live,
+    testKey: await newKey(accountId, false),
+    other: await newKey(await newAccount(), true),
+    newAccount,
+    newKey,
+    async call(method, path, { key = live, json, raw, headers } = {}) {
+      const body = raw ?? (json === undefined ? undefined : JSON.stringify(json));
+      const response = await fetch(`http://127.0.0.1:${api.port}${path}`, {
+        method,
+        ...(body === undefined ? {} : { body }),
+        headers: {
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+      });
+      const text = await response.text();
+      const isJson = /json/.test(response.headers.get('content-type') ?? '');
+      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+    },
+    async stop() {
+      await api.close(1_000);
+      await projector.close();
+      await directory.close();
+      await bus.close();
+      await store.close();
+      await Promise.all([postgres.stop(), nats.stop()]);
+    },
+  };
+}
+
+/** Checks the shape every refusal has, and gives what differs. */
+export function refusal(reply: Reply): { status: number; code: string; fields: string[] } {
+  expect(reply.headers.get('content-type')).toBe('application/problem+json');
+  const { body } = reply;
+  expect(Object.keys(body)).toEqual(['type', 'title', 'status', 'code', 'detail', 'errors', 'request_id']);
+  expect(body).toMatchObject({ status: reply.status, request_id: reply.headers.get('x-request-id') });
+  expect(problemCatalogue[body.code as 'not_found'].statuses).toContain(reply.status as 404);
+  return { status: reply.status, code: body.code, fields: body.errors.map((e: any) => `${e.field} ${e.code}`) };
+}
