@@ -77,8 +77,7 @@ describe('the tether', () => {
   const parentProgram = (folder: string, server: string, graceMs: number) => `
     import { startTethered } from ${JSON.stringify(join(import.meta.dirname, '../../../cluster/embedded/tether.ts'))};
     startTethered({ name: 'test', command: '/bin/sh', args: ['-c', ${JSON.stringify(server)}, ${JSON.stringify(`${folder}/x`)}],
-      logFile: ${JSON.stringify(join(folder, 'log'))}, pidFile: ${JSON.stringify(join(folder, 'pid'))}, stopSignal: 'TERM', graceMs: ${graceMs} });
-    setInterval(() => {}, 1000);`;
+      logFile: ${JSON.stringify(join(folder, 'log'))}, pidFile: ${JSON.stringify(join(folder, 'pid'))}, stopSignal: 'TERM', graceMs: ${graceMs} });`;
 
   const startParent = async (folder: string, server: string, graceMs: number) => {
     const file = join(folder, 'parent.mts');

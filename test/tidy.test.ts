@@ -1,0 +1,232 @@
+// The layout rules, held by a machine: who may import whom, how long a file may be, how it begins, and what is
+// written in one place only. A failure names the file and the rule; the reasons stand in docs/architecture.md.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+
+/** A room is a folder with one purpose; the longest prefix that fits is a file's room. */
+const base = ['model', 'platform'];
+const mayImport: Record<string, readonly string[] | 'everything'> = {
+  platform: [],
+  model: ['platform'],
+  policy: base,
+  smpp: base,
+  'cluster/config': base,
+  'cluster/bus': [...base, 'cluster/config'],
+  'cluster/store': [...base, 'cluster/config'],
+  'cluster/directory': [...base, 'cluster/config', 'cluster/bus', 'cluster/store'],
+  'cluster/embedded': [...base, 'cluster/config', 'cluster/bus'],
+  'cluster/setup': [],
+  'cluster/supervisor': [...base, 'cluster/config', 'cluster/embedded', 'cluster/setup'],
+  api: [...base, 'policy', 'cluster/config', 'cluster/bus', 'cluster/directory'],
+  // The management API is the control plane's door: the only part of api/ that may wait for the database.
+  'api/management': [...base, 'api', 'policy', 'cluster/config', 'cluster/bus', 'cluster/directory', 'cluster/store'],
+  actors: [...base, 'policy', 'smpp', 'cluster/config', 'cluster/bus', 'cluster/directory'],
+  analytics: [...base, 'cluster/config', 'cluster/bus', 'cluster/directory'],
+  // Composition roots, and what stands outside of the product.
+  'cluster/main.ts': 'everything',
+  'cluster/roles': 'everything',
+  'cluster/cli': 'everything',
+  bench: 'everything',
+  sdk: 'everything',
+  test: 'everything',
+  'vitest.config.ts': 'everything',
+};
+
+const linesMax = 370;
+/** Longer files, each with its reason. */
+const longFiles: Record<string, string> = {};
+
+/** What only `where` may say, and what to use instead. */
+const onlyThere: { what: string; pattern: RegExp; where: RegExp; instead: string }[] = [
+  ['Date.now', /\bDate\.now\b/],
+  ['performance.now', /\bperformance\.now\b/],
+  ['setTimeout', /\bsetTimeout\(/],
+  ['setInterval', /\bsetInterval\(/],
+].map(([what, pattern]) => ({
+  what: what as string,
+  pattern: pattern as RegExp,
+  // Set-up runs before there are packages, in plain JavaScript.
+  where: /^(platform|cluster\/setup)\//,
+  instead: 'a Clock of platform/clock.ts',
+}));
+onlyThere.push(
+  { what: 'Math.random', pattern: /\bMath\.random\b/, where: /^platform\//, instead: 'a Random of platform/random.ts' },
+  {
+    what: 'console',
+    pattern: /\bconsole\.\w+\(/,
+    where: /^$/,
+    instead: 'the log, or process.stdout.write in a command',
+  },
+);
+
+/** What nobody may say. */
+const never: { what: string; pattern: RegExp }[] = [
+  { what: 'a catch without its error (use ignoring(error, why))', pattern: /\bcatch\s*\{/ },
+  { what: 'enum (a union of literals is erasable)', pattern: /^\s*(export\s+)?(const\s+)?enum\s+\w+/m },
+  { what: 'namespace', pattern: /^\s*(export\s+)?(declare\s+)?namespace\s+\w+/m },
+  {
+    what: 'a parameter property',
+    pattern: /constructor\([^)]*\b(private\s+\w|public\s+\w|protected\s+\w|readonly\s+\w+\??\s*:)/,
+  },
+];
+/** Tests may ignore the end of what they have killed. */
+const emptyCatch = /\bcatch\s*\([^)]*\)\s*\{\s*\}|\.catch\(\s*\(\s*\)\s*=>\s*(\{\s*\}|undefined|null)\s*\)/;
+const neverInTests: { what: string; pattern: RegExp }[] = [
+  { what: '.only', pattern: /\b(it|test|describe)\.only\b/ },
+  { what: '.skip', pattern: /\b(it|test|describe)\.skip\b/ },
+  { what: '.todo', pattern: /\b(it|test|describe)\.todo\b/ },
+];
+
+/** This file is left out: it must name what it forbids. */
+const sources = filesOf(root).filter(
+  (file) => /\.(ts|mjs|mts)$/.test(file) && !file.startsWith('sdk/') && file !== 'test/tidy.test.ts',
+);
+const textOf = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+const codeOf = new Map([...textOf].map(([file, text]) => [file, withoutComments(text)]));
+
+describe('layout', () => {
+  it('has a room for every file', () => {
+    expect(sources.filter((file) => roomOf(file) === null)).toEqual([]);
+  });
+
+  it('imports along the life of a message, never back', () => {
+    const broken: string[] = [];
+    for (const [file, code] of codeOf) {
+      for (const path of importsOf(code)) {
+        const problem = importProblem(file, path);
+        if (problem !== null) broken.push(`${file} imports ${path}: ${problem}`);
+      }
+    }
+    expect(broken).toEqual([]);
+  });
+
+  it('keeps contracts free of code: types, and constants both sides must agree on', () => {
+    const broken = sources.filter((file) => {
+      const code = codeOf.get(file) ?? '';
+      return isContract(file) && /^\s*import\s+(?!type\b)|\b(function|class)\s+\w|\)\s*=>\s*[{(]/m.test(code);
+    });
+    expect(broken, 'a contract imports types only and has no functions').toEqual([]);
+  });
+
+  it('does no I/O in model/ and policy/', () => {
+    const outside = /^node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|timers|cluster)/;
+    const broken = [...codeOf]
+      .filter(([file]) => /^(model|policy)\//.test(file))
+      .flatMap(([file, code]) => importsOf(code).map((path) => ({ file, path })))
+      .filter(({ path }) => outside.test(path));
+    expect(broken).toEqual([]);
+  });
+
+  it(`keeps files short: at most ${linesMax} lines`, () => {
+    const long = [...textOf].flatMap(([file, text]) => {
+      const lines = text.split('\n').length - 1;
+      return lines > linesMax && longFiles[file] === undefined ? [`${file}: ${lines} lines`] : [];
+    });
+    expect(long).toEqual([]);
+    const listed = Object.keys(longFiles).filter((file) => !existsSync(join(root, file)));
+    expect(listed, 'exceptions for files that are gone').toEqual([]);
+  });
+
+  it('opens every file with what it owns and why', () => {
+    const silent = [...textOf].flatMap(([file, text]) => (/^(#!.*\n)?\/[/*] ?\S/.test(text) ? [] : [file]));
+    expect(silent, 'a file opens with a comment').toEqual([]);
+  });
+
+  it('has no empty rooms and no room called utils', () => {
+    const named = sources.filter((file) => /(^|\/)(utils?|helpers?|common|misc|manager)(\/|\.ts$)/.test(file));
+    expect(named.filter((file) => !file.startsWith('api/management/schemas/'))).toEqual([]);
+  });
+});
+
+describe('words', () => {
+  it.each(onlyThere)('$what stands in its place only', ({ pattern, where, instead }) => {
+    const broken = [...codeOf].flatMap(([file, code]) => (where.test(file) ? [] : placesOf(file, code, pattern)));
+    expect(broken, `use ${instead}`).toEqual([]);
+  });
+
+  it.each(never)('nowhere: $what', ({ pattern }) => {
+    expect([...codeOf].flatMap(([file, code]) => placesOf(file, code, pattern))).toEqual([]);
+  });
+
+  it('the product ignores an error by name only: ignoring(error, why)', () => {
+    const product = [...codeOf].filter(([file]) => !file.startsWith('test/'));
+    expect(product.flatMap(([file, code]) => placesOf(file, code, emptyCatch))).toEqual([]);
+  });
+
+  it.each(neverInTests)('no test is left out: $what', ({ pattern }) => {
+    const tests = [...codeOf].filter(([file]) => file.startsWith('test/'));
+    expect(tests.flatMap(([file, code]) => placesOf(file, code, pattern))).toEqual([]);
+  });
+});
+
+describe('documents', () => {
+  it('link only to what is there', () => {
+    const documents = filesOf(root).filter((file) => file.endsWith('.md') && !file.startsWith('sdk/'));
+    const broken = documents.flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replaceAll(/```[\s\S]*?```/g, '');
+      const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] ?? '');
+      return links
+        .filter((link) => !/^[a-z]+:|^#/.test(link))
+        .filter((link) => !existsSync(join(root, dirname(file), decodeURI(link.split('#')[0] ?? ''))))
+        .map((link) => `${file}: ${link}`);
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+function importProblem(file: string, path: string): string | null {
+  if (!path.startsWith('.')) return null;
+  const target = normalize(join(dirname(file), path));
+  if (target.startsWith('..')) return 'outside of the checkout';
+  if (!existsSync(join(root, target))) return 'there is no such file';
+  const from = roomOf(file) ?? '';
+  const to = roomOf(target) ?? '';
+  const allowed = mayImport[from];
+  if (allowed === undefined || allowed === 'everything' || from === to || allowed.includes(to)) return null;
+  if (to.startsWith(`${from}/`) && allowed.includes(from)) return null;
+  if (isContract(target)) return null;
+  return `${from}/ may import only ${[...allowed].join(', ') || 'nothing'}, or the contract.ts of another stage`;
+}
+
+/** What a stage shows to the others, and the words supervisor, roles and their threads share. */
+function isContract(file: string): boolean {
+  return file.endsWith('/contract.ts') || file === 'cluster/supervisor/messages.ts';
+}
+
+function roomOf(file: string): string | null {
+  const fitting = Object.keys(mayImport).filter((room) => file === room || file.startsWith(`${room}/`));
+  return fitting.toSorted((a, b) => b.length - a.length)[0] ?? null;
+}
+
+function importsOf(code: string): string[] {
+  const forms =
+    /\b(?:import|export)\s+(?:type\s+)?(?:[\w*{][^'";]*?\sfrom\s*)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g;
+  return [...code.matchAll(forms)].map((match) => match[1] ?? match[2] ?? '');
+}
+
+function placesOf(file: string, code: string, pattern: RegExp): string[] {
+  const flags = new Set([...pattern.flags, 'g']);
+  return [...code.matchAll(new RegExp(pattern, [...flags].join('')))].map(
+    ({ index }) => `${file}:${code.slice(0, index).split('\n').length}`,
+  );
+}
+
+/** Comments become blanks of the same length, so that line numbers stay true. */
+function withoutComments(text: string): string {
+  return text
+    .replaceAll(/\/\*[\s\S]*?\*\//g, (comment) => comment.replaceAll(/[^\n]/g, ' '))
+    .replaceAll(/(^|[\s;{(])\/\/.*$/gm, (comment) => ' '.repeat(comment.length));
+}
+
+function filesOf(folder: string): string[] {
+  const skipped = new Set(['node_modules', '.git', '.runtime', 'data', 'dist', 'coverage']);
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (skipped.has(entry.name)) return [];
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesOf(path);
+    return entry.isFile() ? [relative(root, path)] : [];
+  });
+}
