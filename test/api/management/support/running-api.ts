@@ -1,5 +1,6 @@
 // A running management API on real PostgreSQL and NATS, with two accounts, and calls to it over real HTTP.
 import { expect } from 'vitest';
+import { endpoints } from '../../../../api/management/app.ts';
 import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
 import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
 import { connectBus } from '../../../../cluster/bus/connect.ts';
@@ -89,7 +90,9 @@ export async function runApi(): Promise<RunningApi> {
       });
       const text = await response.text();
       const isJson = /json/.test(response.headers.get('content-type') ?? '');
-      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+      const reply = { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+      expectAsDocumented(method, path, reply);
+      return reply;
     },
     async stop() {
       await api.close(1_000);
@@ -100,6 +103,18 @@ export async function runApi(): Promise<RunningApi> {
       await Promise.all([postgres.stop(), nats.stop()]);
     },
   };
+}
+
+/** An answer holds what its schema in the document says, and nothing else. */
+function expectAsDocumented(method: string, path: string, reply: Reply): void {
+  const [route = ''] = path.split('?');
+  const endpoint = endpoints.find(
+    (one) =>
+      one.method === method.toLowerCase() && new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(route),
+  );
+  if (endpoint === undefined || reply.status >= 400) return;
+  expect(reply.status).toBe(endpoint.answer.status);
+  expect(endpoint.answer.schema.parse(reply.body)).toEqual(reply.body);
 }
 
 /** Checks the shape every refusal has, and gives what differs. */

@@ -1,0 +1,124 @@
+// The hot routes are documented here and served by api/http: what the document says must be what the door does.
+import { describe, expect, test } from 'vitest';
+import { parseListParameters } from '../../../api/http/list-parameters.ts';
+import { acceptedBody, messageShape } from '../../../api/http/sms-answer.ts';
+import { parseSmsRequest } from '../../../api/http/sms-request.ts';
+import { acceptedSms, sendSmsBody, sms, smsListQuery } from '../../../api/management/schemas/sms.ts';
+import { newAccountId, newApiKeyId, newMessageId } from '../../../model/ids.ts';
+import type { Message } from '../../../model/message.ts';
+
+const sample = {
+  to: '+8801712345678',
+  from: 'HELIOGRAPH',
+  message: 'Your code is 493817',
+  category: 'otp',
+  client_reference: 'order-7',
+  validity_seconds: 60,
+  encoding: 'auto',
+};
+const verdict = (fields: object) => parseSmsRequest(Buffer.from(JSON.stringify(fields)));
+
+describe('POST /v1/sms', () => {
+  test('every documented field is taken, and the sample names them all', () => {
+    expect(Object.keys(sample).sort()).toEqual(Object.keys(sendSmsBody.shape).sort());
+    expect(verdict(sample).ok).toBe(true);
+    expect(sendSmsBody.safeParse(sample).success).toBe(true);
+  });
+
+  test('what the door refuses by form the document excludes, and the other way round', () => {
+    const { to, from, message } = sample;
+    const variants: object[] = [
+      { to, from, message },
+      ...Object.keys(sample).map((field) => ({ ...sample, [field]: [] })),
+      { from, message },
+      { to, message },
+      { to, from },
+      { ...sample, colour: 'red' },
+      { ...sample, send_at: '2030-01-01T00:00:00Z' },
+      { ...sample, category: 'spam' },
+      { ...sample, encoding: 'utf8' },
+      { ...sample, client_reference: null },
+      { ...sample, client_reference: 'r'.repeat(255) },
+      { ...sample, client_reference: 'r'.repeat(256) },
+      ...[0, 1, 1.5, 172_800, 172_801].map((seconds) => ({ ...sample, validity_seconds: seconds })),
+    ];
+    for (const fields of variants) {
+      expect(sendSmsBody.safeParse(fields).success, JSON.stringify(fields).slice(0, 200)).toBe(verdict(fields).ok);
+    }
+  });
+
+  test('the 202 has exactly the documented fields', () => {
+    const nowMs = 1_700_000_000_123;
+    const message: Message = {
+      messageId: newMessageId(nowMs),
+      hop: 0,
+      delays: 0,
+      accountId: newAccountId(nowMs),
+      keyId: newApiKeyId(nowMs),
+      channel: 'sms',
+      category: 'otp',
+      carrier: 'alpha',
+      sender: 'A "quoted" one',
+      senderTonNpi: null,
+      recipient: '+8801712345678',
+      recipientTonNpi: null,
+      body: { text: 'x' },
+      encoding: 'gsm7',
+      segments: 1,
+      registeredDelivery: 1,
+      acceptedAtMs: nowMs,
+      validUntilMs: nowMs,
+      clientReference: null,
+      campaignId: null,
+      variantId: null,
+      templateId: null,
+      livemode: true,
+      priceMicros: null,
+      priceVersion: null,
+      trace: [],
+    };
+    const body = JSON.parse(acceptedBody(message));
+    expect(acceptedSms.strict().parse(body)).toEqual(body);
+  });
+});
+
+describe('GET /v1/sms', () => {
+  test('a message has exactly the documented fields', () => {
+    const body = messageShape({
+      id: newMessageId(1),
+      status: 'delivered',
+      to: '+8801712345678',
+      from: 'HELIOGRAPH',
+      category: 'otp',
+      encoding: 'ucs2',
+      segments: 2,
+      livemode: false,
+      clientReference: 'r',
+      acceptedAtMs: 1_000,
+      submittedAtMs: 1_010,
+      deliveredAtMs: null,
+      error: null,
+      carrier: 'alpha',
+      history: [{ status: 'accepted', atMs: 1_000, carrier: null, error: null }],
+    });
+    expect(sms.strict().parse(body)).toEqual(body);
+  });
+
+  test('the documented parameters are the ones the door knows', () => {
+    const values: Record<string, string> = {
+      limit: '20',
+      cursor: 'abc',
+      status: 'delivered',
+      to: '%2B8801712345678',
+      from: 'HELIOGRAPH',
+      category: 'otp',
+      client_reference: 'r',
+      created_after: '2026-01-01T00:00:00Z',
+      created_before: '2026-01-01T00:00:00Z',
+    };
+    expect(Object.keys(values).sort()).toEqual(Object.keys(smsListQuery.shape).sort());
+    const query = Object.entries(values).map(([name, value]) => `${name}=${value}`);
+    expect(parseListParameters(query.join('&')).ok).toBe(true);
+    expect(parseListParameters('page=1').ok).toBe(false);
+  });
+});
