@@ -28,8 +28,12 @@ export type SystemTestOptions = {
   /** What the stand-in roles do, by child name: see roles/plain.ts. */
   behaviours?: Record<string, string>;
   dataDir?: string;
+  /** The roles of the product instead of the stand-ins. */
+  realRoles?: boolean;
 };
 
+const realMain = join(import.meta.dirname, '../../cluster/main.ts');
+const standInMain = join(import.meta.dirname, 'start-system.ts');
 const started: TestSystem[] = [];
 
 export async function startSystem(options: SystemTestOptions = {}): Promise<TestSystem> {
@@ -47,7 +51,7 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
     PLAIN_JOURNAL: journalFile,
     ...options.env,
   };
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'start-system.ts')], {
+  const child = spawn(process.execPath, [options.realRoles === true ? realMain : standInMain], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

@@ -1,0 +1,115 @@
+// The command line: help, words for what is wrong, and the operator's commands against a running control plane.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { endSystems, startSystem } from '../../support/system.ts';
+
+const main = join(import.meta.dirname, '../../../cluster/cli/main.ts');
+const emptyFolder = mkdtempSync(join(tmpdir(), 'heliograph-cli-'));
+afterEach(endSystems);
+afterAll(() => rmSync(emptyFolder, { recursive: true, force: true }));
+
+describe('every command has its help', () => {
+  it.each([
+    [[], 'start'],
+    [['start'], '--roles'],
+    [['doctor'], '--json'],
+    [['accounts'], 'create'],
+    [['accounts', 'create'], '--name'],
+    [['keys'], 'revoke'],
+    [['keys', 'create'], '--account'],
+    [['keys', 'revoke'], '<id>'],
+    [['smsc'], '--tps'],
+  ])('%j', async (command, word) => {
+    const { code, stdout } = await cli([...command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(word);
+  });
+});
+
+describe('what is wrong is said in one sentence', () => {
+  it.each([
+    [['keys', 'create'], "required option '--account <id>'"],
+    [['keys', 'create', '--account', 'bob'], '--account: found "bob", expected an account id (acc_…)'],
+    [
+      ['keys', 'create', '--account', 'acc_01ARZ3NDEKTSV4RRFFQ69G5FAV', '--scopes', 'sms:send,cook'],
+      '--scopes: found "cook"',
+    ],
+    [['accounts', 'create', '--name', 'x'], 'Heliograph does not run on'],
+    [['keys', 'revoke', 'key_x'], 'Heliograph does not run on'],
+    [['dnd', 'import', 'file.csv'], 'not_available'],
+    [['cook'], "unknown command 'cook'"],
+  ])('%j', async (command, sentence) => {
+    const { code, stderr } = await cli(command);
+    expect(code).toBe(1);
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain('    at ');
+  });
+});
+
+describe('doctor', () => {
+  it('finds nothing wrong on a sound machine', async () => {
+    const { code, stdout } = await cli(['doctor', '--json'], { HELIOGRAPH_HTTP_PORT: '0', HELIOGRAPH_ADMIN_PORT: '0' });
+    const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: { check: string; ok: boolean }[] };
+    expect(checks.filter((check) => !check.ok)).toEqual([]);
+    expect({ ok, code }).toEqual({ ok: true, code: 0 });
+    expect(checks.map((check) => check.check)).toEqual(
+      expect.arrayContaining(['runtime', 'settings', 'configuration', 'system', 'NATS', 'PostgreSQL', 'ClickHouse']),
+    );
+  });
+
+  it('says what to do about each problem, without passwords', async () => {
+    const { code, stdout } = await cli(['doctor'], {
+      NATS_URL: 'nats://u:hunter2@127.0.0.1:1',
+      DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
+      CLICKHOUSE_URL: 'http://127.0.0.1:1',
+      HELIOGRAPH_CONFIG: '/nowhere/heliograph.yaml',
+    });
+    expect(code).toBe(1);
+    for (const line of ['✗ configuration', '✗ NATS', '✗ PostgreSQL', '✗ ClickHouse', '✓ runtime'])
+      expect(stdout).toContain(line);
+    expect(stdout).not.toContain('hunter2');
+  });
+});
+
+describe('with the control plane running', () => {
+  it('makes an account and keys, revokes one, and the doctor sees it all', async () => {
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'control' }, realRoles: true });
+    await system.ready();
+    const run = async (...command: string[]) => {
+      const { code, stdout, stderr } = await cli([...command, '--json'], system.env);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return JSON.parse(stdout) as Record<string, unknown>;
+    };
+    const account = await run('accounts', 'create', '--name', 'Post Office');
+    expect(account).toMatchObject({ object: 'account', name: 'Post Office', status: 'active' });
+    const live = await run('keys', 'create', '--account', String(account['id']));
+    expect(live).toMatchObject({ livemode: true, key: expect.stringMatching(/^hk_live_/) });
+    const test = await run('keys', 'create', '--account', String(account['id']), '--test', '--scopes', 'sms:send');
+    expect(test).toMatchObject({ livemode: false, scopes: ['sms:send'], key: expect.stringMatching(/^hk_test_/) });
+    expect(await run('keys', 'revoke', String(live['id']))).toMatchObject({
+      id: live['id'],
+      revoked_at: expect.any(String),
+    });
+    expect(await run('doctor')).toMatchObject({ ok: true });
+
+    const nobody = await cli(['keys', 'create', '--account', 'acc_01ARZ3NDEKTSV4RRFFQ69G5FAV'], system.env);
+    expect(nobody.stderr).toContain('account_not_found');
+    system.process.kill('SIGTERM');
+    expect(await system.exit()).toBe(0);
+  });
+});
+
+function cli(
+  args: string[],
+  env: Record<string, string | undefined> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const merged = { ...process.env, HELIOGRAPH_DATA: emptyFolder, HELIOGRAPH_LOG: 'error', ...env };
+    execFile(process.execPath, [main, ...args], { env: merged, timeout: 25_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+    });
+  });
+}
