@@ -24,7 +24,6 @@ const retryHow = 'Try again after the seconds in `Retry-After`, with the same `I
 export const problemCatalogue = {
   // the request itself
   invalid_json: entry(400, 'client', 'The body is not JSON', 'Send one JSON object in UTF-8.'),
-  invalid_request: entry(400, 'client', 'The request is malformed', 'See `detail`; the request broke HTTP itself.'),
   body_too_large: entry(413, 'client', 'The body is too large', 'Stay within 256 KiB; split large batches.'),
   unsupported_media_type: entry(
     415,
