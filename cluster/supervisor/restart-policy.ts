@@ -35,7 +35,7 @@ export function restartPolicy(budget: RestartBudget, nowMs: number, random: Rand
   if (tokens < 1) {
     return { failed: true, delayMs: spread(restartFailedEveryMs, random), budget: after };
   }
-  const crashesBefore = Math.floor(restartBurst - tokens);
+  const crashesBefore = Math.ceil(restartBurst - tokens);
   if (crashesBefore === 0) return { failed: false, delayMs: 0, budget: after };
   const backoffMs = Math.min(restartBackoffCapMs, restartBackoffBaseMs * 2 ** (crashesBefore - 1));
   return { failed: false, delayMs: spread(backoffMs, random), budget: after };

@@ -15,6 +15,11 @@ describe('restartPolicy', () => {
     expect(muchLater).toMatchObject({ delayMs: 0, failed: false });
   });
 
+  it('waits after a second crash, also when the first life was short but not nothing', () => {
+    const first = restartPolicy(freshRestartBudget(0), 0, random);
+    expect(restartPolicy(first.budget, 120, random).delayMs).toBeGreaterThan(50);
+  });
+
   it('slows down a crash loop and fails at the end of the budget, not before', () => {
     let budget = freshRestartBudget(0);
     const delays: number[] = [];
