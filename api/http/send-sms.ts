@@ -4,6 +4,7 @@
 import type { HttpRequest } from 'uWebSockets.js';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
@@ -13,7 +14,7 @@ import { type AcceptParts, acceptMessage, messageOfRequest, refuseForRoom } from
 import { type Caller, authenticate } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
-import { type Guard } from './guard.ts';
+import type { Guard } from './guard.ts';
 import { bodyHashOf, recordKey } from './idempotency/record.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
 import { readBody } from './read-body.ts';
@@ -141,7 +142,10 @@ async function replayOrRefuse(
   refusal: Refusal,
   refuse: (problem: Problem) => void,
 ): Promise<void> {
-  const answer = await parts.idempotent.stored(keyed);
+  const answer = await parts.idempotent.stored(keyed).catch((error: unknown) => {
+    ignoring(error, 'the records of idempotency keys could not be asked: the refusal stands');
+    return null;
+  });
   if (answer === null) return refuse(problemOfRefusal(refusal));
   exchange.json(202, answer, replayedHeaders);
 }

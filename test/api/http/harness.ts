@@ -1,6 +1,7 @@
 // A real ingress process before a real nats-server, with tenants put straight into the bucket `directory`. Counts
 // messages where they end up: in the MT streams. No part of our own system is replaced.
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,6 +37,8 @@ export type House = {
   readonly bus: Bus;
   tenant(options?: { scopes?: readonly Scope[]; senders?: string[]; status?: 'active' | 'suspended' }): Promise<Tenant>;
   ingress(env?: Record<string, string>, threads?: number): Promise<Ingress>;
+  /** The real analytics role, for what is read back. */
+  analytics(): Promise<{ stop(): Promise<void> }>;
   /** Every message in a queue, decoded. */
   messages(stream?: string): Promise<Message[]>;
   count(stream?: string): Promise<number>;
@@ -49,7 +52,7 @@ export async function openHouse(): Promise<House> {
   const bus = await connectBus(nats.url, 'test');
   await ensureStreams(bus);
   const directory = await openBucket(bus, 'directory');
-  const running = new Set<Ingress>();
+  const running = new Set<ChildProcess>();
 
   const count = async (stream = 'MT_TXN') => (await bus.manager.streams.info(stream)).state.messages;
   return {
@@ -78,8 +81,18 @@ export async function openHouse(): Promise<House> {
     },
     async ingress(env = {}, threads = 1) {
       const started = await startIngress(nats.url, env, threads);
-      running.add(started);
+      running.add(started.child);
       return started;
+    },
+    async analytics() {
+      const { child, exited } = await startRole('analytics', nats.url, {}, 1);
+      running.add(child);
+      return {
+        async stop() {
+          child.kill('SIGKILL');
+          await exited;
+        },
+      };
     },
     async messages(stream = 'MT_TXN') {
       const { state } = await bus.manager.streams.info(stream);
@@ -91,17 +104,28 @@ export async function openHouse(): Promise<House> {
       return found;
     },
     async stop() {
-      for (const each of running)
-        if (each.child.exitCode === null && each.child.signalCode === null) await each.kill9();
+      for (const child of running) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        const exited = once(child, 'exit');
+        child.kill('SIGKILL');
+        await exited;
+      }
       await bus.close();
       await nats.stop();
     },
   };
 }
 
-async function startIngress(natsUrl: string, env: Record<string, string>, threads: number): Promise<Ingress> {
+type StartedRole = { child: ChildProcess; exited: Promise<number | null>; ready: Record<string, unknown> };
+
+async function startRole(
+  role: string,
+  natsUrl: string,
+  env: Record<string, string>,
+  threads: number,
+): Promise<StartedRole> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-ingress-'));
-  const child = fork(new URL('../../../cluster/roles/ingress.ts', import.meta.url), {
+  const child = fork(new URL(`../../../cluster/roles/${role}.ts`, import.meta.url), {
     env: {
       ...process.env,
       NATS_URL: natsUrl,
@@ -117,20 +141,26 @@ async function startIngress(natsUrl: string, env: Record<string, string>, thread
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   void exited.then(() => rmSync(dataDir, { recursive: true, force: true }));
-  const port = await withDeadline(
-    'the ingress to be ready',
-    15_000,
-    new Promise<number>((resolve, reject) => {
+  const ready = await withDeadline(
+    `the role ${role} to be ready`,
+    20_000,
+    new Promise<Record<string, unknown>>((resolve, reject) => {
       child.on('message', (message: FromChild) => {
-        if (message.type === 'ready') resolve(Number(message.ready['port']));
+        if (message.type === 'ready') resolve(message.ready);
         if (message.type === 'failed') reject(new Error(message.why));
       });
-      void exited.then((code) => reject(new Error(`the ingress ended with ${code}`)));
+      void exited.then((code) => reject(new Error(`the role ${role} ended with ${code}`)));
     }),
   ).catch((error: unknown) => {
     child.kill('SIGKILL');
     throw error;
   });
+  return { child, exited, ready };
+}
+
+async function startIngress(natsUrl: string, env: Record<string, string>, threads: number): Promise<Ingress> {
+  const { child, exited, ready } = await startRole('ingress', natsUrl, env, threads);
+  const port = Number(ready['port']);
   return {
     port,
     child,

@@ -2,7 +2,10 @@
 // Messages are counted in the queue, ingress processes are killed with SIGKILL at a chosen point of the protocol.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../../platform/deadline.ts';
-import { limits } from '../../../../platform/limits.ts';
+import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { eventSubject } from '../../../../cluster/bus/subjects.ts';
+import { eventOfMessage } from '../../../../model/delivery-event.ts';
+import type { Message } from '../../../../model/message.ts';
 import { type Cut, type CutProxy, cutProxy } from '../cut-proxy.ts';
 import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from '../harness.ts';
 
@@ -189,6 +192,32 @@ describe('kill -9 of the ingress', () => {
   });
 });
 
-test('a lease is long enough for its owner and short enough for a client to wait', () => {
-  expect(limits.idempotency.leaseMs).toBeLessThanOrEqual(10_000);
-});
+test('killed after the publish, the message consumed, NATS restarted: the retry finds it by its id', async () => {
+  const analytics = await house.analytics();
+  const proxy = await cutProxy(house.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
+  const doomed = await house.ingress({ NATS_URL: proxy.url });
+  const lost = send('consumed', goodBody, doomed).catch((error: unknown) => String(error));
+  const [message] = await until('the message', async () => {
+    const found = await house.messages();
+    return found.length > 0 ? found : null;
+  });
+  await doomed.kill9();
+  await lost;
+  proxy.close();
+  // What the carrier actor does with a record: an intent, which also tells that it was accepted, and the ack.
+  const intent = eventOfMessage(message as Message, {
+    kind: 'intent',
+    atMs: 1_700_000_000_000,
+    attempt: 1,
+    segment: 1,
+  });
+  await house.bus.jetstream.publish(eventSubject('alpha', 0), encodeEvents([intent]));
+  await house.bus.manager.streams.purge('MT_TXN');
+  await house.nats.restart();
+
+  const retried = await sendUntilAccepted('consumed', goodBody, ingress);
+  expect(retried.body['id']).toBe(message?.messageId);
+  const counted = await until('the bus', () => house.count().then(String, () => null));
+  expect(counted).toBe('0');
+  await analytics.stop();
+}, 60_000);

@@ -1,0 +1,118 @@
+// The ingress process from start to stop: drains without losing a request, tells its metrics over all threads,
+// finds out that its port is taken, and dies as a whole when a thread does.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type House, type Tenant, goodBody, openHouse, post } from './harness.ts';
+
+let house: House;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  house = await openHouse();
+  tenant = await house.tenant();
+});
+afterAll(async () => house.stop());
+
+test('a drain under load answers or refuses every request, and every 202 is in the queue with its event', async () => {
+  const ingress = await house.ingress({}, 2);
+  const ids: string[] = [];
+  let refused = 0;
+  let drained = false;
+  const clients = Array.from({ length: 20 }, async () => {
+    while (!drained) {
+      try {
+        const { status, body } = await post(ingress, tenant.live, goodBody);
+        if (status === 202) ids.push(body['id'] as string);
+        else expect(status).toBe(503);
+      } catch (error) {
+        ignoring(error, 'a refused connection is what a load balancer turns away from');
+        refused += 1;
+        await systemClock.sleep(1);
+      }
+    }
+  });
+  await until('some traffic', () => ids.length > 200);
+  expect(await ingress.drain()).toBe(0);
+  drained = true;
+  await Promise.all(clients);
+  expect(refused).toBeGreaterThan(0);
+  const queued = new Set((await house.messages()).map((message) => message.messageId as string));
+  expect(ids.filter((id) => !queued.has(id))).toEqual([]);
+}, 30_000);
+
+test('/health says ready, and the metrics count over all threads', async () => {
+  const ingress = await house.ingress({}, 2);
+  for (const path of ['/health/live', '/health/ready']) expect((await fetch(ingress.url(path))).status).toBe(200);
+  for (let at = 0; at < 20; at += 1) {
+    await post(ingress, tenant.live, goodBody, { connection: 'close' });
+    await post(ingress, tenant.live, { ...goodBody, to: 'x' });
+  }
+  const { metrics } = await ingress.ask();
+  const all = metrics.flat();
+  const total = (name: string, labels: Record<string, string>) =>
+    all
+      .filter((metric) => metric.name === name)
+      .flatMap((metric) => metric.values as { value: number; labels: Record<string, string> }[])
+      .filter((each) => Object.entries(labels).every(([label, value]) => each.labels[label] === value))
+      .reduce((sum, each) => sum + each.value, 0);
+  expect(total('heliograph_http_requests_total', { route: 'POST /v1/sms', status: '202' })).toBe(20);
+  expect(total('heliograph_refused_total', { code: 'invalid_recipient' })).toBe(20);
+  expect(total('heliograph_accepted_total', { category: 'transactional', carrier: 'alpha' })).toBe(20);
+  expect(await ingress.drain()).toBe(0);
+});
+
+test.each([1, 2])('a port that is taken stops the start with a sentence (%i threads)', async (threads) => {
+  const first = await house.ingress({}, threads);
+  const second = house.ingress({ HELIOGRAPH_HTTP_PORT: String(first.port), HELIOGRAPH_LOG: 'silent' }, threads);
+  await expect(second).rejects.toThrow(/port \d+ on 127\.0\.0\.1 is taken .*HELIOGRAPH_HTTP_PORT/);
+  await first.kill9();
+});
+
+test('a revoked key stops working within a second', async () => {
+  const ingress = await house.ingress();
+  const revoked = await house.tenant();
+  await until('the new key', async () => (await post(ingress, revoked.live, goodBody)).status === 202);
+  const publicId = revoked.live.slice('hk_live_'.length).split('_')[0] ?? '';
+  await (await openBucket(house.bus, 'directory')).delete(`key.${publicId}`);
+  await until('the revocation', async () => (await post(ingress, revoked.live, goodBody)).status === 401, {
+    limitMs: 1_000,
+  });
+  await ingress.kill9();
+});
+
+test('more requests than a thread may hold are refused at once, and the held ones settle', async () => {
+  const ingress = await house.ingress();
+  expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
+  await house.nats.kill9();
+  const count = limits.http.requestsInFlightMax + 200;
+  let refusedAtOnce = 0;
+  const startedMs = systemClock.monotonicMs();
+  const answers = Array.from({ length: count }, async () => {
+    const { status, body } = await post(ingress, tenant.live, goodBody);
+    if (status === 503 && systemClock.monotonicMs() - startedMs < 4_000) refusedAtOnce += 1;
+    return status === 202 ? (body['id'] as string) : String(status);
+  });
+  await until('the refusals', () => refusedAtOnce >= 200, { limitMs: 4_000 });
+  expect(refusedAtOnce).toBeLessThanOrEqual(205);
+  await house.nats.restart();
+  const settled = await Promise.all(answers);
+  const queued = new Set((await house.messages()).map((message) => message.messageId as string));
+  expect(settled.filter((each) => each !== '503' && !queued.has(each))).toEqual([]);
+  await ingress.kill9();
+}, 60_000);
+
+test('while NATS is away requests get 503 or wait, readiness says so, and it recovers alone', async () => {
+  const ingress = await house.ingress();
+  await house.nats.kill9();
+  await until('readiness to fall', async () => (await fetch(ingress.url('/health/ready'))).status === 503);
+  const waiting = post(ingress, tenant.live, goodBody);
+  await house.nats.restart();
+  expect([202, 503]).toContain((await waiting).status);
+  await until('readiness', async () => (await fetch(ingress.url('/health/ready'))).status === 200);
+  await until('acceptance', async () => (await post(ingress, tenant.live, goodBody)).status === 202);
+  await ingress.kill9();
+}, 30_000);

@@ -1,0 +1,112 @@
+// The gates: their order, both sides of their limits, and that no input at all makes them throw.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { categories } from '../../../model/message.ts';
+import { countSegments } from '../../../model/text/segments.ts';
+import { admission } from '../../../policy/admission/admit.ts';
+import { isSenderShape } from '../../../policy/admission/sender-gate.ts';
+import { applicant, request, rules } from '../rules.ts';
+
+const admit = admission(rules);
+const codeOf = (...args: Parameters<typeof admit>) => {
+  const result = admit(...args);
+  return result.ok ? 'admitted' : result.code;
+};
+
+test('a good request is admitted with its encoding, segments, carrier and the reason for it', () => {
+  expect(admit(applicant(), request())).toEqual({
+    ok: true,
+    encoding: 'gsm7',
+    segments: 1,
+    carrier: 'alpha',
+    trace: ['prefix 17'],
+  });
+});
+
+test('the gates refuse in their order: with one fault less, the next gate speaks', () => {
+  const senders = { senders: [] };
+  const bad = { to: '+1', from: 'NOT MINE', message: '' };
+  const steps = [
+    [applicant({ ...senders, scopes: [], status: 'suspended' }), request(bad), 'scope_missing'],
+    [applicant({ ...senders, status: 'suspended' }), request(bad), 'account_suspended'],
+    [applicant(senders), request(bad), 'invalid_recipient'],
+    [applicant(senders), request({ ...bad, to: '+14155550123' }), 'unsupported_destination'],
+    [applicant(senders), request({ ...bad, to: '+8801112345678' }), 'sender_not_registered'],
+    [applicant(), request({ ...bad, to: '+8801112345678', from: 'HELIO' }), 'message_empty'],
+    [applicant(), request({ to: '+8801112345678', message: 'আ', encoding: 'gsm7' }), 'encoding_mismatch'],
+    [applicant(), request({ to: '+8801112345678', message: 'x'.repeat(1531) }), 'message_too_long'],
+    [applicant(), request({ to: '+8801112345678' }), 'no_route'],
+    [applicant(), request(), 'admitted'],
+  ] as const;
+  expect(steps.map(([who, what]) => codeOf(who, what))).toEqual(steps.map(([, , code]) => code));
+});
+
+describe('the sender', () => {
+  test.each(['A', 'ABCDEFGHIJK', 'My Shop', 'a.b-c_d&e', '123', '+8801712345678', '123456789012345', '1A'])(
+    '%s has the shape of one',
+    (from) => expect(isSenderShape(from)).toBe(true),
+  );
+  test.each(['', 'ABCDEFGHIJKL', '12', '1234567890123456', ' A', 'A ', 'Ä', 'a@b', '...', '+', 'a\nb', '১২৩'])(
+    '%j has not',
+    (from) => expect(isSenderShape(from)).toBe(false),
+  );
+
+  test('must be approved for a live key, in the case it was approved in, and for a test key only look like one', () => {
+    expect(codeOf(applicant(), request({ from: 'helio' }))).toBe('sender_not_registered');
+    expect(codeOf(applicant({ livemode: false }), request({ from: 'Anything' }))).toBe('admitted');
+    expect(codeOf(applicant({ livemode: false }), request({ from: 'ABCDEFGHIJKL' }))).toBe('invalid_field');
+  });
+});
+
+describe('the text', () => {
+  test.each([
+    ['10 segments', 'x'.repeat(1530), 'admitted'],
+    ['11 segments', 'x'.repeat(1531), 'message_too_long'],
+    ['10 segments of extension characters', '€'.repeat(760), 'admitted'],
+    ['11 segments of extension characters', '€'.repeat(766), 'message_too_long'],
+    ['10 segments of UCS-2', 'আ'.repeat(670), 'admitted'],
+    ['11 segments of UCS-2', 'আ'.repeat(671), 'message_too_long'],
+    ['blanks only', ' \n\t', 'message_empty'],
+    ['U+0000', 'a\u0000', 'invalid_field'],
+    ['half a pair', 'a\ud83d', 'invalid_field'],
+  ])('of %s', (_name, message, code) => expect(codeOf(applicant(), request({ message }))).toBe(code));
+
+  test('that does not fit GSM-7 is refused naming the character and its place', () => {
+    const refused = admit(applicant(), request({ message: 'abc😀', encoding: 'gsm7' }));
+    expect(refused).toMatchObject({ ok: false, code: 'encoding_mismatch', field: 'message' });
+    expect((refused as { detail: string }).detail).toContain('"😀" (U+1F600, position 3)');
+  });
+});
+
+test('whatever is asked, the answer is a refusal with a sentence, or a carrier that takes the category', () => {
+  const texts = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.constant('HELIO'));
+  const numbers = fc.oneof(
+    texts,
+    fc.integer({ min: 0, max: 9_999_999_999 }).map((n) => `+880${String(n).padStart(10, '0')}`),
+    fc.integer({ min: 0, max: 99_999_999 }).map((n) => `+88017${String(n).padStart(8, '0')}`),
+  );
+  fc.assert(
+    fc.property(
+      fc.record({
+        to: numbers,
+        from: texts,
+        message: texts,
+        category: fc.constantFrom(...categories),
+        encoding: fc.constantFrom('auto' as const, 'gsm7' as const, 'ucs2' as const),
+      }),
+      fc.boolean(),
+      (fields, livemode) => {
+        const result = admit(applicant({ livemode }), request(fields));
+        if (!result.ok) return void expect(result.detail.length).toBeGreaterThan(10);
+        const carrier = rules.carriers.find((each) => each.name === result.carrier);
+        expect(carrier?.classes).toContain(fields.category);
+        expect(result.carrier === 'sandbox').toBe(!livemode);
+        expect(fields.to).toMatch(/^\+880\d{10}$/);
+        const counted = countSegments(fields.message, fields.encoding);
+        expect(counted.ok && counted.segmentCount).toBe(result.segments);
+        expect(result.segments).toBeLessThanOrEqual(10);
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
