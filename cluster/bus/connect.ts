@@ -16,7 +16,8 @@ export type Bus = {
   close(): Promise<void>;
 };
 
-const pingIntervalMs = 5_000;
+/** A silent peer is given up at the third missing pong: after 6 to 9 seconds. */
+const pingIntervalMs = 3_000;
 const pingsUnansweredMax = 2;
 
 /** `url`: `nats://[user:password@]host:port[,…]`. Rejects when no server answers within `timeoutMs`. */

@@ -36,6 +36,8 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
     while (!stopped) {
       try {
         messages ??= await open(bus, options);
+        // Stopped while it was opened: stop() had nothing to stop yet.
+        if (stopped) messages.stop();
         await messages.closed();
       } catch (error) {
         log.warn({ stream: options.stream, error: messageOf(error) }, 'consumer lost, opening it again');
