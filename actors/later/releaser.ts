@@ -23,6 +23,7 @@ const lookBackSeconds = 3;
 /** Stragglers (a releaser died, a second was closed too soon) are looked for this often. */
 const sweepEveryMs = 30_000;
 const secondsOpenMax = 64;
+const releaseAgainMs = 5;
 
 export class LaterReleaser {
   readonly #bus: Bus;
@@ -30,6 +31,8 @@ export class LaterReleaser {
   readonly #clock: Clock;
   readonly #open = new Map<number, OpenSecond>();
   readonly #cancels: Cancel[] = [];
+  /** Hours that may hold overdue records: at the start all of the past, then what a sweep adds. */
+  readonly #overdueHours = new Set<number>();
   #looking = false;
   #stopped = false;
 
@@ -42,9 +45,10 @@ export class LaterReleaser {
   /** Begins with everything that became due while nobody was there. */
   async start(): Promise<void> {
     const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
-    for (let back = limits.bus.laterDaysMax * 24; back >= 0; back -= 1) await this.#openOverdue(hour - back);
+    for (let back = limits.bus.laterDaysMax * 24; back >= 0; back -= 1) this.#overdueHours.add(hour - back);
+    await this.#openOverdue();
     this.#cancels.push(this.#clock.every(lookEveryMs, () => void this.#look()));
-    this.#cancels.push(this.#clock.every(sweepEveryMs, () => void this.#sweep()));
+    this.#cancels.push(this.#clock.every(sweepEveryMs, () => this.#sweep()));
   }
 
   async stop(): Promise<void> {
@@ -65,6 +69,7 @@ export class LaterReleaser {
         }
       }
       await this.#closeFinished(second);
+      await this.#openOverdue();
     } catch (error) {
       ignoring(error, 'LATER could not be looked at; the next look comes soon');
     } finally {
@@ -72,22 +77,23 @@ export class LaterReleaser {
     }
   }
 
-  async #sweep(): Promise<void> {
-    try {
-      const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
-      await this.#openOverdue(hour - 1);
-      await this.#openOverdue(hour);
-    } catch (error) {
-      ignoring(error, 'LATER could not be swept; the next sweep comes soon');
-    }
+  #sweep(): void {
+    const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
+    this.#overdueHours.add(hour - 1);
+    this.#overdueHours.add(hour);
   }
 
-  async #openOverdue(hour: number): Promise<void> {
+  /** Opens overdue seconds, oldest hour first; an hour stays on the list until none of its seconds is left out. */
+  async #openOverdue(): Promise<void> {
     const now = Math.floor(this.#clock.nowMs() / 1_000);
-    const seconds = new Set((await this.#count(laterHourFilter(hour))).map(secondOfLaterSubject));
-    for (const second of [...seconds].sort((one, other) => one - other)) {
-      if (second > now || this.#open.has(second) || this.#open.size >= secondsOpenMax) continue;
-      await this.#openSecond(second);
+    for (const hour of this.#overdueHours) {
+      const seconds = new Set((await this.#count(laterHourFilter(hour))).map(secondOfLaterSubject));
+      for (const second of [...seconds].sort((one, other) => one - other)) {
+        if (second > now || this.#open.has(second)) continue;
+        if (this.#open.size >= secondsOpenMax) return;
+        await this.#openSecond(second);
+      }
+      this.#overdueHours.delete(hour);
     }
   }
 
@@ -130,17 +136,24 @@ export class LaterReleaser {
     if (open !== undefined) open.held += 1;
     // A record waits here for less than its second, far less than ack_wait.
     const waitMs = Math.max(0, later.dueAtMs - this.#clock.nowMs());
-    this.#clock.after(waitMs, () => {
-      this.#publisher.publish(later.subject, record.data, later.releaseId, (result) => {
-        if (open !== undefined) open.held -= 1;
-        if (result.ok) {
-          metrics.laterReleased.inc();
-          record.ack();
-        } else {
-          log.warn({ failure: result.failure, subject: later.subject }, 'a release from LATER waits');
-          record.nak(limits.bus.nakDelayMsMax);
-        }
-      });
+    this.#clock.after(waitMs, () => this.#release(later, record, open));
+  }
+
+  #release(later: NonNullable<ReturnType<typeof readLater>>, record: JsMsg, open: OpenSecond | undefined): void {
+    // A whole second can be due at once: it waits its turn here, where laterHeldMax bounds it.
+    if (!this.#publisher.hasRoom && !this.#stopped) {
+      this.#clock.after(releaseAgainMs, () => this.#release(later, record, open));
+      return;
+    }
+    this.#publisher.publish(later.subject, record.data, later.releaseId, (result) => {
+      if (open !== undefined) open.held -= 1;
+      if (result.ok) {
+        metrics.laterReleased.inc();
+        record.ack();
+      } else {
+        log.warn({ failure: result.failure, subject: later.subject }, 'a release from LATER waits');
+        record.nak(limits.bus.nakDelayMsMax);
+      }
     });
   }
 }
