@@ -73,7 +73,9 @@ export class CarrierActor {
     this.#events = new EventWriter(publisher, { clock });
     this.#outstanding = new Outstanding(carrier.receiptId, clock);
     this.#unknown = new UnknownSubmits(clock);
-    const pace = pacing(carrier.tpsScope === 'bind' ? carrier.tps * bindCount(carrier) : carrier.tps);
+    const tps = carrier.tpsScope === 'bind' ? carrier.tps * bindCount(carrier) : carrier.tps;
+    const pace = pacing(tps);
+    const wire = pacing(tps);
     const parking = { bus, publisher, carrier: carrier.name, clock };
     this.#receipts = new Receipts({
       carrier: carrier.name,
@@ -89,7 +91,12 @@ export class CarrierActor {
       publisher,
       events: this.#events,
       cipher,
-      pacing: pace,
+      pacing: {
+        pauseUntil(atMs) {
+          pace.pauseUntil(atMs);
+          wire.pauseUntil(atMs);
+        },
+      },
       ledger: this.#ledger,
       clock,
       intake: () => this.#intake,
@@ -107,11 +114,13 @@ export class CarrierActor {
       carrier,
       lanes: this.#lanes,
       pacing: pace,
+      wire,
       events: this.#events,
       ports: this.#binds.ports,
       windowPdus: this.#binds.windowPdus,
       clock,
       onRefused: (held, status, code) => this.#settlement.onRefused(held, status, code),
+      onNotWritten: (held) => this.#settlement.onNotWritten(held),
     });
     this.#intake = new Intake({
       bus,
@@ -146,7 +155,12 @@ export class CarrierActor {
     const leftMs = () => Math.max(100, endAtMs - this.#clock.monotonicMs());
     this.#sender.stop();
     await Promise.all([this.#intake.stop(), this.#parked?.stop()]);
+    await until('chosen messages written', () => this.#sender.rested, {
+      limitMs: leftMs() / 4,
+      clock: this.#clock,
+    }).catch((error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'));
     await this.#binds.close('the carrier actor drains', leftMs() / 2);
+    this.#sender.close();
     this.#receipts.close();
     this.#events.flush();
     await until('events durable', () => this.#events.held === 0, { limitMs: leftMs(), clock: this.#clock }).catch(

@@ -77,7 +77,7 @@ export class Intake {
   /** Gives back what was not begun, so that the next owner gets it at once, and lets go of the timers. */
   close(): void {
     for (const cancel of this.#cancels) cancel();
-    for (const held of this.#held.values()) if (held.stage === 'lane') held.record.nak();
+    for (const held of this.#held.values()) if (held.stage === 'lane' || held.stage === 'resting') held.record.nak();
     this.#held.clear();
   }
 
@@ -115,6 +115,7 @@ export class Intake {
     const verdict = ledger.verdictOf(held.key);
     if (verdict === 'settled') return record.ack();
     if (this.#held.size >= holdsMax) return record.nak(limits.bus.nakDelayMsMax);
+    held.takenBits = ledger.takenBitsOf(held.key);
     this.#held.set(held.key, held);
     if (verdict === 'intent_without_outcome') return this.#parts.onUnresolved(held);
     this.#toLane(held);

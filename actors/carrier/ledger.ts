@@ -10,7 +10,7 @@ import { Generations } from './generations.ts';
 export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome';
 
 /** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
-type Progress = { open: boolean; bits: number };
+type Progress = { open: boolean; bits: number; attempt: number };
 
 export class Ledger {
   readonly #settled: Generations<string, true>;
@@ -26,6 +26,11 @@ export class Ledger {
     return this.#progress.get(key)?.open === true ? 'intent_without_outcome' : 'new';
   }
 
+  /** Segments of a record that may go again which the carrier took in an earlier life: they are not sent twice. */
+  takenBitsOf(key: string): number {
+    return this.#progress.get(key)?.bits ?? 0;
+  }
+
   settle(key: string): void {
     this.#settled.set(key, true);
     this.#progress.delete(key);
@@ -39,7 +44,7 @@ export class Ledger {
       case 'scheduled':
         return;
       case 'intent':
-        this.#progress.set(key, { open: true, bits: this.#progress.get(key)?.bits ?? 0 });
+        this.#progress.set(key, { open: true, bits: this.takenBitsOf(key), attempt: event.attempt });
         return;
       case 'deferred':
         this.#learnDeferred(key, event);
@@ -56,8 +61,10 @@ export class Ledger {
 
   /** A deferral into LATER ends this record (`error` says which way it was deferred); a short one reopens it. */
   #learnDeferred(key: string, event: DeliveryEvent): void {
-    if (event.segment === 0) this.settle(key);
-    else this.#progress.set(key, { open: false, bits: this.#progress.get(key)?.bits ?? 0 });
+    if (event.segment === 0) return this.settle(key);
+    const progress = this.#progress.get(key);
+    // A batch that was published again can stand behind the next intent: that one is still open.
+    if (progress !== undefined && progress.attempt <= event.attempt) progress.open = false;
   }
 
   #learnSegment(key: string, event: DeliveryEvent): void {

@@ -79,13 +79,12 @@ export class Outstanding {
   }
 }
 
-/** Lower case, no leading zeros: equal for every way to write the same id in the same base. */
+/** Lower case, no 0x, no leading zeros: equal for every way to write the same id in the same base. */
 export function canonical(id: string): string {
-  const stripped = id
+  return id
     .trim()
     .toLowerCase()
-    .replace(/^(0x)?0+(?=.)/, '');
-  return stripped;
+    .replace(/^(0x)?0*(?=.)/, '');
 }
 
 /**

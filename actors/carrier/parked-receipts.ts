@@ -36,7 +36,8 @@ export function parkReceipt(parts: ParkingParts, receipt: Receipt, waits: number
     subject: inboundSubject(carrier),
     payload: encoder.encode(JSON.stringify(parked)),
     dueAtMs,
-    id: `receipt.${carrier}.${receipt.carrierMessageId}.${receipt.state}.${waits}`,
+    // The id is a header: a carrier's octets may hold what no header can.
+    id: `receipt.${carrier}.${encodeURIComponent(receipt.carrierMessageId)}.${receipt.state}.${waits}`,
     shardKey: receipt.carrierMessageId,
   };
   publishLater(publisher, record, nowMs, (result) => done(result.ok));
@@ -58,6 +59,10 @@ export function takeParked(
       try {
         parked = record.json<ParkedReceipt>();
         if (parked.kind !== 'receipt') throw new Error(`an inbound record of kind ${String(parked.kind)}`);
+        const { carrierMessageId, recipient, sender } = parked.receipt;
+        for (const each of [carrierMessageId, recipient, sender]) {
+          if (typeof each !== 'string') throw new Error('a parked receipt without its id or its numbers');
+        }
       } catch (error) {
         return moveToDead(publisher, record, streamNames.inbound, messageOf(error));
       }

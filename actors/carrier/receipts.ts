@@ -58,6 +58,8 @@ export class Receipts {
   take(receipt: Receipt, respond: Respond, waits = 0): void {
     const kind = kindOfState[receipt.state];
     if (kind === null) return this.#end('intermediate', respond);
+    // The bus is away: the carrier keeps it better than our memory would.
+    if (!this.#parts.events.hasRoom) return this.#end('not_safe', respond);
     const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient);
     if (match?.repeated === true) return this.#end('duplicate', respond);
     if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
@@ -94,7 +96,8 @@ export class Receipts {
       atMs: this.#parts.clock.nowMs(),
       attempt: submitted.attempt,
       segment: submitted.segment,
-      carrierMessageId: receipt.carrierMessageId,
+      // In the response's form, under which a replay has the submit; the receipt's may be another.
+      carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
     const urgent = submitted.category === 'otp';

@@ -4,9 +4,11 @@
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../cluster/bus/event-record.ts';
-import { streamNames } from '../../cluster/bus/streams.ts';
+import { consumerNotFound, isApiError } from '../../cluster/bus/ensure.ts';
+import { messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { eventFilter } from '../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { laneOf } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -22,7 +24,8 @@ export async function replayEvents(
   learn: (event: DeliveryEvent) => void,
   clock: Clock = systemClock,
 ): Promise<number> {
-  const since = new Date(clock.nowMs() - limits.carrier.replayWindowMs).toISOString();
+  const reachMs = await reachOf(bus, carrier, clock.nowMs());
+  const since = new Date(clock.nowMs() - reachMs).toISOString();
   const consumer = await bus.jetstream.consumers.get(streamNames.events, {
     filter_subjects: eventFilter(carrier),
     deliver_policy: DeliverPolicy.StartTime,
@@ -53,4 +56,25 @@ export async function replayEvents(
   }
   log.info({ carrier, events }, 'replayed');
   return events;
+}
+
+/**
+ * How far back to read. Records that an earlier life held and never settled come back however long nobody was
+ * here: when their consumer was last served longer ago than the window, the window would miss their intents.
+ */
+async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number> {
+  const { replayWindowMs, replayReachMs } = limits.carrier;
+  for (const lane of Object.values(laneOf)) {
+    const name = messageConsumer(lane, carrier, 0).durable_name ?? '';
+    try {
+      const info = await bus.manager.consumers.info(streamNames.messages[lane], name);
+      const servedAtMs = Date.parse(String(info.delivered.last_active ?? ''));
+      const recently = nowMs - servedAtMs < replayWindowMs / 2;
+      if (info.num_ack_pending > 0 && !recently) return replayReachMs;
+    } catch (error) {
+      // No consumer yet: nothing can come back from this lane.
+      if (!isApiError(error, consumerNotFound)) throw error;
+    }
+  }
+  return replayWindowMs;
 }

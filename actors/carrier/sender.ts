@@ -28,7 +28,10 @@ export type SubmitPort = {
 export type SenderParts = {
   readonly carrier: CarrierConfig;
   readonly lanes: Lanes<HeldMessage>;
+  /** Decides when the next message is chosen. */
   readonly pacing: Pacing;
+  /** The same contract, asked again for each PDU: when intents come back in a burst, the PDUs still do not. */
+  readonly wire: Pacing;
   readonly events: EventWriter;
   readonly ports: readonly SubmitPort[];
   /** The sum of all windows: a message of more segments than that reserves no more. */
@@ -36,6 +39,8 @@ export type SenderParts = {
   readonly clock: Clock;
   /** The message ends before it was written. */
   readonly onRefused: (held: HeldMessage, status: 'expired' | 'failed', code: string) => void;
+  /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
+  readonly onNotWritten: (held: HeldMessage) => void;
 };
 
 type Part = { readonly held: HeldMessage; readonly segment: number };
@@ -50,6 +55,7 @@ export class Sender {
   #timer: Cancel | null = null;
   #pumpScheduled = false;
   #stopped = false;
+  #closed = false;
   readonly #submits;
   readonly #latency;
 
@@ -67,7 +73,7 @@ export class Sender {
 
   /** Something changed (arrival, answer, bind): look again at the end of this turn. */
   wake(): void {
-    if (this.#pumpScheduled || this.#stopped) return;
+    if (this.#pumpScheduled || this.#closed) return;
     this.#pumpScheduled = true;
     queueMicrotask(() => {
       this.#pumpScheduled = false;
@@ -78,12 +84,33 @@ export class Sender {
   /** Chooses nothing more; what has its intent is still written. */
   stop(): void {
     this.#stopped = true;
+  }
+
+  /** After stop: nothing more can be written now, because all is, or because no bind takes any. */
+  get rested(): boolean {
+    if (this.#reserved > 0) return false;
+    return this.#ready.length === 0 || this.#widestPort() === null;
+  }
+
+  /** Ends it. What has its intent and was not written is told as such. */
+  close(): void {
+    this.#stopped = true;
+    this.#closed = true;
     this.#timer?.();
     this.#timer = null;
+    for (const { held } of this.#ready.slice(this.#readyAt)) {
+      if (held.stage !== 'sending') continue;
+      held.stage = 'resting';
+      this.#parts.onNotWritten(held);
+    }
+    this.#ready = [];
+    this.#readyAt = 0;
   }
 
   #pump(): void {
-    this.#writeReady();
+    if (this.#closed) return;
+    // Behind its contract nothing more is chosen: what comes last may have to go first.
+    if (!this.#writeReady()) return;
     while (!this.#stopped) {
       const held = this.#parts.lanes.peek();
       if (held === undefined) return;
@@ -137,6 +164,7 @@ export class Sender {
         held.eventsInFlight -= 1;
         this.#reserved -= slots;
         if (!durable) return; // stopping: the record goes back to its stream unwritten
+        if (this.#closed) return this.#parts.onNotWritten(held);
         held.stage = 'sending';
         for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
         this.wake();
@@ -145,16 +173,29 @@ export class Sender {
     );
   }
 
-  #writeReady(): void {
-    const { clock } = this.#parts;
+  /** False when the contract forbids the next PDU for now. */
+  #writeReady(): boolean {
+    const { clock, wire, onNotWritten } = this.#parts;
+    let allowed = true;
     while (this.#readyAt < this.#ready.length) {
       const part = this.#ready[this.#readyAt] as Part;
       const { held, segment } = part;
-      if (held.stage === 'sending' && !holdIsValid(held, clock.monotonicMs())) held.stage = 'lapsed';
+      const now = clock.monotonicMs();
+      if (held.stage === 'sending' && !holdIsValid(held, now)) {
+        held.stage = 'lapsed';
+        onNotWritten(held);
+      }
       // Not ours any more, or a segment before it was refused: then it is not written.
       if (held.stage === 'sending') {
         const port = this.#widestPort();
-        if (port === null || !this.#write(port, held, segment)) break;
+        if (port === null) break;
+        allowed = wire.waitMs(now) === 0;
+        if (!allowed) {
+          this.#wakeIn(wire.waitMs(now));
+          break;
+        }
+        if (!this.#write(port, held, segment)) break;
+        wire.take(1, now);
       }
       this.#readyAt += 1;
     }
@@ -165,6 +206,7 @@ export class Sender {
       this.#ready = this.#ready.slice(this.#readyAt);
       this.#readyAt = 0;
     }
+    return allowed;
   }
 
   #write(port: SubmitPort, held: HeldMessage, segment: number): boolean {

@@ -15,7 +15,7 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { nameOfStatus } from '../../smpp/command-status.ts';
 import { attemptNumber } from './attempt.ts';
-import { type HeldMessage, isDone } from './held-message.ts';
+import { type HeldMessage, isDone, segmentsToSend } from './held-message.ts';
 import type { Intake } from './intake.ts';
 import type { Ledger } from './ledger.ts';
 import { decideOutcome } from './outcome.ts';
@@ -27,7 +27,7 @@ export type SettlementParts = {
   readonly publisher: Publisher;
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
-  readonly pacing: Pacing;
+  readonly pacing: Pick<Pacing, 'pauseUntil'>;
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly intake: () => Intake;
@@ -43,6 +43,7 @@ export type SubmitAnswer = { readonly status: number; readonly carrierMessageId:
 const triesInMemoryMax = 8;
 /** Longer than this and it waits in LATER at once. */
 const restInMemoryMsMax = 1_000;
+const restAgainMs = 100;
 
 export class Settlement {
   readonly #parts: SettlementParts;
@@ -102,6 +103,24 @@ export class Settlement {
     this.#settle(held);
   }
 
+  /**
+   * Its intent is durable but nothing was written, and now nothing will be (its hold lapsed, or we stop). Told,
+   * so that the next owner sends it instead of taking it for `unknown`.
+   */
+  onNotWritten(held: HeldMessage): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    const detail = `not_written.${held.tries}`;
+    const segment = segmentsToSend(held)[0] ?? 1;
+    this.#write(held, {
+      kind: 'deferred',
+      segment,
+      attempt,
+      error: 'not_written',
+      detail,
+      atMs: this.#parts.clock.nowMs(),
+    });
+  }
+
   #taken(held: HeldMessage, segment: number, attempt: number, carrierMessageId: string): void {
     held.takenBits |= 1 << segment;
     const submitted = this.#write(held, {
@@ -138,9 +157,16 @@ export class Settlement {
     const restsHere = !mayWaitElsewhere || (held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax);
     if (!restsHere) return this.#waitInLater(held, attempt, error, afterMs);
     this.#write(held, { kind: 'deferred', segment, attempt, error, detail: String(held.tries), atMs: clock.nowMs() });
+    this.#rest(held, Math.min(afterMs, restInMemoryMsMax));
+  }
+
+  /** Back to its lane after the wait, and not before the segments still out are answered or given up. */
+  #rest(held: HeldMessage, afterMs: number): void {
     held.stage = 'resting';
-    clock.after(Math.min(afterMs, restInMemoryMsMax), () => {
-      if (held.stage === 'resting' && held.outstanding === 0) this.#parts.intake().tryAgain(held);
+    this.#parts.clock.after(afterMs, () => {
+      if (held.stage !== 'resting') return;
+      if (held.outstanding > 0) return this.#rest(held, restAgainMs);
+      this.#parts.intake().tryAgain(held);
     });
   }
 

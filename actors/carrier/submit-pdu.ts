@@ -4,16 +4,23 @@ import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { hash } from 'node:crypto';
 import { type EncodedSegment, encodeSegments } from '../../model/text/octets.ts';
 import type { Message } from '../../model/message.ts';
-import { RejectMessage } from '../../platform/errors.ts';
+import { RejectMessage, messageOf } from '../../platform/errors.ts';
 import { isRefusal, recipientAddress, senderAddress } from '../../smpp/numbers.ts';
 import type { ShortMessage } from '../../smpp/pdu.ts';
 
 const esmClassUdh = 0x40;
 
-/** The segments of a message as octets. The concatenation reference follows from the id: a retry repeats it. */
+/** The segments of a message as octets; throws RejectMessage when its encoding cannot hold its text. The concatenation reference follows from the id: a retry repeats it. */
 export function segmentsOf(message: Message): readonly EncodedSegment[] {
   const { body } = message;
-  if ('text' in body) return encodeSegments(body.text, message.encoding, referenceOf(message));
+  if ('text' in body) {
+    try {
+      return encodeSegments(body.text, message.encoding, referenceOf(message));
+    } catch (error) {
+      // A record nobody should have written must end its own message, not the thread, again and again.
+      throw new RejectMessage('encoding_mismatch', messageOf(error));
+    }
+  }
   const octets = body.udh === null ? body.octets : Buffer.concat([body.udh, body.octets]);
   return [{ octets: Buffer.from(octets), dataCoding: body.dataCoding, hasUdh: body.udh !== null }];
 }

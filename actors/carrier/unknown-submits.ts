@@ -41,6 +41,7 @@ const candidatesMax = 8;
 /** Receipts carry the submit date in minutes, in a time zone nobody agrees on: half a day covers all of them. */
 const submitDateToleranceMs = 14 * 3_600_000;
 
+/** On the wire a number has no plus: a receipt never shows it. */
 function keyOf(recipient: string, sender: string): string {
-  return `${recipient}|${sender.toLowerCase()}`;
+  return `${recipient}|${sender.replace(/^\+/, '').toLowerCase()}`;
 }

@@ -1,4 +1,5 @@
 // What the actors process and its host threads say to each other over a MessagePort. Types only.
+import type { MessagePort } from 'node:worker_threads';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { CarrierStatus } from '../contract.ts';
@@ -10,7 +11,7 @@ export type HostTask = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
-  readonly port: import('node:worker_threads').MessagePort;
+  readonly port: MessagePort;
 };
 
 export type ToHost =

@@ -6,7 +6,7 @@ import type { Bus } from './connect.ts';
 import { type KeyValueBucket, type StreamDeclaration, keyValueBuckets, streamDeclarations } from './streams.ts';
 
 const streamNotFound = 10059;
-const consumerNotFound = 10014;
+export const consumerNotFound = 10014;
 const nameInUse = 10058;
 
 export async function ensureStreams(bus: Bus, replicas = 1): Promise<void> {

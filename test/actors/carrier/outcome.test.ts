@@ -1,0 +1,147 @@
+// The outcome table, the lanes and the relative validity: pure parts that decide what becomes of a submit.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Lanes } from '../../../actors/carrier/lanes.ts';
+import { type OutcomeQuestion, decideOutcome } from '../../../actors/carrier/outcome.ts';
+import { relativeTime, segmentsOf, submitPdu } from '../../../actors/carrier/submit-pdu.ts';
+import { type Category, categories } from '../../../model/message.ts';
+import { passLateGates } from '../../../policy/late/late-gates.ts';
+import { messageWith } from '../../support/messages.ts';
+
+const ask = (status: number, more: Partial<OutcomeQuestion> = {}) =>
+  decideOutcome({
+    status,
+    statusName: `0x${status.toString(16)}`,
+    category: 'transactional',
+    attempt: 1,
+    overrides: {},
+    ...more,
+  });
+
+describe('what a status means', () => {
+  test('zero is a submit', () => {
+    expect(ask(0)).toEqual({ action: 'submitted' });
+    expect(ask(0, { overrides: { '0': 'reject' } })).toEqual({ action: 'submitted' });
+  });
+  test('throttled, queue full, system error and a temporary error pass', () => {
+    for (const status of [0x58, 0x14, 0x08, 0x64]) expect(ask(status).action).toBe('later');
+  });
+  test('only throttling pauses the carrier', () => {
+    expect(ask(0x58)).toMatchObject({ pauseMs: 250 });
+    expect(ask(0x14)).toMatchObject({ pauseMs: 0 });
+  });
+  test('what is about our account stops the carrier', () => {
+    for (const status of [0x04, 0x0d, 0x0e, 0x0f]) expect(ask(status).action).toBe('stop');
+  });
+  test('everything else is about the message', () => {
+    for (const status of [0x0b, 0x0a, 0x45, 0x65, 0x66, 0x67, 0xff, 0x400]) expect(ask(status).action).toBe('reject');
+  });
+  test('an override by name, number or hexadecimal wins', () => {
+    expect(ask(0x0b, { statusName: 'ESME_RINVDSTADR', overrides: { ESME_RINVDSTADR: 'later' } }).action).toBe('later');
+    expect(ask(1025, { overrides: { '1025': 'stop' } }).action).toBe('stop');
+    expect(ask(0x58, { overrides: { '0x58': 'reject' } }).action).toBe('reject');
+  });
+  test('a wait grows, never below half nor above the whole of its exponential, capped by class', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...categories), fc.integer({ min: 1, max: 200 }), (category: Category, attempt) => {
+        const { base, cap } = category === 'otp' ? { base: 200, cap: 2_000 } : { base: 1_000, cap: 60_000 };
+        const full = Math.min(cap, base * 2 ** Math.min(attempt - 1, 20));
+        const outcome = ask(0x58, { category, attempt });
+        if (outcome.action !== 'later') throw new Error('not later');
+        expect(outcome.afterMs).toBeGreaterThanOrEqual(Math.floor(full / 2));
+        expect(outcome.afterMs).toBeLessThanOrEqual(full);
+      }),
+    );
+  });
+});
+
+describe('lanes', () => {
+  const item = (category: Category, number: number) => ({ category, number });
+  test('an OTP that came last goes first; inside a lane first come, first served', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...categories), { maxLength: 60 }), (order) => {
+        const lanes = new Lanes<{ category: Category; number: number }>(60);
+        order.forEach((category, number) => lanes.put(item(category, number)));
+        const out: { category: Category; number: number }[] = [];
+        while (!lanes.empty) {
+          expect(lanes.peek()).toBe(lanes.peek());
+          out.push(lanes.next()!);
+        }
+        expect(lanes.next()).toBeUndefined();
+        const expected = categories.flatMap((category) =>
+          order.map((each, number) => item(each, number)).filter((each) => each.category === category),
+        );
+        expect(out).toEqual(expected);
+      }),
+    );
+  });
+  test('a full lane says so, and only that lane', () => {
+    const lanes = new Lanes<{ category: Category; number: number }>(2);
+    expect([1, 2, 3].map((number) => lanes.put(item('promotional', number)))).toEqual([true, true, false]);
+    expect(lanes.put(item('otp', 4))).toBe(true);
+    expect(lanes.size('promotional')).toBe(2);
+  });
+});
+
+describe('validity on the wire', () => {
+  test.each([
+    [1, '000000000001000R'],
+    [999, '000000000001000R'],
+    [1_999, '000000000001000R'],
+    [300_000, '000000000500000R'],
+    [3_599_999, '000000005959000R'],
+    [86_399_999, '000000235959000R'],
+    [86_400_000, '000001000000000R'],
+    [172_800_000, '000002000000000R'],
+  ])('%i ms are %s', (leftMs, text) => {
+    expect(relativeTime(leftMs)).toBe(text);
+  });
+  test('any validity is sixteen characters of the form and never rounds up', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1_000, max: 30 * 86_400_000 }), (leftMs) => {
+        const text = relativeTime(leftMs);
+        expect(text).toMatch(/^0000\d{8}000R$/);
+        const [days, hours, minutes, seconds] = [4, 6, 8, 10].map((at) => Number(text.slice(at, at + 2)));
+        expect(((days! * 24 + hours!) * 60 + minutes!) * 60 + seconds!).toBe(Math.floor(leftMs / 1_000));
+      }),
+    );
+  });
+});
+
+describe('late gates', () => {
+  test('validity ends at its millisecond, not before', () => {
+    const message = messageWith({ validUntilMs: 1_000 });
+    expect(passLateGates(message, 999)).toEqual({ ok: true });
+    expect(passLateGates(message, 1_000)).toEqual({ ok: false, status: 'expired', code: 'validity_passed' });
+  });
+});
+
+describe('the PDU of a segment', () => {
+  const addr = { sourceTon: null, sourceNpi: null, destTon: null, destNpi: null };
+  test('a retry of a long message repeats its concatenation reference', () => {
+    const long = messageWith({ body: { text: 'x'.repeat(400) }, segments: 3 });
+    expect(segmentsOf(long)).toEqual(segmentsOf(long));
+    expect(segmentsOf(long)).toHaveLength(3);
+  });
+  test("the carrier's TON and NPI win over what the number suggests, the message's own over both", () => {
+    const message = messageWith();
+    const part = segmentsOf(message)[0]!;
+    expect(submitPdu(message, part, addr, 0)).toMatchObject({ sourceTon: 5, destinationTon: 1, destinationNpi: 1 });
+    expect(submitPdu(message, part, { ...addr, sourceTon: 0, destTon: 2 }, 0)).toMatchObject({
+      sourceTon: 0,
+      destinationTon: 2,
+    });
+    const own = messageWith({ senderTonNpi: { ton: 3, npi: 4 } });
+    expect(submitPdu(own, part, { ...addr, sourceTon: 0 }, 0)).toMatchObject({ sourceTon: 3, sourceNpi: 4 });
+  });
+  test('a sender or a recipient that cannot stand in a PDU is refused with its code', () => {
+    const part = segmentsOf(messageWith())[0]!;
+    expect(() => submitPdu(messageWith({ sender: 'টাকা' }), part, addr, 0)).toThrow(/sender/);
+    expect(() => submitPdu(messageWith({ recipient: '+1' }), part, addr, 0)).toThrow(/recipient/);
+  });
+  test('a text that its encoding cannot hold is refused, not thrown into the thread', () => {
+    expect(() => segmentsOf(messageWith({ body: { text: 'টাকা' }, encoding: 'gsm7' }))).toThrow(
+      expect.objectContaining({ name: 'RejectMessage', code: 'encoding_mismatch' }),
+    );
+  });
+});

@@ -1,0 +1,75 @@
+// Pacing: in no second, wherever it begins, more segments than the contract; and when always asked, nearly all.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { pacing } from '../../../actors/carrier/pacing.ts';
+
+/** The most segments in any one second: what a carrier's counter would see. */
+function peakOf(sentAtMs: readonly number[]): number {
+  let peak = 0;
+  let from = 0;
+  for (let to = 0; to < sentAtMs.length; to += 1) {
+    while ((sentAtMs[to] as number) - (sentAtMs[from] as number) >= 1_000) from += 1;
+    peak = Math.max(peak, to - from + 1);
+  }
+  return peak;
+}
+
+for (const tps of [1, 2, 10, 100, 1_000, 5_000]) {
+  describe(`a contract of ${tps} per second`, () => {
+    test('is used to at least 97 % when there is always something to send', () => {
+      const pace = pacing(tps);
+      const seconds = Math.max(10, 100 / tps);
+      let sent = 0;
+      for (let atMs = 0; atMs < seconds * 1_000; atMs += 1) while (pace.take(1, atMs)) sent += 1;
+      expect(sent).toBeGreaterThanOrEqual(Math.floor(tps * seconds * 0.97));
+      expect(sent).toBeLessThanOrEqual(tps * seconds);
+    });
+
+    test('is never exceeded in any second, whatever comes when and whenever the loop stalls', () => {
+      fc.assert(
+        fc.property(
+          fc.array(fc.tuple(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 1, max: 400 })), { maxLength: 20 }),
+          (bursts) => {
+            const pace = pacing(tps);
+            const sent: number[] = [];
+            let atMs = 1e6;
+            for (const [stallMs, busyMs] of bursts) {
+              atMs += stallMs;
+              for (const endMs = atMs + busyMs; atMs < endMs; atMs += 1) while (pace.take(1, atMs)) sent.push(atMs);
+            }
+            expect(peakOf(sent)).toBeLessThanOrEqual(tps);
+          },
+        ),
+        { numRuns: tps > 500 ? 15 : 60 },
+      );
+    });
+  });
+}
+
+test('a token granted late is not made up for beyond ten milliseconds', () => {
+  const pace = pacing(10);
+  expect(pace.take(1, 0)).toBe(true);
+  expect(pace.take(1, 5_000)).toBe(true);
+  expect(pace.take(1, 5_000)).toBe(false);
+  expect(pace.take(1, 5_092)).toBe(false);
+  expect(pace.take(1, 5_093)).toBe(true);
+});
+
+test('waitMs tells when the next token is due, and zero when it is', () => {
+  const pace = pacing(100);
+  expect(pace.waitMs(50)).toBe(0);
+  pace.take(1, 50);
+  pace.take(1, 50);
+  const waitMs = pace.waitMs(50);
+  expect(pace.take(1, 50 + waitMs - 0.01)).toBe(false);
+  expect(pace.take(1, 50 + waitMs)).toBe(true);
+});
+
+test('a pause holds every token back until its end, and an earlier one does not shorten it', () => {
+  const pace = pacing(100);
+  pace.pauseUntil(1_000);
+  pace.pauseUntil(500);
+  expect(pace.take(1, 999)).toBe(false);
+  expect(pace.waitMs(999)).toBeCloseTo(1);
+  expect(pace.take(1, 1_000)).toBe(true);
+});
