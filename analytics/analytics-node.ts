@@ -1,0 +1,118 @@
+// Everything the analytics role runs, put together: the store, the recorder, the answers, the reaper and the purge.
+// A node whose recorder is fenced goes on answering, and takes the place back only when the other one has been silent
+// while records waited for it.
+import type { Bus } from '../cluster/bus/connect.ts';
+import { openBucket } from '../cluster/bus/ensure.ts';
+import { EventWriter } from '../cluster/bus/event-writer.ts';
+import { Publisher } from '../cluster/bus/publisher.ts';
+import { streamNames } from '../cluster/bus/streams.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { ignoring, messageOf } from '../platform/errors.ts';
+import { log } from '../platform/log.ts';
+import { metrics } from '../platform/telemetry.ts';
+import { type Purge, startPurge } from './purge.ts';
+import { answerQuestions } from './queries/answers.ts';
+import { Arrivals } from './queries/arrivals.ts';
+import { RecordedEvents } from './queries/recorded-events.ts';
+import { unflushedOver } from './queries/unflushed.ts';
+import { type Reaper, startReaper } from './reaper.ts';
+import { type Recorder, startRecorder } from './recorder/recorder.ts';
+import type { Engine } from './store/engine.ts';
+
+export type AnalyticsNode = {
+  health(): { ok: boolean; detail: string };
+  /** Writes what was taken, answers what was asked, and lets go of the engine. */
+  stop(deadlineMs: number): Promise<void>;
+};
+
+const watchEveryMs = 5_000;
+
+/** The schema must be in place. Resolves when the recorder reads and questions are answered. */
+export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = systemClock): Promise<AnalyticsNode> {
+  const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const writer = new EventWriter(publisher);
+  const arrivals = new Arrivals(clock);
+  const recorded = new RecordedEvents(engine);
+  let recorder: Recorder | null = null;
+  const stopping = new AbortController();
+  let keepers: { readonly reaper: Reaper; readonly purge: Purge } | null = null;
+  const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
+
+  async function record(): Promise<void> {
+    const started = await startRecorder({
+      bus,
+      engine,
+      publisher,
+      arrived: (event) => arrivals.arrived(event.messageId),
+      clock,
+    });
+    recorder = started;
+    // Only the node that records may reap and purge: it alone knows what is not flushed yet.
+    keepers = {
+      reaper: startReaper({ engine, recorded, unflushed, writer, clock }),
+      purge: startPurge(bus, () => started.recordedTo, clock),
+    };
+    void started.ended.then((how) => {
+      recorder = null;
+      keepers?.reaper.stop();
+      keepers?.purge.stop();
+      keepers = null;
+      if (how === 'fenced' && !stopping.signal.aborted) void waitForSilence();
+    });
+  }
+
+  async function waitForSilence(): Promise<void> {
+    const bucket = await openBucket(bus, 'recorder');
+    let seen = '';
+    for (let silentMs = 0; !stopping.signal.aborted; silentMs += watchEveryMs) {
+      try {
+        await clock.sleep(watchEveryMs, stopping.signal);
+        const entry = await withDeadline('reading the progress', watchEveryMs, bucket.get('events'));
+        const { state } = await bus.manager.streams.info(streamNames.events);
+        const { recordedTo, pending } = entry?.json<{ recordedTo: number; pending: { last: number } | null }>() ?? {};
+        const behind = state.last_seq > (pending?.last ?? recordedTo ?? 0);
+        if (!behind || seen !== String(entry?.revision)) silentMs = 0;
+        seen = String(entry?.revision);
+        if (silentMs >= 4 * watchEveryMs && !stopping.signal.aborted) return await record();
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        log.warn({ error: messageOf(error) }, 'the other recorder could not be watched');
+      }
+    }
+  }
+
+  await record();
+  const answers = answerQuestions(bus, engine, { recorded, unflushed, arrivals, clock });
+  const cancelLag = clock.every(watchEveryMs, () => void measureLag(bus, () => recorder));
+
+  return {
+    health: () =>
+      recorder === null ? { ok: true, detail: 'another node records' } : { ok: true, detail: 'recording' },
+    async stop(deadlineMs) {
+      stopping.abort(new Error('the analytics node stops'));
+      cancelLag();
+      keepers?.reaper.stop();
+      keepers?.purge.stop();
+      arrivals.close();
+      writer.flush();
+      await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.8)]);
+      await withDeadline('the last events', deadlineMs * 0.1, publisher.idle()).catch((error: unknown) =>
+        ignoring(error, 'the reaper tells its events again after the next start'),
+      );
+      writer.close();
+      publisher.close();
+    },
+  };
+}
+
+async function measureLag(bus: Bus, recorder: () => Recorder | null): Promise<void> {
+  const { recordedTo } = recorder() ?? {};
+  if (recordedTo === undefined) return;
+  try {
+    const { state } = await bus.manager.streams.info(streamNames.events);
+    metrics.recorderPending.set(Math.max(0, state.last_seq - Math.max(recordedTo, state.first_seq - 1)));
+  } catch (error) {
+    ignoring(error, 'the lag is measured again in a moment');
+  }
+}

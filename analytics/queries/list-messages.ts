@@ -1,0 +1,124 @@
+// Answers "which messages?": newest first by id (ids sort by time). The filters that every event of a message shares
+// are ClickHouse's work; status only exists after folding, so with it a bounded number of messages is looked at and
+// the page may come out short, with a cursor to go on from.
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { isMessageId } from '../../model/ids.ts';
+import { limits } from '../../platform/limits.ts';
+import type { ListMessages, ListMessagesReply, MessageView } from '../contract.ts';
+import type { Engine, Params } from '../store/engine.ts';
+import type { Sources } from './get-message.ts';
+import { messageViewOf } from './message-view.ts';
+
+export async function listMessages(
+  engine: Engine,
+  sources: Sources,
+  question: ListMessages,
+): Promise<ListMessagesReply> {
+  const limit = question.limit ?? limits.queries.listLimitDefault;
+  if (!Number.isInteger(limit) || limit < 1 || limit > limits.queries.listLimitMax) {
+    return { refused: 'bad_request', detail: `limit must be from 1 to ${limits.queries.listLimitMax}` };
+  }
+  let before = question.cursor === undefined ? null : idOfCursor(question.cursor);
+  if (question.cursor !== undefined && before === null) return { refused: 'bad_request', detail: 'not a cursor' };
+
+  const messages: MessageView[] = [];
+  let scanned = 0;
+  for (;;) {
+    const wanted = question.status === undefined ? limit - messages.length + 1 : limits.queries.messagesPerReadMax;
+    const ids = await idsBefore(engine, sources, question, before, wanted);
+    for (const view of await viewsOf(sources, question.accountId, ids)) {
+      if (messages.length === limit) return { messages, nextCursor: cursorOf(messages.at(-1) as MessageView) };
+      if (question.status === undefined || view.status === question.status) messages.push(view);
+    }
+    scanned += ids.length;
+    if (ids.length < wanted) return { messages, nextCursor: null };
+    before = ids.at(-1) as string;
+    if (scanned >= limits.queries.listScannedMax) return { messages, nextCursor: encoded(before) };
+  }
+}
+
+/** The newest `wanted` ids below `before` that match, recorded or held. */
+async function idsBefore(
+  engine: Engine,
+  { unflushed }: Sources,
+  question: ListMessages,
+  before: string | null,
+  wanted: number,
+): Promise<readonly string[]> {
+  const ids = new Set<string>();
+  for (const event of unflushed.messages()) {
+    if (matches(event, question) && (before === null || event.messageId < before)) ids.add(event.messageId);
+  }
+  for (const id of await recordedIds(engine, question, before, wanted)) ids.add(id);
+  return [...ids].sort((a, b) => (a < b ? 1 : -1)).slice(0, wanted);
+}
+
+async function recordedIds(
+  engine: Engine,
+  question: ListMessages,
+  before: string | null,
+  wanted: number,
+): Promise<readonly string[]> {
+  const params: Record<string, Params[string]> = { accountId: question.accountId, wanted };
+  const conditions = ['account_id = {accountId:String}'];
+  const add = (name: string, value: Params[string] | null | undefined, condition: string) => {
+    if (value === undefined || value === null) return;
+    params[name] = value;
+    conditions.push(condition);
+  };
+  add('before', before, 'message_id < {before:String}');
+  add('livemode', question.livemode, 'livemode = {livemode:Bool}');
+  add('recipient', question.to, 'recipient = {recipient:String}');
+  add('sender', question.from, 'sender = {sender:String}');
+  add('category', question.category, 'category = {category:String}');
+  add('reference', question.clientReference, 'client_reference = {reference:String}');
+  add('afterMs', question.createdAfterMs, 'accepted_at >= fromUnixTimestamp64Milli({afterMs:Int64})');
+  add('beforeMs', question.createdBeforeMs, 'accepted_at < fromUnixTimestamp64Milli({beforeMs:Int64})');
+  // In the order of the primary key, so that reading ends as soon as the page is full.
+  const rows = await engine.rows(
+    `SELECT message_id FROM sms_events WHERE ${conditions.join(' AND ')}
+     ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32}
+     SETTINGS max_execution_time = ${limits.queries.deadlineMs / 1000}, max_threads = 1`,
+    params,
+  );
+  return rows.map(([id]) => id as string);
+}
+
+async function viewsOf(
+  { recorded, unflushed }: Sources,
+  accountId: string,
+  ids: readonly string[],
+): Promise<readonly MessageView[]> {
+  const held = new Map(ids.map((id) => [id, unflushed.eventsOf(id)]));
+  const views: MessageView[] = [];
+  for (let from = 0; from < ids.length; from += limits.queries.messagesPerReadMax) {
+    const page = ids.slice(from, from + limits.queries.messagesPerReadMax);
+    const rows = await recorded.ofMany(page.map((messageId) => ({ accountId, messageId })));
+    for (const id of page) {
+      const view = messageViewOf([...(rows.get(id) ?? []), ...(held.get(id) ?? [])]);
+      if (view !== null) views.push(view);
+    }
+  }
+  return views;
+}
+
+function matches(event: DeliveryEvent, question: ListMessages): boolean {
+  return (
+    event.accountId === question.accountId &&
+    (question.livemode === undefined || event.livemode === question.livemode) &&
+    (question.to === undefined || event.recipient === question.to) &&
+    (question.from === undefined || event.sender === question.from) &&
+    (question.category === undefined || event.category === question.category) &&
+    (question.clientReference === undefined || event.clientReference === question.clientReference) &&
+    (question.createdAfterMs === undefined || event.acceptedAtMs >= question.createdAfterMs) &&
+    (question.createdBeforeMs === undefined || event.acceptedAtMs < question.createdBeforeMs)
+  );
+}
+
+const cursorOf = (last: MessageView): string => encoded(last.id);
+const encoded = (id: string): string => Buffer.from(id).toString('base64url');
+
+function idOfCursor(cursor: string): string | null {
+  const id = Buffer.from(cursor, 'base64url').toString();
+  return isMessageId(id) ? id : null;
+}

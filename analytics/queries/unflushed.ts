@@ -1,0 +1,31 @@
+// What the recorder holds and ClickHouse does not have yet, as the queries see it. Its events come later in the
+// stream than everything that is recorded, so rows first and these after is the order of the fold; an event that is
+// in both (an insert just ended) is dropped by the fold.
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { Batch } from '../recorder/batch.ts';
+
+export type Unflushed = {
+  /** In stream order; empty when nothing is held. */
+  eventsOf(messageId: string): readonly DeliveryEvent[];
+  /** One event of each message held. */
+  messages(): Iterable<DeliveryEvent>;
+};
+
+/** `batches` is asked anew each time: batches come and go. */
+export function unflushedOver(batches: () => Iterable<Batch>): Unflushed {
+  return {
+    eventsOf(messageId) {
+      const events: DeliveryEvent[] = [];
+      for (const batch of batches()) events.push(...batch.eventsOf(messageId));
+      return events;
+    },
+    *messages() {
+      for (const batch of batches()) {
+        for (const messageId of batch.messageIds()) {
+          const event = batch.firstOf(messageId);
+          if (event !== undefined) yield event;
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,152 @@
+// Turns the records of EVENTS into batches of new rows: decodes, expands, drops what is known, closes a batch when it
+// is large or old enough. It holds a bounded number of rows and then makes the reader wait. It never writes.
+import type { JsMsg } from '@nats-io/jetstream';
+import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+import { type Clock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { rowOf } from '../store/event-row.ts';
+import { Batch } from './batch.ts';
+import type { PendingRange } from './progress.ts';
+import type { SeenIds } from './seen-ids.ts';
+
+export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject'>;
+
+export type IntakeOptions = {
+  readonly streamEpoch: number;
+  readonly seen: SeenIds;
+  /** The range to form again exactly, before anything else. */
+  readonly replay: PendingRange | null;
+  /** A batch waits to be taken. */
+  readonly closed: () => void;
+  /** An event came in that was not known. */
+  readonly arrived: (event: DeliveryEvent) => void;
+  /** Puts a record aside that cannot be read. */
+  readonly bury: (record: EventRecord, reason: string) => Promise<void>;
+  readonly clock: Clock;
+  readonly insertRowsMax?: number;
+  readonly heldRowsMax?: number;
+};
+
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #insertRowsMax: number;
+  readonly #heldRowsMax: number;
+  #replay: PendingRange | null;
+  #collecting: Batch | null = null;
+  /** Closed batches, oldest first; the first is being written. */
+  #ready: Batch[] = [];
+  #heldRows = 0;
+  #stampMs = 0;
+  #roomAgain: (() => void) | null = null;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    this.#replay = options.replay;
+    this.#insertRowsMax = options.insertRowsMax ?? limits.recorder.insertRowsMax;
+    this.#heldRowsMax = options.heldRowsMax ?? limits.recorder.heldRowsMax;
+  }
+
+  get heldRows(): number {
+    return this.#heldRows;
+  }
+
+  /** Everything held, in stream order. */
+  *unflushed(): Iterable<Batch> {
+    yield* this.#ready;
+    if (this.#collecting !== null) yield this.#collecting;
+  }
+
+  /** Takes one record; the promise, if there is one, must settle before the next. */
+  take(record: EventRecord): Promise<void> | undefined {
+    // The range to repeat ends here even when its last record is no longer in the stream.
+    if (this.#replay !== null && record.seq > this.#replay.last) this.#close();
+    let events: DeliveryEvent[];
+    try {
+      events = decodeEvents(record.data);
+    } catch (error) {
+      return this.#options.bury(record, messageOf(error)).then(() => this.#add(record.seq, []));
+    }
+    return this.#add(record.seq, events);
+  }
+
+  /** Closes the batch when it is old enough and nothing else waits to be written. */
+  tick(): void {
+    const batch = this.#collecting;
+    if (batch === null || this.#replay !== null || this.#ready.length > 0) return;
+    if (this.#options.clock.monotonicMs() - batch.openedAtMs >= limits.recorder.insertEveryMs) this.#close();
+  }
+
+  /** The last batch before a stop. A range to repeat that is not complete is left alone: it is repeated next time. */
+  finish(): void {
+    if (this.#replay === null) return this.#close();
+    this.#heldRows -= this.#collecting?.rows.length ?? 0;
+    this.#collecting = null;
+  }
+
+  /** The oldest closed batch. It stays held until `written`. */
+  oldest(): Batch | null {
+    return this.#ready[0] ?? null;
+  }
+
+  written(): void {
+    const batch = this.#ready.shift();
+    this.#heldRows -= batch?.rows.length ?? 0;
+    metrics.unflushedEvents.set(this.#heldRows);
+    if (this.#heldRows >= this.#heldRowsMax) return;
+    this.#roomAgain?.();
+    this.#roomAgain = null;
+  }
+
+  /** Lets go of everything: somebody else records now. */
+  forget(): void {
+    this.#ready = [];
+    this.#collecting = null;
+    this.#heldRows = 0;
+    this.#roomAgain?.();
+  }
+
+  #add(seq: number, events: readonly DeliveryEvent[]): Promise<void> | undefined {
+    const { seen, arrived, streamEpoch, clock } = this.#options;
+    this.#collecting ??= new Batch(seq, clock.monotonicMs());
+    const batch = this.#collecting;
+    const before = batch.rows.length;
+    batch.reach(seq);
+    // Never backwards: `coversFromMs` speaks of these stamps.
+    this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
+    const stampMs = this.#stampMs;
+    const suspectBeforeMs = seen.coversFromMs + limits.recorder.clockSkewMsMax;
+    let batchIndex = 0;
+    let known = 0;
+    for (const told of events) {
+      for (const event of expandEvent(told)) {
+        const place = { streamEpoch, streamSeq: seq, batchIndex };
+        batchIndex += 1;
+        if (!seen.add(event.eventId, stampMs)) {
+          known += 1;
+          continue;
+        }
+        // The age of the message decides and not that of the event: whoever tells an event again may date it anew.
+        batch.push(event, rowOf(event, place, stampMs), event.acceptedAtMs < suspectBeforeMs);
+        arrived(event);
+      }
+    }
+    if (known > 0) metrics.recorderDuplicates.inc(known);
+    this.#heldRows += batch.rows.length - before;
+    if (this.#replay === null ? batch.rows.length >= this.#insertRowsMax : seq === this.#replay.last) this.#close();
+    if (this.#heldRows < this.#heldRowsMax) return undefined;
+    return new Promise((resolve) => {
+      this.#roomAgain = resolve;
+    });
+  }
+
+  #close(): void {
+    this.#replay = null;
+    if (this.#collecting === null) return;
+    this.#ready.push(this.#collecting);
+    this.#collecting = null;
+    this.#options.closed();
+  }
+}

@@ -1,0 +1,88 @@
+// Which ids ClickHouse holds already: the recent ones, to fill the memory after a start, and those of messages that
+// are older than the memory. Rows of the range that is about to be inserted (perhaps again) do not count: they are
+// told apart by the insert's token, and counting them would make the repeated insert another one.
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Engine } from '../store/engine.ts';
+import { SeenIds } from './seen-ids.ts';
+
+/** From here on, in this stream, nothing is recorded for sure. */
+export type Frontier = { readonly streamEpoch: number; readonly streamSeq: number };
+
+const notBeyond = 'NOT (stream_epoch = {streamEpoch:UInt64} AND stream_seq >= {streamSeq:UInt64})';
+
+/** The memory of ids as it was when everything before the frontier, and nothing else, had been recorded. */
+export async function refillSeenIds(
+  engine: Engine,
+  frontier: Frontier,
+  nowMs: number,
+  refillMax: number = limits.recorder.seenRefillMax,
+): Promise<SeenIds> {
+  const sinceMs = nowMs - limits.recorder.seenRefillMs;
+  const rows = await engine.rows(
+    `SELECT event_id, toUnixTimestamp64Milli(recorded_at) AS recorded_ms FROM sms_events
+     WHERE recorded_at >= fromUnixTimestamp64Milli({sinceMs:Int64}) AND ${notBeyond}
+     ORDER BY recorded_at DESC LIMIT {refillMax:UInt32}`,
+    { ...frontier, sinceMs, refillMax },
+    limits.recorder.insertTimeoutMs,
+  );
+  // Cut short: of the oldest moment that was read, some rows may be missing.
+  const coversFromMs = rows.length < refillMax ? sinceMs : (rows.at(-1)?.[1] as number) + 1;
+  const seen = new SeenIds(coversFromMs);
+  for (const [eventId] of rows) seen.add(eventId as string, nowMs);
+  return seen;
+}
+
+/** Of the events at `suspects`, the places of those that are recorded. */
+export async function recordedBefore(
+  engine: Engine,
+  events: readonly DeliveryEvent[],
+  suspects: readonly number[],
+  frontier: Frontier,
+): Promise<ReadonlySet<number>> {
+  const recorded = new Set<number>();
+  for (let from = 0; from < suspects.length; ) {
+    const places: number[] = [];
+    const messages = new Set<string>();
+    for (; from < suspects.length && messages.size < limits.recorder.lookupMessagesMax; from += 1) {
+      const place = suspects[from] as number;
+      places.push(place);
+      messages.add((events[place] as DeliveryEvent).messageId);
+    }
+    metrics.recorderLookups.inc(messages.size);
+    const ids = await idsOf(
+      engine,
+      places.map((place) => events[place] as DeliveryEvent),
+      [...messages],
+      frontier,
+    );
+    for (const place of places) if (ids.has((events[place] as DeliveryEvent).eventId)) recorded.add(place);
+  }
+  return recorded;
+}
+
+async function idsOf(
+  engine: Engine,
+  events: readonly DeliveryEvent[],
+  messageIds: readonly string[],
+  frontier: Frontier,
+): Promise<ReadonlySet<string>> {
+  let oldestMs = Number.POSITIVE_INFINITY;
+  let newestMs = 0;
+  for (const { acceptedAtMs } of events) {
+    oldestMs = Math.min(oldestMs, acceptedAtMs);
+    newestMs = Math.max(newestMs, acceptedAtMs);
+  }
+  const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
+  // The bounds of time spare the months and the pieces in which none of these messages can be.
+  const rows = await engine.rows(
+    `SELECT event_id FROM sms_events
+     WHERE account_id IN {accountIds:Array(String)} AND message_id IN {messageIds:Array(String)}
+       AND accepted_at >= fromUnixTimestamp64Milli({oldestMs:Int64})
+       AND accepted_at <= fromUnixTimestamp64Milli({newestMs:Int64}) AND ${notBeyond}`,
+    { ...frontier, accountIds, messageIds, oldestMs, newestMs },
+    limits.recorder.insertTimeoutMs,
+  );
+  return new Set(rows.map(([eventId]) => eventId as string));
+}

@@ -1,0 +1,153 @@
+// Writes every delivery event into ClickHouse exactly once. The argument, in short (docs/decisions/0004 has it whole):
+//   1. One recorder at a time, reading EVENTS in order; its progress is a compare-and-set record (progress.ts).
+//   2. An event id that is recorded is dropped: known from memory, or looked up when its message is older than memory.
+//   3. Before an insert its range of records and a token are durable. An insert whose end is not known (timed out,
+//      killed) is repeated with the same range and the same token before anything else, and ClickHouse keeps one.
+// It must never insert a range that is not durable, and never go on past a range that may be half written.
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { moveToDead } from '../../cluster/bus/dead.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { Engine } from '../store/engine.ts';
+import type { Batch } from './batch.ts';
+import { Intake, type EventRecord } from './intake.ts';
+import { Fenced, Progress } from './progress.ts';
+import { refillSeenIds } from './recorded-before.ts';
+import { type StreamReader, readEvents } from './stream-reader.ts';
+import { Writer } from './writer.ts';
+
+export type RecorderOptions = {
+  readonly bus: Bus;
+  readonly engine: Engine;
+  /** For records that cannot be read. */
+  readonly publisher: Publisher;
+  readonly arrived?: (event: DeliveryEvent) => void;
+  readonly clock?: Clock;
+};
+
+export type Recorder = {
+  /** Taken but not (certainly) in ClickHouse, in stream order. */
+  unflushed(): Iterable<Batch>;
+  /** Every record up to this one is in ClickHouse. */
+  readonly recordedTo: number;
+  /** Settles when it records no more: `fenced` when another one took over, `stopped` after `stop`. */
+  readonly ended: Promise<'fenced' | 'stopped'>;
+  /** Writes what was taken and closes the books, if that can be done within `deadlineMs`. */
+  stop(deadlineMs: number): Promise<void>;
+};
+
+const tickEveryMs = 100;
+
+export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
+  const { bus, engine, publisher, clock = systemClock, arrived = () => {} } = options;
+  const stopping = new AbortController();
+  const { created, state } = await bus.manager.streams.info(streamNames.events);
+  const streamEpoch = Date.parse(created);
+  const progress = await Progress.takeOver(await openBucket(bus, 'recorder'), streamEpoch, clock);
+
+  // Rows beyond what the progress speaks of: it was lost, or the server lost its last moments with the power. Then
+  // the pending range of that record is no longer the last one, and only the ids tell what is recorded.
+  const reached = progress.pending?.last ?? progress.recordedTo;
+  const beyond = await rowsBeyond(engine, streamEpoch, reached);
+  const pending = beyond === 0 && (progress.pending?.last ?? 0) >= state.first_seq ? progress.pending : null;
+  const frontierSeq = beyond > 0 ? beyond + 1 : (pending?.first ?? progress.recordedTo + 1);
+  const seen = await refillSeenIds(engine, { streamEpoch, streamSeq: frontierSeq }, clock.nowMs());
+  const writer = new Writer({
+    engine,
+    progress,
+    streamEpoch,
+    frontierSeq,
+    replay: pending,
+    stopping: stopping.signal,
+    clock,
+  });
+
+  let writing: Promise<void> | null = null;
+  let reader: StreamReader | null = null;
+  const { promise: ended, resolve: end } = Promise.withResolvers<'fenced' | 'stopped'>();
+  const intake = new Intake({ streamEpoch, seen, replay: pending, closed: write, arrived, bury, clock });
+
+  function write(): void {
+    writing ??= writeAll().finally(() => {
+      writing = null;
+    });
+  }
+
+  async function writeAll(): Promise<void> {
+    try {
+      for (let batch = intake.oldest(); batch !== null; batch = intake.oldest()) {
+        await writer.write(batch);
+        intake.written();
+      }
+    } catch (error) {
+      if (stopping.signal.aborted) return ignoring(error, 'the recorder was stopped while it wrote');
+      if (!(error instanceof Fenced)) throw error;
+      log.error({ alarm: 'recorder_fenced', error: error.message }, 'this node stops recording');
+      halt('fenced');
+    }
+  }
+
+  function halt(how: 'fenced' | 'stopped'): void {
+    stopping.abort(new Error(`the recorder is ${how}`));
+    cancelTick();
+    reader?.stop();
+    intake.forget();
+    end(how);
+  }
+
+  /** Until DEAD has it, or the time is up: a record nobody can read must not hold up those that can be. */
+  async function bury(record: EventRecord, reason: string): Promise<void> {
+    const moved = new Promise<void>((resolve) => {
+      const attempt = (): void =>
+        moveToDead(
+          publisher,
+          { ...record, ack: resolve, nak: () => void clock.after(1_000, attempt) },
+          streamNames.events,
+          reason,
+        );
+      attempt();
+    });
+    await withDeadline('moving a record to DEAD', limits.recorder.deadTimeoutMs, moved).catch((error: unknown) =>
+      log.error({ alarm: 'record_skipped', seq: record.seq, reason, error: messageOf(error) }, 'left in EVENTS'),
+    );
+  }
+
+  const cancelTick = clock.every(tickEveryMs, () => intake.tick());
+  reader = readEvents(bus, pending?.first ?? progress.recordedTo + 1, (record) => intake.take(record), { clock });
+
+  return {
+    unflushed: () => intake.unflushed(),
+    get recordedTo() {
+      return writer.recordedTo;
+    },
+    ended,
+    async stop(deadlineMs) {
+      if (stopping.signal.aborted) return;
+      cancelTick();
+      reader?.stop();
+      intake.finish();
+      const flushed = (writing ?? Promise.resolve()).then(() => writer.settle());
+      await withDeadline('the last insert', deadlineMs, flushed).catch((error: unknown) =>
+        ignoring(error, 'what was not written is read again at the next start'),
+      );
+      halt('stopped');
+    },
+  };
+}
+
+/** The highest recorded sequence of this stream above `seq`; 0 when there is none. */
+async function rowsBeyond(engine: Engine, streamEpoch: number, seq: number): Promise<number> {
+  const [row] = await engine.rows(
+    'SELECT max(stream_seq) FROM sms_events WHERE stream_seq > {seq:UInt64} AND stream_epoch = {streamEpoch:UInt64}',
+    { seq, streamEpoch },
+    limits.recorder.insertTimeoutMs,
+  );
+  return (row?.[0] as number | undefined) ?? 0;
+}

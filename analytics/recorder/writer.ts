@@ -1,0 +1,106 @@
+// Writes one batch after the other: looks up what memory cannot know, makes range and token durable, inserts, and
+// repeats until ClickHouse said yes. The repeat is harmless because range and token stay the same.
+import type { Clock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { jitteredBackoffMs } from '../../platform/random.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Engine } from '../store/engine.ts';
+import { insertColumns } from '../store/event-row.ts';
+import type { Batch } from './batch.ts';
+import type { PendingRange, Progress } from './progress.ts';
+import { recordedBefore } from './recorded-before.ts';
+
+export type WriterOptions = {
+  readonly engine: Engine;
+  readonly progress: Progress;
+  readonly streamEpoch: number;
+  /** Rows of this stream from here on are not recorded; before it they are. */
+  readonly frontierSeq: number;
+  /** The range to repeat under its old token. */
+  readonly replay: PendingRange | null;
+  readonly stopping: AbortSignal;
+  readonly clock: Clock;
+};
+
+export class Writer {
+  readonly #options: WriterOptions;
+  #replay: PendingRange | null;
+  #recordedTo: number;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#replay = options.replay;
+    this.#recordedTo = options.replay === null ? options.progress.recordedTo : options.replay.first - 1;
+  }
+
+  get recordedTo(): number {
+    return this.#recordedTo;
+  }
+
+  /** Resolves when the batch is in ClickHouse, however long that takes; rejects when fenced or stopped. */
+  async write(batch: Batch): Promise<void> {
+    const { engine, streamEpoch, frontierSeq, stopping } = this.#options;
+    const frontier = { streamEpoch, streamSeq: Math.max(batch.firstSeq, frontierSeq) };
+    const dropped = await this.#untilDone('look-up', () =>
+      recordedBefore(engine, batch.events, batch.suspects, frontier),
+    );
+    if (dropped.size > 0) metrics.recorderDuplicates.inc(dropped.size);
+    const payload = batch.payload(dropped);
+    const token = await this.#announce(batch, payload === null);
+    if (payload !== null) {
+      await this.#untilDone('insert', () => this.#insert(payload.octets, token));
+      metrics.recordedRows.inc(payload.rows);
+    }
+    stopping.throwIfAborted();
+    this.#recordedTo = batch.lastSeq;
+  }
+
+  /** Nothing is pending any more: the next start has nothing to repeat. */
+  async settle(): Promise<void> {
+    const { progress, stopping } = this.#options;
+    if (progress.pending === null && progress.recordedTo === this.#recordedTo) return;
+    await progress.save(this.#recordedTo, null, stopping);
+  }
+
+  /** Makes the range durable and gives the token for it. A batch without rows needs none. */
+  async #announce(batch: Batch, empty: boolean): Promise<string> {
+    const { progress, stopping } = this.#options;
+    const replay = this.#replay;
+    this.#replay = null;
+    // None of the range's records was left in the stream when the first batch lies beyond it.
+    if (replay !== null && batch.firstSeq <= replay.last) return replay.token;
+    if (empty) return '';
+    const token = progress.newToken(batch.firstSeq, batch.lastSeq);
+    await progress.save(this.#recordedTo, { first: batch.firstSeq, last: batch.lastSeq, token }, stopping);
+    return token;
+  }
+
+  async #insert(octets: Buffer, token: string): Promise<void> {
+    const { engine, clock } = this.#options;
+    const startedAtMs = clock.monotonicMs();
+    // With the second setting a repeat also fills a view that missed the first try, and never one that did not.
+    const settings = `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1`;
+    await engine.insert(`sms_events (${insertColumns}) SETTINGS ${settings}`, octets);
+    metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
+  }
+
+  async #untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    const { stopping, clock } = this.#options;
+    for (let attempt = 0; ; attempt += 1) {
+      stopping.throwIfAborted();
+      try {
+        return await work();
+      } catch (error) {
+        metrics.insertFailures.inc();
+        log.warn({ what, attempt, error: messageOf(error) }, 'ClickHouse refused, events wait in the stream');
+      }
+      await clock.sleep(
+        limits.recorder.retryBaseMs +
+          jitteredBackoffMs(attempt, limits.recorder.retryBaseMs, limits.recorder.retryCapMs),
+        stopping,
+      );
+    }
+  }
+}

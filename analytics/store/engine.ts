@@ -1,0 +1,120 @@
+// One way to ClickHouse, whether it runs in this process (chDB) or as a server: the same client, the same SQL. It
+// keeps questions within what the engine bears and gives every call an end. It knows nothing of tables.
+// Settings travel inside the SQL and never beside it: chDB would turn those into SET, which outlives the statement.
+import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Readable } from 'node:stream';
+import { createClient } from '@clickhouse/client';
+import type * as Chdb from 'chdb';
+import type * as ChdbConnection from 'chdb/connection';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Turnstile, turnstile } from './turnstile.ts';
+
+export type Cell = string | number | boolean | null | readonly Cell[];
+export type Params = Record<string, string | number | boolean | readonly string[]>;
+
+export type Engine = {
+  readonly kind: 'chdb' | 'server';
+  /** Runs a statement without an answer. */
+  command(sql: string, limitMs?: number): Promise<void>;
+  /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never pasted. */
+  rows(sql: string, params?: Params, limitMs?: number): Promise<Cell[][]>;
+  /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
+  insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type EngineOptions = {
+  /** http(s)://[user:password@]host:port[/database]; null runs chDB in this process. */
+  readonly clickhouseUrl: string | null;
+  /** Where chDB keeps its data. One process per directory. */
+  readonly dataDir: string;
+};
+
+/**
+ * chDB reserves gigabytes for caches by default; these are for one machine that also does everything else. A native
+ * abort in it ends this process and nothing else.
+ */
+const chdbArguments = [
+  '--max_server_memory_usage=2000000000',
+  '--mark_cache_size=67108864',
+  '--primary_index_cache_size=67108864',
+  '--query_condition_cache_size=16777216',
+  '--background_pool_size=1',
+];
+
+/** chDB: bound parameters of two questions at once can overwrite each other and abort the process. */
+const questionsAtOnce = { chdb: 1, server: 4 } as const;
+
+const load = createRequire(import.meta.url);
+
+export function openEngine(options: EngineOptions): Engine {
+  return options.clickhouseUrl === null ? openChdb(options.dataDir) : openServer(options.clickhouseUrl);
+}
+
+function openServer(url: string): Engine {
+  const client = createClient({
+    url,
+    request_timeout: limits.recorder.insertTimeoutMs,
+    // Below the server's own idle timeout (3 s in old versions), or a request meets a socket that is just closing.
+    keep_alive: { enabled: true, idle_socket_ttl: 2_500 },
+    max_open_connections: 10,
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+  });
+  return engineOver('server', client, () => client.close());
+}
+
+function openChdb(dataDir: string): Engine {
+  mkdirSync(dataDir, { recursive: true });
+  // Loaded here, so that a node with a server does not carry 200 MB of library.
+  const { Session, drainPending } = load('chdb') as typeof Chdb;
+  const { createChdbConnection } = load('chdb/connection') as typeof ChdbConnection;
+  // The first session decides how the engine runs; the connection then joins it.
+  const session = new Session(dataDir, { connectionArgs: chdbArguments });
+  const connection = createChdbConnection({ path: dataDir });
+  const client = createClient({ connection } as unknown as Parameters<typeof createClient>[0]);
+  return engineOver('chdb', client, async () => {
+    await drainPending();
+    await client.close();
+    session.close();
+    await drainPending();
+  });
+}
+
+type Client = ReturnType<typeof createClient>;
+
+function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<void>): Engine {
+  // Inserts do not wait behind questions. A place is given back when the engine is done, not when we gave up.
+  const questions: Turnstile = turnstile(questionsAtOnce[kind], limits.queries.heldMax);
+  const writes: Turnstile = turnstile(1, limits.queries.heldMax);
+
+  return {
+    kind,
+    command(sql, limitMs = limits.recorder.insertTimeoutMs) {
+      const work = writes(async () => void (await client.command({ query: sql })));
+      return withDeadline('a ClickHouse command', limitMs, work);
+    },
+    rows(sql, params = {}, limitMs = limits.queries.deadlineMs) {
+      const work = questions(async () => {
+        const result = await client.query({ query: sql, query_params: params, format: 'JSONCompactEachRow' });
+        return result.json<Cell[]>();
+      });
+      return withDeadline('a ClickHouse query', limitMs, work);
+    },
+    insert(into, rows, limitMs = limits.recorder.insertTimeoutMs) {
+      const work = writes(async () => {
+        const query = `INSERT INTO ${into} FORMAT TabSeparated`;
+        const result = await client.exec({ query, values: Readable.from([rows], { objectMode: false }) });
+        result.stream.resume();
+      });
+      return withDeadline('a ClickHouse insert', limitMs, work);
+    },
+    async close() {
+      await withDeadline('closing ClickHouse', limits.supervision.orphanDrainMs, close()).catch((error: unknown) =>
+        ignoring(error, 'ClickHouse did not close in time'),
+      );
+    },
+  };
+}

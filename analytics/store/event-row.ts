@@ -1,0 +1,97 @@
+// A delivery event as a row of sms_events and back. The only place that knows the columns and their order. Rows are
+// written as tab-separated text: on this stack it is the cheapest to build and to parse (docs/decisions/0004).
+import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
+import type { EventId } from '../../model/ids.ts';
+import type { Category, Encoding } from '../../model/message.ts';
+import type { Cell } from './engine.ts';
+
+/** Where an event stands in the stream: order of the fold, and the same for every reader. */
+export type StreamPlace = {
+  /** When the stream was created (ms): sequences of another incarnation are not comparable. */
+  readonly streamEpoch: number;
+  readonly streamSeq: number;
+  /** Place within the record's expanded batch. */
+  readonly batchIndex: number;
+};
+
+export const insertColumns =
+  'event_id, kind, at, message_id, account_id, key_id, carrier, hop, attempt, segment, segments, carrier_message_id, ' +
+  'error, epoch, category, sender, recipient, encoding, livemode, client_reference, campaign_id, variant_id, ' +
+  'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at';
+
+export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: number): string {
+  const e = event;
+  return (
+    `${e.eventId}\t${e.kind}\t${time(e.atMs)}\t${text(e.messageId)}\t${text(e.accountId)}\t${text(e.keyId)}\t` +
+    `${text(e.carrier)}\t${e.hop}\t${e.attempt}\t${e.segment}\t${e.segments}\t${text(e.carrierMessageId)}\t` +
+    `${text(e.error)}\t${e.epoch}\t${e.category}\t${text(e.sender)}\t${text(e.recipient)}\t${e.encoding}\t` +
+    `${e.livemode ? 1 : 0}\t${text(e.clientReference)}\t${text(e.campaignId)}\t${text(e.variantId)}\t` +
+    `${text(e.templateId)}\t${time(e.acceptedAtMs)}\t${time(e.validUntilMs)}\t` +
+    `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\n`
+  );
+}
+
+export const eventColumns =
+  'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
+  'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
+  'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until)';
+
+/** The order of the fold, as SQL. */
+export const eventOrder = 'message_id, stream_epoch, stream_seq, batch_index';
+
+export function eventOfRow(at: readonly Cell[]): DeliveryEvent {
+  return {
+    eventId: at[0] as EventId,
+    kind: at[1] as EventKind,
+    atMs: at[2] as number,
+    messageId: at[3] as string,
+    accountId: at[4] as string,
+    keyId: at[5] as string,
+    carrier: at[6] as string,
+    hop: at[7] as number,
+    attempt: at[8] as number,
+    segment: at[9] as number,
+    segments: at[10] as number,
+    carrierMessageId: orNull(at[11]),
+    error: orNull(at[12]),
+    epoch: at[13] as number,
+    category: at[14] as Category,
+    sender: at[15] as string,
+    recipient: at[16] as string,
+    encoding: at[17] as Encoding,
+    livemode: at[18] === true,
+    clientReference: orNull(at[19]),
+    campaignId: orNull(at[20]),
+    variantId: orNull(at[21]),
+    templateId: orNull(at[22]),
+    acceptedAtMs: at[23] as number,
+    validUntilMs: at[24] as number,
+  };
+}
+
+function orNull(cell: Cell | undefined): string | null {
+  return cell === '' || cell === undefined ? null : (cell as string);
+}
+
+const special = /[\t\n\r\0\\]/;
+
+function text(value: string | null): string {
+  if (value === null) return '';
+  return special.test(value) ? escaped(value) : value;
+}
+
+function escaped(value: string): string {
+  return value
+    .replaceAll('\\', '\\\\')
+    .replaceAll('\t', '\\t')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r')
+    .replaceAll('\0', '\\0');
+}
+
+/** Seconds with three decimals: DateTime64(3) reads a bare number of seconds. */
+function time(ms: number): string {
+  const whole = Math.floor(ms / 1000);
+  const rest = Math.floor(ms) - whole * 1000;
+  return rest === 0 ? `${whole}.000` : `${whole}.${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}`;
+}

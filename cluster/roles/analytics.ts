@@ -1,0 +1,47 @@
+// The analytics role as a process of its own: chDB runs inside it, and a native abort there must end nothing else.
+// It is ready when the schema is in place, the recorder reads and questions are answered.
+import { startAnalytics } from '../../analytics/analytics-node.ts';
+import { type Engine, openEngine } from '../../analytics/store/engine.ts';
+import { clickhouseDir } from '../../analytics/store/location.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { assert } from '../../platform/assert.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
+import { connectBus } from '../bus/connect.ts';
+import { ensureStreams } from '../bus/ensure.ts';
+import { loadSettings } from '../config/settings.ts';
+import { runRole } from '../supervisor/child-link.ts';
+
+const schemaRetryMs = 1_000;
+
+runRole('analytics', async ({ stopping }) => {
+  const { natsUrl, clickhouseUrl, dataDir } = loadSettings();
+  assert(natsUrl !== null, 'the supervisor tells its children where NATS is');
+  const bus = await connectBus(natsUrl, 'analytics');
+  await ensureStreams(bus);
+  const engine = openEngine({ clickhouseUrl, dataDir: clickhouseDir(dataDir) });
+  await schemaInPlace(engine, stopping);
+  const node = await startAnalytics(bus, engine);
+  return {
+    health: () => node.health(),
+    async drain(deadlineMs) {
+      await node.stop(deadlineMs * 0.8);
+      await engine.close();
+      await bus.close();
+    },
+  };
+});
+
+/** A server that is down at the start is waited for; events wait in the stream meanwhile. */
+async function schemaInPlace(engine: Engine, stopping: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await applySchema(engine);
+      return;
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the ClickHouse schema cannot be applied yet');
+      await systemClock.sleep(schemaRetryMs, stopping);
+    }
+  }
+}
