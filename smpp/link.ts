@@ -148,7 +148,10 @@ export class Link {
 
   readonly #flushNow = (): void => {
     this.#flushAsked = false;
-    if (!this.#ended) this.#flush();
+    if (this.#ended) return;
+    this.#flush();
+    // Told only from here and from 'drain', never from within a send: the owner would send into our send.
+    if (this.#blocked && !this.socket.writableNeedDrain) this.#onDrained();
   };
 
   #flush(): void {
@@ -157,7 +160,6 @@ export class Link {
     const bytes = this.#slab.subarray(this.#from, this.#at);
     this.#from = this.#at;
     this.#write(this.socket, bytes);
-    if (this.#blocked && !this.socket.writableNeedDrain) this.#onDrained();
   }
 
   #onDrained(): void {

@@ -7,10 +7,12 @@ import { commandId, type Pdu } from './pdu.ts';
 
 export function refusePdu(link: Link, pdu: Pdu): void {
   const id = pdu.command === 'other' ? pdu.commandId : commandId[pdu.command];
+  if (id === alertNotification) return ignoring(undefined, 'an alert_notification, which has no response');
   if (id >= responseBit) return ignoring(undefined, 'a response nobody waits for');
   // A command SMPP does not know has no response of its own.
   if (pdu.command === 'other') return link.sendBare(commandId.generic_nack, commandStatus.ESME_RINVCMDID, pdu.sequence);
   link.sendBare(id + responseBit, commandStatus.ESME_RINVBNDSTS, pdu.sequence);
 }
 
+const alertNotification = 0x102;
 const responseBit = 0x80000000;

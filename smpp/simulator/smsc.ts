@@ -1,9 +1,8 @@
 // The carrier itself: which binds it admits, what it answers to a submit, which receipt follows and when. It owns
 // the accounts and everything counted; sockets belong to smsc-session.ts, the far side of deliveries to
 // deliveries.ts. It must stay cheap: a bench counts this process against the product's budget.
-import { epochUs } from '../../platform/clock.ts';
 import type { Socket } from 'node:net';
-import type { Cancel, Clock } from '../../platform/clock.ts';
+import { type Cancel, type Clock, epochUs } from '../../platform/clock.ts';
 import { commandStatus } from '../command-status.ts';
 import { encodeQueryResp } from '../codec.ts';
 import type { QueryPdu, ShortMessagePdu } from '../pdu.ts';

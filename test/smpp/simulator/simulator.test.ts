@@ -1,6 +1,7 @@
 // The simulator as a carrier: limits, receipts, ids, faults of receipts, and its HTTP door.
 import { afterEach, describe, expect, test } from 'vitest';
 import { encodeSegments } from '../../../model/text/octets.ts';
+import { epochUs, systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { normaliseCarrierId } from '../../../smpp/carrier-id.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
@@ -164,6 +165,20 @@ describe('faults of receipts', () => {
     submitAll(seen, 2);
     await until('one receipt', () => seen.receipts.length === 1);
     expect(seen.receipts[0]?.carrierMessageId).toBe(seen.responses.get('1')?.carrierMessageId);
+  });
+});
+
+describe('the time since the intended send', () => {
+  test('is kept for submits and for acknowledged receipts, the latter being later', async () => {
+    const smsc = await start({ latency: parseLatency('fixed:50')! });
+    const seen = await boundWitness(smsc.port);
+    const intended = epochUs(systemClock.monotonicMs());
+    seen.session.submit(message(`hello #a@${Math.round(intended).toString(36)}#`), 'x');
+    await until('the acknowledgement', () => smsc.stats().receipts.acked === 1);
+    const { intendedToSubmit, intendedToReceiptAcked } = smsc.stats();
+    expect([intendedToSubmit.count, intendedToReceiptAcked.count]).toEqual([1, 1]);
+    expect(intendedToReceiptAcked.minMs).toBeGreaterThanOrEqual(50);
+    expect(intendedToReceiptAcked.minMs).toBeGreaterThan(intendedToSubmit.minMs);
   });
 });
 
