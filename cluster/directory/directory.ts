@@ -82,6 +82,11 @@ class WatchedDirectory implements Directory {
       log.error({ entry: name }, 'a directory entry cannot be read and is treated as absent');
     });
     const before = this.#held;
+    if (before !== null && reading.madeAt !== before.reading.madeAt && !reading.filled) {
+      // The bucket was lost and is being filled again: half of it must not make the other half's keys invalid.
+      reading.stop();
+      throw new Error('the directory was lost and is not filled again yet');
+    }
     this.#held = { tenants, reading };
     before?.reading.stop();
     this.#watching = true;

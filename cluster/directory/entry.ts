@@ -10,6 +10,9 @@ export type DirectoryEntry =
 export const keyEntryName = (publicId: string) => `key.${publicId}`;
 export const accountEntryName = (accountId: AccountId | string) => `account.${accountId}`;
 
+/** Stands in the bucket once everything was written into it: without it a new bucket is still being filled. */
+export const filledEntryName = 'meta.filled';
+
 /** What an entry is about, from its name alone: deletions have no body. Null for a kind this version does not know. */
 export function subjectOfEntry(name: string): { kind: 'key' | 'account'; id: string } | null {
   if (name.startsWith('key.')) return { kind: 'key', id: name.slice('key.'.length) };

@@ -16,7 +16,7 @@ import {
 import type { Store } from '../store/store.ts';
 import { carryOut, heldEntries } from './bucket-writer.ts';
 import type { BusCalls } from './bus-calls.ts';
-import { accountEntryName, keyEntryName } from './entry.ts';
+import { accountEntryName, filledEntryName, keyEntryName, subjectOfEntry } from './entry.ts';
 import { type HeldEntry, repairsOf, wantedEntries } from './wanted.ts';
 import { readBucket } from './watch.ts';
 
@@ -40,7 +40,9 @@ export async function projectOutbox(store: Store, calls: BusCalls, bucket: KV, s
 export async function reconcile(store: Store, calls: BusCalls): Promise<number> {
   const told = new Map<string, HeldEntry>();
   const reading = await readBucket(calls, (name, body, revision) => {
-    told.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
+    // Kinds of a later version are not ours to repair.
+    if (subjectOfEntry(name) !== null)
+      told.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
   });
   reading.stop();
   // A copy: a revision that came in after the rows were read would let older rows win.
@@ -48,6 +50,8 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
   const { accounts, keys } = await readTenants(store);
   const repairs = repairsOf(held, wantedEntries(accounts, keys));
   const lost = await carryOut(calls, reading.bucket, repairs);
+  if (!reading.filled && lost.length === 0)
+    await calls.call('marking the directory', reading.bucket.put(filledEntryName, '{"v":1}'));
   // A lost race is a change that came meanwhile, not drift.
   const drifted = repairs.length - lost.length;
   if (drifted > 0) {

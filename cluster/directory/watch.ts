@@ -5,6 +5,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { openBucket } from '../bus/ensure.ts';
 import type { BusCalls } from './bus-calls.ts';
+import { filledEntryName } from './entry.ts';
 
 /** The stream behind the bucket. */
 export const directoryStream = 'KV_directory';
@@ -14,6 +15,10 @@ export type EntrySink = (name: string, body: Uint8Array | null, revision: number
 
 export type BucketReading = {
   readonly bucket: KV;
+  /** When the bucket was made: another value means that an earlier one was lost, with all it held. */
+  readonly madeAt: string;
+  /** Whether somebody wrote everything into it since then. */
+  readonly filled: boolean;
   /** The revision up to which everything was told. */
   seen(): number;
   /** Resolves when no change will come any more: it was stopped, or the server ended it. */
@@ -26,12 +31,20 @@ export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<Buck
   const bucket = await calls.call('opening the directory', openBucket(calls.bus, 'directory'));
   // Taken before the watch begins: whatever it covers is either told or was deleted for good.
   const lastBefore = await lastRevision(calls);
-  const entries = await calls.call('watching the directory', bucket.watch());
+  const watch = bucket.watch();
+  const entries = await calls.call('watching the directory', watch).catch((error: unknown) => {
+    // It may still begin, and then nobody would stop it.
+    watch.then((late) => late.stop()).catch((why: unknown) => ignoring(why, 'a late directory watch failed too'));
+    throw error;
+  });
   let seen = 0;
+  let filled = false;
   const complete = Promise.withResolvers<void>();
+  complete.promise.catch((error: unknown) => ignoring(error, 'reported to whoever waits for the reading'));
   const ended = (async () => {
     for await (const entry of entries) {
-      sink(entry.key, bodyOf(entry), entry.revision);
+      if (entry.key === filledEntryName) filled = entry.operation === 'PUT';
+      else sink(entry.key, bodyOf(entry), entry.revision);
       seen = entry.revision;
       // `delta` counts the entries that still wait: none behind this one.
       if (entry.delta === 0) complete.resolve();
@@ -39,12 +52,14 @@ export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<Buck
   })().catch((error: unknown) => ignoring(error, 'a directory watch ended with an error'));
   void ended.then(() => complete.reject(new Error('the directory watch ended before it had told everything')));
 
+  let madeAt = '';
   try {
     // An empty bucket tells nothing, so nothing can end the wait.
-    const { state } = await calls.call(
+    const { created, state } = await calls.call(
       'asking for the size of the directory',
       calls.bus.manager.streams.info(directoryStream),
     );
+    madeAt = created;
     if (state.messages === 0) complete.resolve();
     await calls.call('reading the directory', complete.promise);
   } catch (error) {
@@ -52,7 +67,7 @@ export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<Buck
     throw error;
   }
   seen = Math.max(seen, lastBefore);
-  return { bucket, seen: () => seen, ended, stop: () => entries.stop() };
+  return { bucket, madeAt, filled, seen: () => seen, ended, stop: () => entries.stop() };
 }
 
 /** The revision of the newest change in the bucket. */

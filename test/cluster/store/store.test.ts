@@ -193,6 +193,23 @@ describe('senders', () => {
 });
 
 describe('a database that is away', () => {
+  test('in the middle of a transaction fails that transaction and not the process', async () => {
+    const failed = store.db
+      .transaction()
+      .execute(async (tx) => {
+        await tx.selectFrom('accounts').select('id').limit(1).execute();
+        await postgres.kill9();
+        await postgres.restart();
+        await tx.selectFrom('accounts').select('id').limit(1).execute();
+      })
+      .then(
+        () => null,
+        (error: unknown) => error,
+      );
+    expect(isStoreUnavailable(await failed)).toBe(true);
+    expect(await findAccount(store, accountId)).toMatchObject({ id: accountId });
+  });
+
   test('says so with an error that can be told from a bug, and is used again when it is back', async () => {
     await postgres.kill9();
     const error = await findAccount(store, accountId).then(
