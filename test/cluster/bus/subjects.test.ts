@@ -1,0 +1,76 @@
+// Subjects are built and read back here only; a lane, a carrier and a due second can be told from them.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { streamDeclarations } from '../../../cluster/bus/streams.ts';
+import {
+  deadSubject,
+  eventFilter,
+  eventSubject,
+  hourOf,
+  inboundSubject,
+  laterHourFilter,
+  laterSecondFilter,
+  laterSubject,
+  messageFilter,
+  messageSubject,
+  secondOfLaterSubject,
+} from '../../../cluster/bus/subjects.ts';
+import { categories, laneOf } from '../../../model/message.ts';
+
+const matches = (filter: string, subject: string): boolean => {
+  const [parts, tokens] = [filter.split('.'), subject.split('.')];
+  return parts.at(-1) === '>'
+    ? tokens.length >= parts.length && parts.slice(0, -1).every((part, at) => part === tokens[at])
+    : filter === subject;
+};
+const carrier = fc.stringMatching(/^[a-z0-9-]{1,20}$/);
+
+test('every subject belongs to exactly one stream', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...categories), carrier, fc.string(), (category, name, account) => {
+      const subjects = [
+        messageSubject(category, name, account),
+        eventSubject(name, 0),
+        laterSubject(1_750_000_000_000, account),
+        inboundSubject(name),
+        deadSubject('EVENTS'),
+      ];
+      for (const subject of subjects) {
+        const owners = streamDeclarations(1).filter((each) =>
+          each.subjects?.some((filter) => matches(filter, subject)),
+        );
+        expect(owners).toHaveLength(1);
+      }
+    }),
+  );
+});
+
+test("a carrier's filter takes its own messages and events and no other carrier's", () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...categories), carrier, carrier, fc.string(), (category, name, other, account) => {
+      expect(matches(messageFilter(laneOf[category], name), messageSubject(category, name, account))).toBe(true);
+      expect(matches(eventFilter(name), eventSubject(name, 3))).toBe(true);
+      if (name === other) return;
+      expect(matches(messageFilter(laneOf[category], name), messageSubject(category, other, account))).toBe(false);
+      expect(matches(eventFilter(name), eventSubject(other, 3))).toBe(false);
+    }),
+  );
+});
+
+test('an account is always in the same shard of a lane', () => {
+  expect(messageSubject('otp', 'alpha', 'acc_1')).toBe(messageSubject('otp', 'alpha', 'acc_1'));
+  expect(messageSubject('otp', 'alpha', 'acc_1')).toMatch(/^mt\.otp\.alpha\.[0-7]$/);
+});
+
+test('a due time is found under its second and its hour, and read back', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 4_102_444_800_000 }), fc.string(), (dueAtMs, key) => {
+      const subject = laterSubject(dueAtMs, key);
+      const second = Math.floor(dueAtMs / 1_000);
+      expect(secondOfLaterSubject(subject)).toBe(second);
+      expect(matches(laterSecondFilter(second), subject)).toBe(true);
+      expect(matches(laterSecondFilter(second + 1), subject)).toBe(false);
+      expect(matches(laterHourFilter(hourOf(second)), subject)).toBe(true);
+    }),
+  );
+});
