@@ -285,6 +285,26 @@ describe('a peer that does not read', () => {
     expect(limits.smpp.writeBytesSoft).toBeLessThan(limits.smpp.writeBytesHard);
   });
 
+  test('gets every submit once, also those written the moment there is room', async () => {
+    const seen = await boundWitness(smsc.port, { windowPdusMax: 1_000_000, responseTimerMs: 60_000 });
+    smsc.setFault('stall');
+    let [next, most] = [0, Number.POSITIVE_INFINITY];
+    const fill = () => {
+      const text = () => `#${next.toString(36)}# ${'x'.repeat(120)}`;
+      while (next < most && seen.session.submit(message(text(), { registeredDelivery: 0 }), String(next))) next += 1;
+    };
+    seen.onRoom = fill;
+    fill();
+    most = next + 5_000;
+    smsc.setFault(null);
+    await until('all answers', () => next === most && seen.responses.size === most, { limitMs: 20_000 });
+    expect(smsc.stats()).toMatchObject({
+      sessionsBroken: 0,
+      submits: { total: most },
+      nonces: { distinct: most, duplicated: 0 },
+    });
+  });
+
   test('slowly reads still gets everything', async () => {
     const seen = await boundWitness(smsc.port, { windowPdusMax: 50 });
     smsc.setFault('slow-read');

@@ -22,6 +22,8 @@ export type Witness = {
   receipts: Receipt[];
   inbound: Buffer[];
   windowOpened: number;
+  /** Called with each onWindowOpen. */
+  onRoom: () => void;
   closes: { cause: CloseCause; outstanding: string[] }[];
   /** What deliveries are answered with; undefined answers nothing. */
   answerWith: number | undefined;
@@ -41,6 +43,7 @@ export function witness(port: number, overrides: Partial<SessionOptions> & { typ
     receipts: [],
     inbound: [],
     windowOpened: 0,
+    onRoom: () => {},
     closes: [],
     answerWith: 0,
     story: [],
@@ -72,7 +75,10 @@ export function witness(port: number, overrides: Partial<SessionOptions> & { typ
         } else seen.inbound.push(Buffer.from(pdu.octets));
         if (seen.answerWith !== undefined) respond(seen.answerWith);
       },
-      onWindowOpen: () => (seen.windowOpened += 1),
+      onWindowOpen: () => {
+        seen.windowOpened += 1;
+        seen.onRoom();
+      },
       onClosed: (cause, outstanding) => {
         open.delete(session);
         seen.closes.push({ cause, outstanding });
