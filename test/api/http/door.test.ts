@@ -1,0 +1,49 @@
+// The catch-all of the door: a route that throws, at once, later or while it reads a body, costs its own request
+// a 500 and nothing else. Without it the thread and with it the process would be gone.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ListeningDoor, newDoor, openDoor } from '../../../api/http/door.ts';
+import { forwarder } from '../../../api/http/forward.ts';
+import { guard } from '../../../api/http/guard.ts';
+import { readBody } from '../../../api/http/read-body.ts';
+import { log } from '../../../platform/log.ts';
+
+let door: ListeningDoor;
+const state = newDoor();
+const level = log.level;
+
+beforeAll(async () => {
+  log.level = 'silent'; // these failures are meant
+  const routes = {
+    sendSms: () => {
+      throw new Error('at once');
+    },
+    listSms: (exchange) => guard(exchange, () => Promise.reject(new Error('later'))),
+    getSms: (exchange) => exchange.json(200, '{}'),
+    live: (exchange) => exchange.json(200, '{}'),
+    ready: (exchange) =>
+      readBody(exchange, '', () =>
+        guard(exchange, () => {
+          throw new Error('while reading');
+        }),
+      ),
+    forwarder: forwarder(0, guard),
+  } satisfies Parameters<typeof openDoor>[1];
+  door = await openDoor(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
+});
+afterAll(async () => {
+  log.level = level;
+  await door.stopTaking(1_000);
+  door.close();
+});
+
+test.each([
+  ['at once', 'POST', '/v1/sms'],
+  ['later', 'GET', '/v1/sms'],
+  ['while it reads the body', 'GET', '/health/ready'],
+])('a route that throws %s answers 500 and the door stays open', async (_name, method, path) => {
+  const response = await fetch(`http://127.0.0.1:${door.port}${path}`, { method });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toMatchObject({ code: 'internal_error', request_id: expect.stringMatching(/^req_/) });
+  expect((await fetch(`http://127.0.0.1:${door.port}/health/live`)).status).toBe(200);
+  expect(state.open.size).toBe(0);
+});
