@@ -73,6 +73,7 @@ function openChdb(dataDir: string): Engine {
   const { createChdbConnection } = load('chdb/connection') as typeof ChdbConnection;
   // The first session decides how the engine runs; the connection then joins it.
   const session = new Session(dataDir, { connectionArgs: chdbArguments });
+  letCrashesEnd();
   const connection = createChdbConnection({ path: dataDir });
   const client = createClient({ connection } as unknown as Parameters<typeof createClient>[0]);
   return engineOver('chdb', client, async () => {
@@ -81,6 +82,20 @@ function openChdb(dataDir: string): Engine {
     session.close();
     await drainPending();
   });
+}
+
+const crashes = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP'] as const;
+
+/**
+ * chDB catches the signals of a crash to print a report, and then sleeps for ever: an aborted process would stay, deaf,
+ * and its supervisor would never know. Adding and removing a listener gives a signal its default back: the end.
+ */
+function letCrashesEnd(): void {
+  const nothing = (): void => {};
+  for (const signal of crashes) {
+    process.on(signal, nothing);
+    process.off(signal, nothing);
+  }
 }
 
 type Client = ReturnType<typeof createClient>;
