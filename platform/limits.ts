@@ -227,6 +227,8 @@ export const limits = {
     /** The supervisor died: embedded servers follow after embeddedGraceMs, so be gone before. */
     orphanDrainMs: 3_000,
     embeddedGraceMs: 4_000,
+    /** PostgreSQL writes its last checkpoint, nats-server its streams. */
+    embeddedStopMs: 10_000,
     /** After SIGTERM by the tether, before SIGKILL. */
     embeddedKillMs: 3_000,
     healthEveryMs: 1_000,

@@ -129,7 +129,7 @@ function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
     after: [],
     restart: 'always',
     startWithinMs: limits.supervision.startMs,
-    stopWithinMs: limits.supervision.embeddedKillMs,
+    stopWithinMs: limits.supervision.embeddedStopMs,
     stopRank: 5,
     start: async () => managed(await start()),
   };

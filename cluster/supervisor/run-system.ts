@@ -28,6 +28,10 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
   const beganAtMs = systemClock.monotonicMs();
   const seconds = () => (systemClock.monotonicMs() - beganAtMs) / 1_000;
   const signals = listenToSignals();
+  // A reader that went away (`npm start | head`) is no reason to stop sending messages.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => ignoring(error, 'nobody reads the output'));
+  }
   const taken = await portTaken(settings);
   if (taken !== null) throw new FixSetup(taken);
 
@@ -72,9 +76,12 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
         adminUrl: `http://${settings.adminHost}:${admin.port}`,
       });
       const told = new Map<string, Record<string, unknown>>();
-      const started = tree.start((name, facts) => {
-        told.set(name, facts);
-        say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
+      const started = tree.start({
+        onReady(name, facts) {
+          told.set(name, facts);
+          say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
+        },
+        onFailed: (name, why) => say(`✗ ${name.padEnd(12)} ${why}; tried again now and then, the others go on`),
       });
       const first = await Promise.race([started.then(() => 'ready' as const), signals.stop]);
       if (first === 'ready') {

@@ -34,7 +34,7 @@ const edges: Record<ChildState, readonly ChildState[]> = {
 
 export class SupervisedChild {
   readonly spec: ChildSpec;
-  /** What the child told with its first ready message; rejects when it cannot be started at all. */
+  /** What the child told with its first ready message; rejects when a person must fix something first. */
   readonly firstReady: Promise<Record<string, unknown>>;
   #settleFirst!: { resolve: (told: Record<string, unknown>) => void; reject: (error: unknown) => void };
   #state: ChildState = 'waiting';
@@ -45,6 +45,7 @@ export class SupervisedChild {
   #life: Promise<void> = Promise.resolve();
   #hasBeenReady = false;
   readonly #clock: Clock;
+  #onFailed: (why: string) => void = () => {};
   readonly #random: Random;
 
   constructor(
@@ -63,7 +64,9 @@ export class SupervisedChild {
     metrics.childRestarts.inc({ child: spec.name }, 0);
   }
 
-  start(): void {
+  /** `onFailed` hears of each time the restart budget is spent; the child is still tried now and then. */
+  start(onFailed: (why: string) => void = () => {}): void {
+    this.#onFailed = onFailed;
     this.#life = this.#live();
   }
 
@@ -119,7 +122,7 @@ export class SupervisedChild {
       const facts = { child: this.spec.name, why, restarts: this.#restarts, inMs: decision.delayMs };
       if (decision.failed) {
         log.error({ ...facts, alarm: 'child_failed' }, 'restart budget spent');
-        this.#settleFirst.reject(new FixSetup(`${this.spec.name} cannot be started: ${why}`));
+        this.#onFailed(why);
       } else {
         log.warn(facts, 'restart');
       }

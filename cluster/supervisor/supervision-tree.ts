@@ -6,6 +6,11 @@ import { log } from '../../platform/log.ts';
 import type { ChildSpec } from './child-spec.ts';
 import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
 
+export type TreeListener = {
+  onReady(name: string, told: Record<string, unknown>): void;
+  onFailed(name: string, why: string): void;
+};
+
 export class SupervisionTree {
   readonly children: readonly SupervisedChild[];
   #stopping: Promise<void> | null = null;
@@ -19,15 +24,18 @@ export class SupervisionTree {
     this.children = specs.map((spec) => new SupervisedChild(spec));
   }
 
-  /** Resolves when all have been ready once; rejects with the first that cannot be started. */
-  async start(onReady: (name: string, told: Record<string, unknown>) => void): Promise<void> {
+  /**
+   * Resolves when all have been ready once; rejects when a person must fix something first. A child that only
+   * crashes does not end the others: with its database away the control plane is down, and sending goes on.
+   */
+  async start(heard: TreeListener): Promise<void> {
     const started = new Map(this.children.map((child) => [child.spec.name, child.firstReady]));
     await Promise.all(
       this.children.map(async (child) => {
         await Promise.all(child.spec.after.map((name) => started.get(name) ?? Promise.resolve({})));
         if (this.#stopping !== null) return;
-        child.start();
-        onReady(child.spec.name, await child.firstReady);
+        child.start((why) => heard.onFailed(child.spec.name, why));
+        heard.onReady(child.spec.name, await child.firstReady);
       }),
     );
   }

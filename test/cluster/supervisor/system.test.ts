@@ -8,6 +8,7 @@ import { listProcesses } from '../../../cluster/embedded/processes.ts';
 import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
 import { nothingIsLeftOf, processesOf } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
 
@@ -115,6 +116,23 @@ describe('a child that dies', () => {
       await nothingIsLeftOf(system.dataDir);
     },
   );
+
+  it('in a loop is given up with an alarm, while the others go on', async () => {
+    const system = await startSystem({ behaviours: { control: 'crash-loop' } });
+    await until('the alarm', () => system.stdout().includes('✗ control'), { limitMs: 20_000 });
+    const { code, children } = (await system.readiness())!;
+    expect(code).toBe(503);
+    expect(children.filter((child) => !child.ready)).toMatchObject([
+      { name: 'control', state: 'failed', detail: 'exit code 3', restarts: limits.supervision.restartBurst + 1 },
+    ]);
+    expect(system.stderr()).toContain('"alarm":"child_failed"');
+    expect(system.journal().filter((line) => line === 'start control')).toHaveLength(
+      limits.supervision.restartBurst + 1,
+    );
+    system.process.kill('SIGTERM');
+    expect(await system.exit()).toBe(0);
+    await nothingIsLeftOf(system.dataDir);
+  });
 
   it('is told about in readiness when it is unwell', async () => {
     const system = await startSystem({ behaviours: { actors: 'unwell' } });
