@@ -9,8 +9,16 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type GetMessage, type ListMessages, type QueryRefused, queryQueueGroup, querySubjects } from '../contract.ts';
+import {
+  type FindSubmitted,
+  type GetMessage,
+  type ListMessages,
+  type QueryRefused,
+  queryQueueGroup,
+  querySubjects,
+} from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
+import { findSubmitted } from './find-submitted.ts';
 import { type Sources, getMessage } from './get-message.ts';
 import { listMessages } from './list-messages.ts';
 
@@ -35,6 +43,9 @@ export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Ans
   const subscriptions = [
     answer<GetMessage>(querySubjects.get, (question) => getMessage(sources, question)),
     answer<ListMessages>(querySubjects.list, (question) => listMessages(engine, sources, question)),
+    answer<FindSubmitted>(querySubjects.findSubmitted, (question) =>
+      findSubmitted(engine, sources.unflushed, question, clock),
+    ),
   ];
   return {
     async stop() {

@@ -20,12 +20,7 @@ export function unflushedOver(batches: () => Iterable<Batch>): Unflushed {
       return events;
     },
     *messages() {
-      for (const batch of batches()) {
-        for (const messageId of batch.messageIds()) {
-          const event = batch.firstOf(messageId);
-          if (event !== undefined) yield event;
-        }
-      }
+      for (const batch of batches()) yield* batch.messages();
     },
   };
 }

@@ -1,16 +1,26 @@
-// What the recorder has taken from the stream and not yet written: the rows of a closed range of records, and the
-// same events for whoever asks about them before they are in ClickHouse. It is filled once and then only read.
-import type { DeliveryEvent } from '../../model/delivery-event.ts';
+// What the recorder has taken from the stream and not yet written: the rows of a closed range of records as text, and
+// the records themselves for whoever asks about a message before it is in ClickHouse. Nothing here keeps an object
+// per event: at full load that would be the garbage collector's main work (measured: a third of the role's CPU).
+import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+
+/** An event of a message that is older than the memory of ids: its row counts only if ClickHouse does not have it. */
+export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
+
+const firstBytes = 256 * 1024;
+/** No character of a row takes more than this many octets. */
+const octetsPerUnit = 3;
 
 export class Batch {
   readonly firstSeq: number;
   readonly openedAtMs: number;
-  readonly events: DeliveryEvent[] = [];
-  readonly rows: string[] = [];
-  /** Events of messages older than the memory of ids reaches back: places in `events`, to be looked up. */
-  readonly suspects: number[] = [];
+  readonly suspects: Suspect[] = [];
   #lastSeq: number;
-  #byMessage: Map<string, number[]> | null = null;
+  #text = Buffer.allocUnsafe(firstBytes);
+  /** Where each row ends in `#text`. */
+  readonly #ends: number[] = [];
+  readonly #records: Uint8Array[] = [];
+  #byMessage: Map<string, DeliveryEvent[]> | null = null;
   #indexed = 0;
 
   /** `openedAtMs`: monotonic. */
@@ -24,44 +34,62 @@ export class Batch {
     return this.#lastSeq;
   }
 
-  /** The record `seq` is part of the range, even when none of its events was new. */
-  reach(seq: number): void {
+  get rows(): number {
+    return this.#ends.length;
+  }
+
+  /** The record is part of the range, even when none of its events turns out to be new. Null: it cannot be read. */
+  reach(seq: number, record: Uint8Array | null): void {
     this.#lastSeq = seq;
+    if (record !== null) this.#records.push(record);
   }
 
-  push(event: DeliveryEvent, row: string, suspect: boolean): void {
-    if (suspect) this.suspects.push(this.events.length);
-    this.events.push(event);
-    this.rows.push(row);
+  /** One new event, as its row. */
+  push(row: string, suspect: DeliveryEvent | null): void {
+    const from = this.#ends.at(-1) ?? 0;
+    if (this.#text.length - from < row.length * octetsPerUnit) this.#grow(from + row.length * octetsPerUnit);
+    if (suspect !== null) this.suspects.push({ row: this.#ends.length, event: suspect });
+    this.#ends.push(from + this.#text.write(row, from));
   }
 
-  /** The batch as the insert's payload, without the rows at `dropped`. Null when nothing is left. */
+  /** The batch as the insert's payload, without the `dropped` rows. Null when nothing is left. */
   payload(dropped: ReadonlySet<number>): { readonly octets: Buffer; readonly rows: number } | null {
-    const rows = dropped.size === 0 ? this.rows : this.rows.filter((_, at) => !dropped.has(at));
-    return rows.length === 0 ? null : { octets: Buffer.from(rows.join('')), rows: rows.length };
-  }
-
-  /** The events of one message, in stream order. The index is only built when somebody asks. */
-  eventsOf(messageId: string): DeliveryEvent[] {
-    return (this.#index().get(messageId) ?? []).map((at) => this.events[at] as DeliveryEvent);
-  }
-
-  messageIds(): Iterable<string> {
-    return this.#index().keys();
-  }
-
-  firstOf(messageId: string): DeliveryEvent | undefined {
-    return this.events[this.#index().get(messageId)?.[0] ?? -1];
-  }
-
-  #index(): Map<string, number[]> {
-    this.#byMessage ??= new Map();
-    for (; this.#indexed < this.events.length; this.#indexed += 1) {
-      const { messageId } = this.events[this.#indexed] as DeliveryEvent;
-      const held = this.#byMessage.get(messageId);
-      if (held === undefined) this.#byMessage.set(messageId, [this.#indexed]);
-      else held.push(this.#indexed);
+    const rows = this.rows - dropped.size;
+    if (rows === 0) return null;
+    const whole = this.#text.subarray(0, this.#ends.at(-1));
+    if (dropped.size === 0) return { octets: whole, rows };
+    const kept: Buffer[] = [];
+    for (const [row, end] of this.#ends.entries()) {
+      if (!dropped.has(row)) kept.push(whole.subarray(row === 0 ? 0 : this.#ends[row - 1], end));
     }
-    return this.#byMessage;
+    return { octets: Buffer.concat(kept), rows };
+  }
+
+  /** The events of one message, in stream order, repeats included. Records are only read again when somebody asks. */
+  eventsOf(messageId: string): readonly DeliveryEvent[] {
+    return this.#index().get(messageId) ?? [];
+  }
+
+  /** One event of each message. */
+  *messages(): Iterable<DeliveryEvent> {
+    for (const [first] of this.#index().values()) if (first !== undefined) yield first;
+  }
+
+  #index(): ReadonlyMap<string, readonly DeliveryEvent[]> {
+    const byMessage = (this.#byMessage ??= new Map());
+    for (; this.#indexed < this.#records.length; this.#indexed += 1) {
+      for (const event of decodeEvents(this.#records[this.#indexed] as Uint8Array).flatMap(expandEvent)) {
+        const held = byMessage.get(event.messageId);
+        if (held === undefined) byMessage.set(event.messageId, [event]);
+        else held.push(event);
+      }
+    }
+    return byMessage;
+  }
+
+  #grow(atLeast: number): void {
+    const larger = Buffer.allocUnsafe(Math.max(atLeast, this.#text.length * 2));
+    this.#text.copy(larger);
+    this.#text = larger;
   }
 }

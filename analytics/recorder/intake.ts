@@ -67,9 +67,9 @@ export class Intake {
     try {
       events = decodeEvents(record.data);
     } catch (error) {
-      return this.#options.bury(record, messageOf(error)).then(() => this.#add(record.seq, []));
+      return this.#options.bury(record, messageOf(error)).then(() => this.#add(record.seq, null, []));
     }
-    return this.#add(record.seq, events);
+    return this.#add(record.seq, record.data, events);
   }
 
   /** Closes the batch when it is old enough and nothing else waits to be written. */
@@ -82,7 +82,7 @@ export class Intake {
   /** The last batch before a stop. A range to repeat that is not complete is left alone: it is repeated next time. */
   finish(): void {
     if (this.#replay === null) return this.#close();
-    this.#heldRows -= this.#collecting?.rows.length ?? 0;
+    this.#heldRows -= this.#collecting?.rows ?? 0;
     this.#collecting = null;
   }
 
@@ -93,7 +93,7 @@ export class Intake {
 
   written(): void {
     const batch = this.#ready.shift();
-    this.#heldRows -= batch?.rows.length ?? 0;
+    this.#heldRows -= batch?.rows ?? 0;
     metrics.unflushedEvents.set(this.#heldRows);
     if (this.#heldRows >= this.#heldRowsMax) return;
     this.#roomAgain?.();
@@ -108,12 +108,12 @@ export class Intake {
     this.#roomAgain?.();
   }
 
-  #add(seq: number, events: readonly DeliveryEvent[]): Promise<void> | undefined {
+  #add(seq: number, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seen, arrived, streamEpoch, clock } = this.#options;
     this.#collecting ??= new Batch(seq, clock.monotonicMs());
     const batch = this.#collecting;
-    const before = batch.rows.length;
-    batch.reach(seq);
+    const before = batch.rows;
+    batch.reach(seq, octets);
     // Never backwards: `coversFromMs` speaks of these stamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const stampMs = this.#stampMs;
@@ -129,13 +129,13 @@ export class Intake {
           continue;
         }
         // The age of the message decides and not that of the event: whoever tells an event again may date it anew.
-        batch.push(event, rowOf(event, place, stampMs), event.acceptedAtMs < suspectBeforeMs);
+        batch.push(rowOf(event, place, stampMs), event.acceptedAtMs < suspectBeforeMs ? event : null);
         arrived(event);
       }
     }
     if (known > 0) metrics.recorderDuplicates.inc(known);
-    this.#heldRows += batch.rows.length - before;
-    if (this.#replay === null ? batch.rows.length >= this.#insertRowsMax : seq === this.#replay.last) this.#close();
+    this.#heldRows += batch.rows - before;
+    if (this.#replay === null ? batch.rows >= this.#insertRowsMax : seq === this.#replay.last) this.#close();
     if (this.#heldRows < this.#heldRowsMax) return undefined;
     return new Promise((resolve) => {
       this.#roomAgain = resolve;

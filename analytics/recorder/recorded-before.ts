@@ -1,10 +1,10 @@
 // Which ids ClickHouse holds already: the recent ones, to fill the memory after a start, and those of messages that
 // are older than the memory. Rows of the range that is about to be inserted (perhaps again) do not count: they are
 // told apart by the insert's token, and counting them would make the repeated insert another one.
-import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
+import type { Suspect } from './batch.ts';
 import { SeenIds } from './seen-ids.ts';
 
 /** From here on, in this stream, nothing is recorded for sure. */
@@ -34,47 +34,41 @@ export async function refillSeenIds(
   return seen;
 }
 
-/** Of the events at `suspects`, the places of those that are recorded. */
+/** The rows of those suspects that are recorded. */
 export async function recordedBefore(
   engine: Engine,
-  events: readonly DeliveryEvent[],
-  suspects: readonly number[],
+  suspects: readonly Suspect[],
   frontier: Frontier,
 ): Promise<ReadonlySet<number>> {
   const recorded = new Set<number>();
   for (let from = 0; from < suspects.length; ) {
-    const places: number[] = [];
-    const messages = new Set<string>();
-    for (; from < suspects.length && messages.size < limits.recorder.lookupMessagesMax; from += 1) {
-      const place = suspects[from] as number;
-      places.push(place);
-      messages.add((events[place] as DeliveryEvent).messageId);
+    const asked: Suspect[] = [];
+    const messageIds = new Set<string>();
+    for (; from < suspects.length && messageIds.size < limits.recorder.lookupMessagesMax; from += 1) {
+      const suspect = suspects[from] as Suspect;
+      asked.push(suspect);
+      messageIds.add(suspect.event.messageId);
     }
-    metrics.recorderLookups.inc(messages.size);
-    const ids = await idsOf(
-      engine,
-      places.map((place) => events[place] as DeliveryEvent),
-      [...messages],
-      frontier,
-    );
-    for (const place of places) if (ids.has((events[place] as DeliveryEvent).eventId)) recorded.add(place);
+    metrics.recorderLookups.inc(messageIds.size);
+    const ids = await idsOf(engine, asked, [...messageIds], frontier);
+    for (const { row, event } of asked) if (ids.has(event.eventId)) recorded.add(row);
   }
   return recorded;
 }
 
 async function idsOf(
   engine: Engine,
-  events: readonly DeliveryEvent[],
+  suspects: readonly Suspect[],
   messageIds: readonly string[],
   frontier: Frontier,
 ): Promise<ReadonlySet<string>> {
   let oldestMs = Number.POSITIVE_INFINITY;
   let newestMs = 0;
-  for (const { acceptedAtMs } of events) {
-    oldestMs = Math.min(oldestMs, acceptedAtMs);
-    newestMs = Math.max(newestMs, acceptedAtMs);
+  for (const { event } of suspects) {
+    oldestMs = Math.min(oldestMs, event.acceptedAtMs);
+    newestMs = Math.max(newestMs, event.acceptedAtMs);
   }
-  const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
+  const accountIds = [...new Set(suspects.map(({ event }) => event.accountId))];
   // The bounds of time spare the months and the pieces in which none of these messages can be.
   const rows = await engine.rows(
     `SELECT event_id FROM sms_events

@@ -43,9 +43,7 @@ export class Writer {
   async write(batch: Batch): Promise<void> {
     const { engine, streamEpoch, frontierSeq, stopping } = this.#options;
     const frontier = { streamEpoch, streamSeq: Math.max(batch.firstSeq, frontierSeq) };
-    const dropped = await this.#untilDone('look-up', () =>
-      recordedBefore(engine, batch.events, batch.suspects, frontier),
-    );
+    const dropped = await this.#untilDone('look-up', () => recordedBefore(engine, batch.suspects, frontier));
     if (dropped.size > 0) metrics.recorderDuplicates.inc(dropped.size);
     const payload = batch.payload(dropped);
     const token = await this.#announce(batch, payload === null);
