@@ -3,6 +3,7 @@
 import type { ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
 import { ensureConsumer } from './ensure.ts';
@@ -10,7 +11,10 @@ import { ensureConsumer } from './ensure.ts';
 export type ConsumeOptions = {
   readonly stream: string;
   readonly consumer: Partial<ConsumerConfig> & { durable_name?: string };
-  /** Records held by the client at the most. AckWait runs while they wait, so 1–2 windows and no more. */
+  /**
+   * Records asked for at once: enough to keep the handler busy over a round trip. How many may be held without an
+   * ack is bounded by the consumer's max_ack_pending, because each is handed over as it comes.
+   */
   readonly prefetch: number;
   readonly handle: (record: JsMsg) => void;
   readonly clock?: Clock;
@@ -63,10 +67,23 @@ async function open(bus: Bus, options: ConsumeOptions): Promise<ConsumerMessages
   const messages = await consumer.consume({
     max_messages: options.prefetch,
     ...pull,
-    callback: options.handle,
+    callback: (record) => handOver(options, record),
   });
   void watch(messages);
   return messages;
+}
+
+/** A handler that throws has a bug; thrown into the client, it would stop every other record too. */
+function handOver(options: ConsumeOptions, record: JsMsg): void {
+  try {
+    options.handle(record);
+  } catch (error) {
+    log.error(
+      { alarm: 'handler_failed', stream: options.stream, seq: record.seq, error: messageOf(error) },
+      'a record could not be handled and is offered again',
+    );
+    record.nak(limits.bus.nakDelayMsMax);
+  }
 }
 
 /** The client reports a consumer that is gone as a status; then this consumption ends and a new one is opened. */

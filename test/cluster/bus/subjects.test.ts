@@ -36,7 +36,7 @@ test('every subject belongs to exactly one stream', () => {
         deadSubject('EVENTS'),
       ];
       for (const subject of subjects) {
-        const owners = streamDeclarations(1).filter((each) =>
+        const owners = streamDeclarations().filter((each) =>
           each.subjects?.some((filter) => matches(filter, subject)),
         );
         expect(owners).toHaveLength(1);

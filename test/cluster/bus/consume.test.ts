@@ -1,0 +1,220 @@
+// Consuming on a real nats-server: through restarts, through a consumer deleted under it, and never after stop.
+import { AckPolicy, type JsMsg } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
+import { moveToDead } from '../../../cluster/bus/dead.ts';
+import { ensureConsumer, ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { streamDeclarations } from '../../../cluster/bus/streams.ts';
+import { until } from '../../../platform/deadline.ts';
+import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
+
+let test_: TestBus;
+let publisher: Publisher;
+const consumptions: Consumption[] = [];
+beforeAll(async () => {
+  test_ = await startBus();
+  publisher = new Publisher(test_.bus);
+});
+afterEach(async () => {
+  for (const each of consumptions.splice(0)) await each.stop();
+});
+afterAll(async () => {
+  publisher.close();
+  await test_.stop();
+});
+
+const config = (name: string) => ({
+  durable_name: name,
+  filter_subject: `mt.txn.${name}.>`,
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(1_000),
+  max_ack_pending: 1_000,
+});
+async function publishMany(carrier: string, from: number, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, index) => `${carrier}.${from + index}`);
+  const results = await Promise.all(ids.map((id) => publisher.publishOne(`mt.txn.${carrier}.0`, Buffer.from(id), id)));
+  expect(results.every((each) => each.ok)).toBe(true);
+}
+async function consume(name: string, handle: (record: JsMsg) => void, prefetch = 100): Promise<Consumption> {
+  const consumption = await consumeStream(test_.bus, { stream: 'MT_TXN', consumer: config(name), prefetch, handle });
+  consumptions.push(consumption);
+  return consumption;
+}
+
+test('every record comes once, in order, and an acked one is gone', async () => {
+  await publishMany('plain', 0, 300);
+  const taken: string[] = [];
+  await consume('plain', (record) => {
+    taken.push(record.string());
+    record.ack();
+  });
+  await until('all taken', () => taken.length >= 300);
+  expect(taken).toEqual(Array.from({ length: 300 }, (_, index) => `plain.${index}`));
+  await until('all acked', async () => (await recordsOf(test_.bus, 'EVENTS', 'ev.none.>')).length === 0);
+  const info = await test_.bus.manager.consumers.info('MT_TXN', 'plain');
+  expect(info.num_pending + info.num_ack_pending).toBe(0);
+});
+
+test('kill -9 of the server and its restart are survived: everything comes, before and after', async () => {
+  const taken = new Set<string>();
+  await consume('killed', (record) => {
+    taken.add(record.string());
+    record.ack();
+  });
+  await publishMany('killed', 0, 100);
+  await until('the first are there', () => taken.size === 100);
+  await test_.nats.kill9();
+  await test_.nats.restart();
+  await until('publishing goes on', async () => (await publisher.publishOne('ev.ping.0', Buffer.from('x'), null)).ok);
+  await publishMany('killed', 100, 100);
+  await until('the rest is there', () => taken.size === 200, { limitMs: 15_000 });
+});
+
+test('a consumer that somebody deletes is made again and goes on', async () => {
+  const taken = new Set<string>();
+  await consume('deleted', (record) => {
+    taken.add(record.string());
+    record.ack();
+  });
+  await publishMany('deleted', 0, 10);
+  await until('the first are there', () => taken.size === 10);
+  await test_.bus.manager.consumers.delete('MT_TXN', 'deleted');
+  await publishMany('deleted', 10, 10);
+  await until('the rest is there', () => taken.size === 20, { limitMs: 15_000 });
+});
+
+test('no more records are held than max_ack_pending, and the rest comes as they are acked', async () => {
+  await publishMany('bounded', 0, 50);
+  const held: JsMsg[] = [];
+  let taken = 0;
+  const options = { stream: 'MT_TXN', consumer: { ...config('bounded'), max_ack_pending: 10 }, prefetch: 20 };
+  consumptions.push(
+    await consumeStream(test_.bus, {
+      ...options,
+      handle: (record) => {
+        taken += 1;
+        held.push(record);
+      },
+    }),
+  );
+  await until('the bound is reached', () => held.length >= 10);
+  expect((await test_.bus.manager.consumers.info('MT_TXN', 'bounded')).num_ack_pending).toBe(10);
+  expect(held).toHaveLength(10);
+  await until('all came', () => {
+    for (const record of held.splice(0)) record.ack();
+    return taken === 50;
+  });
+});
+
+test('after stop nothing comes any more', async () => {
+  const taken: string[] = [];
+  const consumption = await consume('stopped', (record) => {
+    taken.push(record.string());
+    record.ack();
+  });
+  await publishMany('stopped', 0, 5);
+  await until('the first are there', () => taken.length === 5);
+  await consumption.stop();
+  await publishMany('stopped', 5, 5);
+  const info = await test_.bus.manager.consumers.info('MT_TXN', 'stopped');
+  expect(info.num_pending).toBe(5);
+  expect(taken).toHaveLength(5);
+});
+
+test('a stop while the server is away holds when it comes back', async () => {
+  const taken: string[] = [];
+  const consumption = await consume('stopped-away', (record) => {
+    taken.push(record.string());
+    record.ack();
+  });
+  await test_.nats.kill9();
+  const stopping = consumption.stop();
+  await test_.nats.restart();
+  await stopping;
+  await until('publishing goes on', async () => (await publisher.publishOne('ev.ping.0', Buffer.from('x'), null)).ok);
+  await publishMany('stopped-away', 0, 5);
+  await until('they wait', async () => {
+    const info = await test_.bus.manager.consumers.info('MT_TXN', 'stopped-away');
+    return info.num_pending === 5 && info.num_waiting === 0;
+  });
+  expect(taken).toHaveLength(0);
+});
+
+describe('poison', () => {
+  test('goes to DEAD with its reason and subject, and the stream moves on', async () => {
+    const taken: string[] = [];
+    await publishMany('poison', 0, 3);
+    await consume('poison', (record) => {
+      if (record.string() === 'poison.1') return moveToDead(publisher, record, 'MT_TXN', 'not\r\nreadable');
+      taken.push(record.string());
+      record.ack();
+    });
+    const dead = await until('one in DEAD', async () => {
+      const records = await recordsOf(test_.bus, 'DEAD', 'dead.MT_TXN');
+      return records.length > 0 && records;
+    });
+    expect(Buffer.from(dead[0]!.data).toString()).toBe('poison.1');
+    expect(dead[0]!.header('Heliograph-Reason')).toBe('not  readable');
+    expect(dead[0]!.header('Heliograph-Subject')).toBe('mt.txn.poison.0');
+    expect(taken).toEqual(['poison.0', 'poison.2']);
+    const settled = async () => {
+      const info = await test_.bus.manager.consumers.info('MT_TXN', 'poison');
+      return info.num_pending + info.num_ack_pending === 0;
+    };
+    await until('nothing is left behind', settled);
+  });
+
+  test('a handler that throws harms no other record', async () => {
+    await publishMany('throws', 0, 20);
+    const taken = new Set<string>();
+    await consume('throws', (record) => {
+      if (record.string() === 'throws.5' && taken.size < 15) throw new Error('a bug in a handler');
+      taken.add(record.string());
+      record.ack();
+    });
+    await until('all others are there', () => taken.size >= 19, { limitMs: 8_000 });
+  });
+});
+
+describe('setting up', () => {
+  test('is idempotent, and safe from two connections at once on a fresh server', async () => {
+    const fresh = await startBus('fresh');
+    const other = await connectBus(fresh.nats.url, 'other');
+    await fresh.bus.manager.streams.delete('LATER');
+    await fresh.bus.manager.streams.delete('EVENTS');
+    await Promise.all([ensureStreams(fresh.bus), ensureStreams(other), ensureStreams(fresh.bus), ensureStreams(other)]);
+    await ensureStreams(other);
+    for (const declaration of streamDeclarations()) {
+      const { config: made } = await fresh.bus.manager.streams.info(declaration.name);
+      expect(made).toMatchObject(declaration);
+    }
+    await other.close();
+    await fresh.stop();
+  });
+
+  test('brings an older stream up to date and keeps what it holds', async () => {
+    await publisher.publishOne('mo.kept', Buffer.from('kept'), null);
+    const { config: before } = await test_.bus.manager.streams.info('INBOUND');
+    await test_.bus.manager.streams.update('INBOUND', { ...before, max_bytes: 1_048_576 });
+    await ensureStreams(test_.bus);
+    const { config: after, state } = await test_.bus.manager.streams.info('INBOUND');
+    expect(after.max_bytes).toBe(before.max_bytes);
+    expect(state.messages).toBe(1);
+  });
+
+  test('a consumer is made once, by whoever comes first, and updated by whoever comes later', async () => {
+    const { manager } = test_.bus;
+    await Promise.all([1, 2, 3].map(() => ensureConsumer(manager, 'MT_TXN', config('race'))));
+    await ensureConsumer(manager, 'MT_TXN', { ...config('race'), max_ack_pending: 77 });
+    expect((await manager.consumers.info('MT_TXN', 'race')).config.max_ack_pending).toBe(77);
+  });
+
+  test('a bucket is opened by two at once, and both see what one writes', async () => {
+    const [one, other] = await Promise.all([openBucket(test_.bus, 'recorder'), openBucket(test_.bus, 'recorder')]);
+    await one.put('k', 'v');
+    expect((await other.get('k'))?.string()).toBe('v');
+  });
+});

@@ -1,0 +1,93 @@
+// Events are told as durable only when they are, in their order, once, whatever happens to the server meanwhile.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
+import { messageWith } from '../../support/messages.ts';
+
+let test_: TestBus;
+let publisher: Publisher;
+beforeAll(async () => {
+  test_ = await startBus();
+  publisher = new Publisher(test_.bus, { deadlineMs: Number.POSITIVE_INFINITY });
+});
+afterAll(async () => {
+  publisher.close();
+  await test_.stop();
+});
+
+const eventsOf = (carrier: string, count: number): DeliveryEvent[] => {
+  const message = messageWith({ carrier });
+  return Array.from({ length: count }, (_, index) =>
+    eventOfMessage(message, { kind: 'deferred', atMs: index, attempt: index, detail: String(index) }),
+  );
+};
+const stored = async (carrier: string) =>
+  (await recordsOf(test_.bus, 'EVENTS', `ev.${carrier}.>`)).map((each) => decodeEvents(each.data));
+
+test('events of one message stand in the stream in the order they were written, in batches within the bound', async () => {
+  const writer = new EventWriter(publisher, { shards: 4 });
+  const events = eventsOf('order', 1_000);
+  const told: boolean[] = [];
+  for (const event of events) writer.write(event, (durable) => told.push(durable));
+  expect(told).toEqual([]);
+  await until('all durable', () => told.length === events.length);
+  expect(told.every(Boolean)).toBe(true);
+  const batches = await stored('order');
+  expect(batches.flat()).toEqual(events);
+  expect(Math.max(...batches.map((each) => each.length))).toBe(limits.events.batchMax);
+  expect(writer.held).toBe(0);
+});
+
+test('an event waits for its batch, an urgent one takes the batch with it at once', async () => {
+  const writer = new EventWriter(publisher, { lingerMs: 60_000 });
+  const [slow, urgent] = eventsOf('urgent', 2);
+  let durable = 0;
+  writer.write(slow!, () => (durable += 1));
+  await publisher.idle();
+  expect(durable).toBe(0);
+  writer.write(urgent!, () => (durable += 1), true);
+  await until('both durable', () => durable === 2);
+  expect(await stored('urgent')).toEqual([[slow, urgent]]);
+});
+
+test('flush sends what lingers, close tells what never became durable', async () => {
+  const writer = new EventWriter(publisher, { lingerMs: 60_000 });
+  const [one, two] = eventsOf('flush', 2);
+  const told: boolean[] = [];
+  writer.write(one!, (durable) => told.push(durable));
+  writer.flush();
+  await until('the first is durable', () => told.length === 1);
+  writer.write(two!, (durable) => told.push(durable));
+  writer.close();
+  expect(told).toEqual([true, false]);
+  expect(writer.held).toBe(0);
+});
+
+test('hasRoom says no at its bound and yes again below it', async () => {
+  const writer = new EventWriter(publisher, { heldMax: 3 });
+  const events = eventsOf('room', 3);
+  for (const [index, event] of events.entries()) {
+    expect(writer.hasRoom, `before event ${index}`).toBe(true);
+    writer.write(event, () => {});
+  }
+  expect(writer.hasRoom).toBe(false);
+  await until('room again', () => writer.hasRoom);
+});
+
+test('while the server is away events are held, then durable exactly once and in order', async () => {
+  const writer = new EventWriter(publisher);
+  const events = eventsOf('away', 600);
+  let durable = 0;
+  await test_.nats.kill9();
+  for (const event of events) writer.write(event, (is) => (durable += is ? 1 : 0));
+  expect(durable).toBe(0);
+  expect(writer.held).toBe(600);
+  await test_.nats.restart();
+  await until('all durable', () => durable === events.length, { limitMs: 15_000 });
+  expect((await stored('away')).flat()).toEqual(events);
+});

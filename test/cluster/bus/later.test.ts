@@ -1,0 +1,140 @@
+// LATER and its releaser on a real nats-server: not early, within a second of due, once, and also what became due
+// while nobody was there.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { LaterReleaser } from '../../../actors/later/releaser.ts';
+import { publishLater } from '../../../cluster/bus/later.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { laterSubject } from '../../../cluster/bus/subjects.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
+
+let test_: TestBus;
+let publisher: Publisher;
+let sourceCount = 0;
+const releasers: LaterReleaser[] = [];
+beforeAll(async () => {
+  test_ = await startBus();
+  publisher = new Publisher(test_.bus, { deadlineMs: Number.POSITIVE_INFINITY });
+});
+afterEach(async () => {
+  for (const each of releasers.splice(0)) await each.stop();
+});
+afterAll(async () => {
+  publisher.close();
+  await test_.stop();
+});
+
+async function startReleaser(): Promise<LaterReleaser> {
+  const releaser = new LaterReleaser(test_.bus, publisher);
+  await releaser.start();
+  releasers.push(releaser);
+  return releaser;
+}
+/** Listens where releases go; tells what came and when. */
+function target(): { subject: string; came: { id: string; atMs: number }[] } {
+  sourceCount += 1;
+  const subject = `mt.txn.later${sourceCount}.0`;
+  const came: { id: string; atMs: number }[] = [];
+  test_.bus.connection.subscribe(subject, {
+    callback: (_error, msg) => void came.push({ id: msg.string(), atMs: systemClock.nowMs() }),
+  });
+  return { subject, came };
+}
+function wait(subject: string, id: string, dueAtMs: number, nowMs = systemClock.nowMs()): Promise<boolean> {
+  return new Promise((resolve) =>
+    publishLater(
+      publisher,
+      { subject, payload: Buffer.from(id), dueAtMs, id: `${subject}.${id}`, shardKey: id },
+      nowMs,
+      (result) => resolve(result.ok),
+    ),
+  );
+}
+const emptied = () =>
+  until('LATER is empty', async () => (await test_.bus.manager.streams.info('LATER')).state.messages === 0);
+
+test('a record is released not before its time and within a second of it', async () => {
+  await startReleaser();
+  const { subject, came } = target();
+  const due = new Map<string, number>();
+  for (let count = 0; count < 40; count += 1) due.set(`r${count}`, systemClock.nowMs() + count * 60);
+  for (const [id, dueAtMs] of due) expect(await wait(subject, id, dueAtMs)).toBe(true);
+  await until('all released', () => came.length === due.size);
+  for (const { id, atMs } of came) {
+    expect(atMs - due.get(id)!).toBeGreaterThanOrEqual(-2);
+    expect(atMs - due.get(id)!).toBeLessThan(1_000);
+  }
+  await emptied();
+  expect(came).toHaveLength(due.size);
+});
+
+test('what became due while nobody was there is released at the start, hours later too', async () => {
+  const { subject, came } = target();
+  const nowMs = systemClock.nowMs();
+  // More overdue seconds than are opened at once, over several hours.
+  const overdue = Array.from({ length: 100 }, (_, index) => nowMs - 60_000 - index * 180_000);
+  for (const [index, dueAtMs] of overdue.entries())
+    expect(await wait(subject, `o${index}`, dueAtMs, dueAtMs)).toBe(true);
+  await startReleaser();
+  await until('all released', () => came.length >= overdue.length, { limitMs: 20_000 });
+  await emptied();
+  expect(new Set(came.map((each) => each.id)).size).toBe(came.length);
+});
+
+test('two releasers share the work and nothing is released twice, also when one is restarted on the way', async () => {
+  await startReleaser();
+  const second = await startReleaser();
+  const { subject, came } = target();
+  const nowMs = systemClock.nowMs();
+  const ids = Array.from({ length: 400 }, (_, index) => `d${index}`);
+  await Promise.all(ids.map((id, index) => wait(subject, id, nowMs + 300 + (index % 20) * 100)));
+  await until('some released', () => came.length > 50);
+  await second.stop();
+  await startReleaser();
+  await until('all released', () => new Set(came.map((each) => each.id)).size === ids.length, { limitMs: 15_000 });
+  await emptied();
+  const records = await test_.bus.manager.streams.info('MT_TXN', { subjects_filter: subject });
+  expect(records.state.subjects?.[subject]).toBe(ids.length);
+});
+
+test('a second with 5,000 records is released within a second of it', async () => {
+  await startReleaser();
+  const { subject, came } = target();
+  const count = 5_000;
+  const dueAtMs = (Math.floor(systemClock.nowMs() / 1_000) + 3) * 1_000;
+  let next = 0;
+  const safe = await Promise.all(
+    Array.from({ length: 500 }, async () => {
+      for (let ok = true; next < count && ok; ) ok = await wait(subject, `f${next++}`, dueAtMs);
+      return true;
+    }),
+  );
+  expect(safe.every(Boolean)).toBe(true);
+  expect(systemClock.nowMs()).toBeLessThan(dueAtMs);
+  await until('all released', () => came.length >= count, { limitMs: 10_000 });
+  expect(Math.min(...came.map((each) => each.atMs))).toBeGreaterThanOrEqual(dueAtMs - 2);
+  expect(Math.max(...came.map((each) => each.atMs)) - dueAtMs).toBeLessThan(1_500);
+  await emptied();
+  expect(came).toHaveLength(count);
+});
+
+test('a record without its headers goes to DEAD', async () => {
+  await startReleaser();
+  const before = (await test_.bus.manager.streams.info('DEAD')).state.messages;
+  await publisher.publishOne(laterSubject(systemClock.nowMs(), 'x'), Buffer.from('?'), null);
+  await until(
+    'it is in DEAD',
+    async () => (await test_.bus.manager.streams.info('DEAD')).state.messages === before + 1,
+  );
+  await emptied();
+});
+
+test('a record due further away than anybody looks back is refused as a bug', async () => {
+  const dayMs = 86_400_000;
+  const nowMs = systemClock.nowMs();
+  const furthest = nowMs + limits.bus.laterDaysMax * dayMs;
+  await expect(wait('mt.txn.far.0', 'far', furthest, nowMs)).rejects.toThrow('never be looked for');
+  expect(await wait('mt.txn.far.0', 'near', furthest - 1, nowMs)).toBe(true);
+});

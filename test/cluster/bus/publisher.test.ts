@@ -1,0 +1,182 @@
+// Publishing on a real nats-server: durable once, however the server or the connection fails, and an answer for
+// every publish.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import { type PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, recordsOf, startBus, startProxy } from '../../support/bus.ts';
+
+let test_: TestBus;
+const closing: (() => unknown)[] = [];
+beforeAll(async () => {
+  test_ = await startBus();
+});
+afterAll(() => test_.stop());
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+function publisher(options: ConstructorParameters<typeof Publisher>[1] = {}, bus = test_.bus): Publisher {
+  const made = new Publisher(bus, options);
+  closing.push(() => made.close());
+  return made;
+}
+const payload = Buffer.from('payload');
+
+test('a publish is acked with its place in the stream', async () => {
+  const one = await publisher().publishOne('dead.acked', payload, 'a1');
+  expect(one).toMatchObject({ ok: true, duplicate: false });
+});
+
+test('the same id twice is one record', async () => {
+  const publishes = publisher();
+  const first = await publishes.publishOne('ev.twice.0', payload, 'same');
+  const second = await publishes.publishOne('ev.twice.0', payload, 'same');
+  expect(second).toEqual({ ...first, duplicate: true });
+  expect(await recordsOf(test_.bus, 'EVENTS', 'ev.twice.>')).toHaveLength(1);
+});
+
+test('headers travel with the record', async () => {
+  await publisher().publishOne('ev.headers.0', payload, 'h1', { 'Heliograph-Reason': 'why' });
+  const [record] = await recordsOf(test_.bus, 'EVENTS', 'ev.headers.>');
+  expect(record?.header('Heliograph-Reason')).toBe('why');
+  expect(record?.header('Nats-Msg-Id')).toBe('h1');
+});
+
+test('at the bound the answer is busy, below it there is room', async () => {
+  const publishes = publisher({ inFlightMax: 3 });
+  const results = await Promise.all([1, 2, 3, 4].map((id) => publishes.publishOne('ev.busy.0', payload, `busy${id}`)));
+  expect(results.map((each) => (each.ok ? 'ok' : each.failure))).toEqual(['ok', 'ok', 'ok', 'busy']);
+  expect(publishes.hasRoom).toBe(true);
+});
+
+test('idle resolves when the last answer is there, and close ends what waits', async () => {
+  const publishes = publisher();
+  let answered = 0;
+  for (let id = 0; id < 50; id += 1) publishes.publish('ev.idle.0', payload, `idle${id}`, () => (answered += 1));
+  await publishes.idle();
+  expect(answered).toBe(50);
+  const last = publishes.publishOne('ev.idle.0', payload, 'idle last');
+  publishes.close();
+  expect(await last).toEqual({ ok: false, failure: 'closed' });
+  expect(await publishes.publishOne('ev.idle.0', payload, 'after')).toEqual({ ok: false, failure: 'closed' });
+});
+
+test('a full stream refuses with full, a full subject with subject_full, and both take again when there is room', async () => {
+  const { manager } = test_.bus;
+  await manager.streams.add({
+    name: 'SMALL',
+    subjects: ['small.>'],
+    max_msgs: 5,
+    max_msgs_per_subject: 2,
+    discard: 'new' as never,
+    discard_new_per_subject: true,
+  });
+  const publishes = publisher();
+  const failureOf = (result: PublishResult) => (result.ok ? 'ok' : result.failure);
+  const into = async (subject: string) => failureOf(await publishes.publishOne(subject, payload, null));
+  expect(await into('small.a')).toBe('ok');
+  expect(await into('small.a')).toBe('ok');
+  expect(await into('small.a')).toBe('subject_full');
+  expect(await into('small.b')).toBe('ok');
+  expect(await into('small.b')).toBe('ok');
+  expect(await into('small.c')).toBe('ok');
+  expect(await into('small.d')).toBe('full');
+  await manager.streams.purge('SMALL', { filter: 'small.a' });
+  expect(await into('small.d')).toBe('ok');
+});
+
+test('a stream that is full by bytes refuses with full', async () => {
+  await test_.bus.manager.streams.add({
+    name: 'BYTES',
+    subjects: ['bytes.>'],
+    max_bytes: 4_096,
+    discard: 'new' as never,
+  });
+  const publishes = publisher();
+  const results = new Set<string>();
+  for (let count = 0; count < 6; count += 1) {
+    const result = await publishes.publishOne('bytes.a', Buffer.alloc(1_000), null);
+    results.add(result.ok ? 'ok' : result.failure);
+  }
+  expect([...results]).toEqual(['ok', 'full']);
+});
+
+test('nobody listening ends as unavailable at the deadline', async () => {
+  const publishes = publisher({ timeoutMs: 100, deadlineMs: 300 });
+  expect(await publishes.publishOne('nobody.listens', payload, 'x')).toEqual({ ok: false, failure: 'unavailable' });
+});
+
+test('another expected sequence is a conflict', async () => {
+  const publishes = publisher();
+  const expecting = { 'Nats-Expected-Last-Subject-Sequence': '0' };
+  expect(await publishes.publishOne('ev.conflict.0', payload, null, expecting)).toMatchObject({ ok: true });
+  expect(await publishes.publishOne('ev.conflict.0', payload, null, expecting)).toEqual({
+    ok: false,
+    failure: 'conflict',
+  });
+});
+
+test('kill -9 of the server in the middle of 20,000 publishes: each ends, each acked one is there, none twice', async () => {
+  const publishes = publisher({ deadlineMs: 15_000 });
+  const total = 20_000;
+  const acked = new Set<string>();
+  let ended = 0;
+  let killed: Promise<void> | null = null;
+  let next = 0;
+  const pump = () => {
+    while (next < total && publishes.hasRoom) {
+      const id = `kill${next}`;
+      next += 1;
+      publishes.publish('ev.kill.0', Buffer.from(id), id, (result) => {
+        ended += 1;
+        if (result.ok) acked.add(id);
+        if (acked.size === 5_000) killed ??= test_.nats.kill9().then(() => test_.nats.restart());
+        queueMicrotask(pump);
+      });
+    }
+  };
+  pump();
+  await until('every publish ended', () => ended === total, { limitMs: 25_000 });
+  await killed;
+  expect(killed).not.toBeNull();
+  const there = (await recordsOf(test_.bus, 'EVENTS', 'ev.kill.>')).map((each) => Buffer.from(each.data).toString());
+  const distinct = new Set(there);
+  expect(distinct.size).toBe(there.length);
+  expect([...acked].filter((id) => !distinct.has(id)).slice(0, 5)).toEqual([]);
+  expect(acked.size).toBe(total);
+});
+
+test('a half-open connection is noticed within ten seconds, and what was in flight arrives once', async () => {
+  const proxy = await startProxy(test_.nats.url);
+  const bus = await connectBus(proxy.url, 'half-open');
+  closing.push(
+    () => proxy.close(),
+    () => bus.close(),
+  );
+  const publishes = publisher({ deadlineMs: 30_000 }, bus);
+  await publishes.publishOne('ev.half.0', payload, 'half0');
+  let noticed = false;
+  bus.onReconnect(() => (noticed = true));
+  proxy.silence();
+  const silentAtMs = systemClock.monotonicMs();
+  const inFlight = [1, 2, 3].map((id) => publishes.publishOne('ev.half.0', payload, `half${id}`));
+  proxy.heal();
+  await until('the silence is noticed', () => noticed, { limitMs: 12_000 });
+  expect(systemClock.monotonicMs() - silentAtMs).toBeLessThan(10_000);
+  expect((await Promise.all(inFlight)).every((each) => each.ok)).toBe(true);
+  expect(await recordsOf(test_.bus, 'EVENTS', 'ev.half.>')).toHaveLength(4);
+});
+
+test('the defaults are the named bounds', async () => {
+  const publishes = publisher();
+  const results: string[] = [];
+  for (let id = 0; id <= limits.bus.publishesInFlightMax; id += 1) {
+    publishes.publish('ev.bound.0', payload, `bound${id}`, (result) => results.push(result.ok ? 'ok' : result.failure));
+  }
+  expect(results).toEqual(['busy']);
+  await publishes.idle();
+  expect(results.filter((each) => each === 'ok')).toHaveLength(limits.bus.publishesInFlightMax);
+});

@@ -1,0 +1,95 @@
+// What tests of the bus share: a real server with its streams, what a stream holds, and a TCP proxy that can go
+// silent without closing, which is what a half-open connection is.
+import net from 'node:net';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { ensureStreams } from '../../cluster/bus/ensure.ts';
+import { type TestNats, startNats } from './nats.ts';
+
+export type TestBus = { readonly nats: TestNats; readonly bus: Bus; stop(): Promise<void> };
+
+export async function startBus(name = 'test'): Promise<TestBus> {
+  const nats = await startNats();
+  const bus = await connectBus(nats.url, name);
+  await ensureStreams(bus);
+  return {
+    nats,
+    bus,
+    async stop() {
+      await bus.close();
+      await nats.stop();
+    },
+  };
+}
+
+export type StoredRecord = {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly header: (name: string) => string;
+};
+
+/** Everything a stream holds under a filter, in stream order, without touching it. */
+export async function recordsOf(bus: Bus, stream: string, filter = '>'): Promise<StoredRecord[]> {
+  const consumer = await bus.jetstream.consumers.get(stream, { filter_subjects: filter });
+  const { num_pending: pending } = await consumer.info();
+  const records: StoredRecord[] = [];
+  if (pending === 0) return records;
+  const messages = await consumer.consume({ max_messages: 1_000 });
+  for await (const record of messages) {
+    records.push({
+      subject: record.subject,
+      data: record.data,
+      header: (name) => record.headers?.get(name) ?? '',
+    });
+    if (record.info.pending === 0) break;
+  }
+  await messages.close();
+  return records;
+}
+
+export type Proxy = {
+  /** `nats://…` through the proxy. */
+  readonly url: string;
+  /** Forwards nothing any more, on connections old and new, and closes nothing. */
+  silence(): void;
+  /** New connections are forwarded again; the silent ones stay silent. */
+  heal(): void;
+  close(): Promise<void>;
+};
+
+export async function startProxy(target: string): Promise<Proxy> {
+  const { hostname, port, username, password } = new URL(target);
+  const sockets = new Set<net.Socket>();
+  let silent = false;
+  const server = net.createServer((client) => {
+    const upstream = net.connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => sockets.delete(socket));
+    }
+    let dead = silent;
+    pairs.push(() => (dead = true));
+    client.on('data', (data) => void (dead || upstream.write(data)));
+    upstream.on('data', (data) => void (dead || client.write(data)));
+    client.on('close', () => void (dead || upstream.destroy()));
+    upstream.on('close', () => void (dead || client.destroy()));
+  });
+  const pairs: (() => void)[] = [];
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address() as net.AddressInfo;
+  const user = username ? `${username}:${password}@` : '';
+  return {
+    url: `nats://${user}127.0.0.1:${address.port}`,
+    silence() {
+      silent = true;
+      for (const kill of pairs) kill();
+    },
+    heal() {
+      silent = false;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
