@@ -204,6 +204,8 @@ export const limits = {
     heldMax: 1_000,
     /** Messages read by one statement, whoever asked for them. */
     messagesPerReadMax: 100,
+    /** Submits to one recipient over one carrier among which a receipt's is looked for. */
+    submitsOfRecipientMax: 200,
     listLimitDefault: 20,
     listLimitMax: 100,
     /** Messages looked at for one page when a filter can only be tried after folding. */

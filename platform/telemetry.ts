@@ -3,13 +3,33 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
 /** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
-export const registry = new Registry();
+const registry = new Registry();
+/** Node's own metrics tell processes apart by role; ours add up over all of them. */
+const processRegistry = new Registry();
+
+/** The content type of /metrics. */
+export const metricsContentType = registry.contentType;
 
 /** Adds Node's own process metrics. Called once per process (not per thread). */
 export function collectProcessMetrics(role: string): void {
-  registry.setDefaultLabels({ role });
-  collectDefaultMetrics({ register: registry });
+  processRegistry.setDefaultLabels({ role });
+  collectDefaultMetrics({ register: processRegistry });
 }
+
+/** What this thread counts, and in a process's main thread the process's own figures; for AggregatorRegistry. */
+export async function currentMetrics(): Promise<MetricObject[]> {
+  const all = await Promise.all([registry.getMetricsAsJSON(), processRegistry.getMetricsAsJSON()]);
+  return all.flat() as MetricObject[];
+}
+
+/** One metric as prom-client's `getMetricsAsJSON()` gives it. */
+export type MetricObject = {
+  name: string;
+  help: string;
+  type: unknown;
+  aggregator?: string;
+  values: unknown[];
+};
 
 const latencyBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>

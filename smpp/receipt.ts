@@ -15,7 +15,7 @@ export type ReceiptState =
   | 'unknown';
 
 export type Receipt = {
-  /** As the carrier wrote it; compare only after normaliseCarrierId. */
+  /** As the carrier wrote it; the same id may stand elsewhere in another form (model/carrier-message-id). */
   carrierMessageId: string;
   state: ReceiptState;
   /** The carrier's or the network's error, as written; '' when none is given. */

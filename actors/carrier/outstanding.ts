@@ -2,12 +2,12 @@
 // ways: hexadecimal in the response and decimal in the receipt, with leading zeros, in either case. Ids are
 // kept in one canonical form; a receipt's id is tried in each reading, the one that worked last first, and a
 // match counts only when the recipient is the same, so that two readings can never mix two messages up.
+import { type IdReading, canonical, readAs } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { Generations } from './generations.ts';
 
-export type IdReading = 'raw' | 'decimal' | 'hex';
 export type IdForm = IdReading | 'auto';
 
 export type Match = { readonly submitted: DeliveryEvent; readonly repeated: boolean };
@@ -76,29 +76,5 @@ export class Outstanding {
   #prefer(reading: IdReading): void {
     if (this.#form !== 'auto') return;
     this.#readings = [reading, ...this.#readings.filter((each) => each !== reading)];
-  }
-}
-
-/** Lower case, no 0x, no leading zeros: equal for every way to write the same id in the same base. */
-export function canonical(id: string): string {
-  return id
-    .trim()
-    .toLowerCase()
-    .replace(/^(0x)?0*(?=.)/, '');
-}
-
-/**
- * A receipt's id as the response would have written it. `hex`: the receipt is decimal where the response was
- * hexadecimal; `decimal`: the other way round. Null when the id cannot be read so.
- */
-export function readAs(id: string, reading: IdReading): string | null {
-  const plain = canonical(id);
-  switch (reading) {
-    case 'raw':
-      return plain;
-    case 'hex':
-      return /^[0-9]+$/.test(plain) ? BigInt(plain).toString(16) : null;
-    case 'decimal':
-      return /^[0-9a-f]+$/.test(plain) ? BigInt(`0x${plain}`).toString(10) : null;
   }
 }

@@ -3,12 +3,13 @@
 // on another bind, come after a restart, or come for a submit whose outcome nobody knew.
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../model/delivery-event.ts';
+import { canonical } from '../../model/carrier-message-id.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
 import type { Receipt } from '../../smpp/receipt.ts';
-import { type Outstanding, canonical } from './outstanding.ts';
+import type { Outstanding } from './outstanding.ts';
 import type { UnknownSubmits } from './unknown-submits.ts';
 
 export type Respond = (status: number) => void;

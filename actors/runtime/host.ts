@@ -6,7 +6,7 @@ import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import { registry } from '../../platform/telemetry.ts';
+import { currentMetrics } from '../../platform/telemetry.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
@@ -43,8 +43,7 @@ export default async function host(task: HostTask): Promise<void> {
     await bus.connection.flush();
     await bus.close();
   };
-  const answer = async (id: number) =>
-    tell({ type: 'metrics', id, metrics: (await registry.getMetricsAsJSON()) as MetricObject[] });
+  const answer = async (id: number) => tell({ type: 'metrics', id, metrics: await currentMetrics() });
   const status = () => tell({ type: 'status', carriers: actors.map((actor) => actor.status) });
 
   const starting = Promise.all(actors.map((actor) => actor.start()));

@@ -15,7 +15,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { registry } from '../../platform/telemetry.ts';
+import { currentMetrics } from '../../platform/telemetry.ts';
 import { admission } from '../../policy/admission/admit.ts';
 import { newDoor, openDoor } from './door.ts';
 import { watchEventSpace } from './event-space.ts';
@@ -106,7 +106,6 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
 
 async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
   const tell = (message: FromThread) => port.postMessage(message);
-  registry.setDefaultLabels({ role: 'ingress' });
   let running: RunningThread;
   try {
     running = await startThread(data);
@@ -125,9 +124,7 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
   port.on('message', (message: ToThread) => {
     switch (message.type) {
       case 'metrics':
-        void registry
-          .getMetricsAsJSON()
-          .then((all) => tell({ type: 'metrics', id: message.id, metrics: all as MetricObject[] }));
+        void currentMetrics().then((all) => tell({ type: 'metrics', id: message.id, metrics: all }));
         return;
       case 'drain':
         stopHealth();

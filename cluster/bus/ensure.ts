@@ -3,15 +3,24 @@
 import { type JetStreamManager, type ConsumerConfig, JetStreamApiError } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import type { Bus } from './connect.ts';
-import { type KeyValueBucket, type StreamDeclaration, keyValueBuckets, streamDeclarations } from './streams.ts';
+import {
+  type KeyValueBucket,
+  type StreamBounds,
+  type StreamDeclaration,
+  keyValueBuckets,
+  streamBoundsDefault,
+  streamDeclarations,
+} from './streams.ts';
 
 const streamNotFound = 10059;
 export const consumerNotFound = 10014;
 const nameInUse = 10058;
 
-export async function ensureStreams(bus: Bus, replicas = 1): Promise<void> {
-  for (const declaration of streamDeclarations(replicas)) await ensureStream(bus.manager, declaration);
-  for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) await openBucket(bus, bucket, replicas);
+export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
+  for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);
+  for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) {
+    await openBucket(bus, bucket, bounds.streamReplicas);
+  }
 }
 
 /** Opens a key-value bucket, creating it when it is missing. */

@@ -34,21 +34,37 @@ const workQueue = {
 } as const;
 
 /** A message is ~500 bytes: 1 GiB holds two million. The bound per subject keeps one account shard from taking all of it. */
-const messageStream = (lane: Lane, maxBytes: number, perSubjectMax: number): StreamDeclaration => ({
+const messageStream = (
+  lane: Lane,
+  maxBytes: number,
+  perSubjectMax: number,
+  messagesMax: number,
+): StreamDeclaration => ({
   ...workQueue,
   name: streamNames.messages[lane],
   subjects: [`mt.${lane}.>`],
   max_bytes: maxBytes,
-  max_msgs_per_subject: perSubjectMax,
+  max_msgs: messagesMax,
+  max_msgs_per_subject: Math.min(perSubjectMax, messagesMax),
   discard_new_per_subject: true,
 });
 
-/** The streams, with `replicas` copies of each (1 on one machine, 3 in a cluster). */
-export function streamDeclarations(replicas: number): readonly StreamDeclaration[] {
+/** What an operator decides about the streams (heliograph.yaml: limits). */
+export type StreamBounds = {
+  /** Messages in one MT stream before it refuses. */
+  readonly queueMessagesMax: number;
+  /** Copies of each stream: 1 on one machine, 3 in a cluster. */
+  readonly streamReplicas: number;
+};
+
+export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };
+
+export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
+  const { queueMessagesMax, streamReplicas } = bounds;
   return [
-    messageStream('otp', gib / 2, 200_000),
-    messageStream('txn', 2 * gib, 1_500_000),
-    messageStream('promo', 4 * gib, 3_000_000),
+    messageStream('otp', gib / 2, 200_000, queueMessagesMax),
+    messageStream('txn', 2 * gib, 1_500_000, queueMessagesMax),
+    messageStream('promo', 4 * gib, 3_000_000, queueMessagesMax),
     { ...workQueue, name: streamNames.later, subjects: ['later.>'], max_bytes: 2 * gib },
     { ...workQueue, name: streamNames.inbound, subjects: ['mo.>'], max_bytes: gib / 2 },
     {
@@ -68,7 +84,7 @@ export function streamDeclarations(replicas: number): readonly StreamDeclaration
       discard: DiscardPolicy.New,
       max_bytes: gib / 4,
     },
-  ].map((declaration) => ({ ...declaration, num_replicas: replicas }));
+  ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
 }
 
 /** The consumer through which one carrier takes one lane. `windowPdus` is the sum of the carrier's windows. */

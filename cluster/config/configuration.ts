@@ -90,13 +90,13 @@ export type RouteConfig = {
 export type RetentionConfig = {
   /** How long delivery events stay in ClickHouse. */
   historyDays: number;
-  /** How long delivery events stay in the EVENTS stream at most; readers must have caught up by then. */
-  eventStreamHours: number;
 };
 
 export type LimitsConfig = {
   /** Messages that may wait in one MT stream before the ingress answers 503. */
   queueMessagesMax: number;
+  /** Copies of every stream and bucket. */
+  streamReplicas: number;
   /** Disk the embedded nats-server may use for all streams. */
   streamStoreMbMax: number;
 };

@@ -22,10 +22,10 @@ export function configurationSchema(env: Record<string, string | undefined>) {
       routes: file.routes,
       retention: {
         historyDays: file.retention.history_days,
-        eventStreamHours: file.retention.event_stream_hours,
       },
       limits: {
         queueMessagesMax: file.limits.queue_messages_max,
+        streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
       },
       actors: { threads: threadsOf(file.actors.threads) },
@@ -143,12 +143,12 @@ const fileSchema = mapOf({
   ).default([]),
   retention: mapOf({
     history_days: whole(1, 3_650).default(400),
-    event_stream_hours: whole(1, 720).default(72),
-  }).default({ history_days: 400, event_stream_hours: 72 }),
+  }).default({ history_days: 400 }),
   limits: mapOf({
     queue_messages_max: whole(1_000, 100_000_000).default(5_000_000),
+    stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
-  }).default({ queue_messages_max: 5_000_000, stream_store_mb_max: 20_480 }),
+  }).default({ queue_messages_max: 5_000_000, stream_replicas: 1, stream_store_mb_max: 20_480 }),
   actors: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
   ingress: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
 });

@@ -18,7 +18,7 @@ runRole('actors', async () => {
   const configuration = await loadConfiguration(settings.configFile);
   assert(settings.natsUrl !== null, 'the supervisor tells its children where NATS is');
   const bus = await connectBus(settings.natsUrl, 'actors');
-  await ensureStreams(bus);
+  await ensureStreams(bus, configuration.limits);
   const publisher = new Publisher(bus);
   const pool = new HostPool({
     carriers: configuration.carriers,

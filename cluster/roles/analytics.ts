@@ -3,6 +3,7 @@
 import { startAnalytics } from '../../analytics/analytics-node.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { clickhouseDir } from '../../analytics/store/location.ts';
+import { keepHistoryFor } from '../../analytics/store/retention.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -10,18 +11,20 @@ import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
+import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 
 const schemaRetryMs = 1_000;
 
 runRole('analytics', async ({ stopping }) => {
-  const { natsUrl, clickhouseUrl, dataDir } = loadSettings();
+  const { configFile, natsUrl, clickhouseUrl, dataDir } = loadSettings();
+  const configuration = await loadConfiguration(configFile);
   assert(natsUrl !== null, 'the supervisor tells its children where NATS is');
   const bus = await connectBus(natsUrl, 'analytics');
-  await ensureStreams(bus);
+  await ensureStreams(bus, configuration.limits);
   const engine = openEngine({ clickhouseUrl, dataDir: clickhouseDir(dataDir) });
-  await schemaInPlace(engine, stopping);
+  await schemaInPlace(engine, configuration.retention.historyDays, stopping);
   const node = await startAnalytics(bus, engine);
   return {
     health: () => node.health(),
@@ -34,10 +37,11 @@ runRole('analytics', async ({ stopping }) => {
 });
 
 /** A server that is down at the start is waited for; events wait in the stream meanwhile. */
-async function schemaInPlace(engine: Engine, stopping: AbortSignal): Promise<void> {
+async function schemaInPlace(engine: Engine, historyDays: number, stopping: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await applySchema(engine);
+      await keepHistoryFor(engine, historyDays);
       return;
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the ClickHouse schema cannot be applied yet');

@@ -17,7 +17,7 @@ runRole('ingress', async () => {
   if (natsUrl === null) throw new FixSetup('NATS_URL: the ingress role needs a NATS server');
 
   const bus = await connectBus(natsUrl, 'ingress');
-  await ensureStreams(bus);
+  await ensureStreams(bus, configuration.limits);
   await bus.close();
 
   const { country, carriers, routes } = configuration;

@@ -4,7 +4,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { AggregatorRegistry } from 'prom-client';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import { registry } from '../../platform/telemetry.ts';
+import { currentMetrics, metricsContentType } from '../../platform/telemetry.ts';
 import type { MetricObject } from './messages.ts';
 import type { SupervisionTree } from './supervision-tree.ts';
 
@@ -77,7 +77,7 @@ async function route(
     }
     case '/metrics': {
       const merged = AggregatorRegistry.aggregate(await collect(tree));
-      response.writeHead(200, { 'content-type': registry.contentType });
+      response.writeHead(200, { 'content-type': metricsContentType });
       response.end(await merged.metrics());
       return;
     }
@@ -88,7 +88,7 @@ async function route(
 
 /** A child that does not answer in time is left out; `child_up` tells about it. */
 async function collect(tree: SupervisionTree): Promise<MetricObject[][]> {
-  const own = (await registry.getMetricsAsJSON()) as MetricObject[];
+  const own = await currentMetrics();
   const answers = await Promise.allSettled(tree.children.map((child) => child.metrics()));
   return [
     own,

@@ -6,7 +6,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { collectProcessMetrics, registry } from '../../platform/telemetry.ts';
+import { collectProcessMetrics, currentMetrics } from '../../platform/telemetry.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
 export type RunningRole = {
@@ -89,7 +89,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
 
 async function answer(running: RunningRole, id: number): Promise<void> {
   try {
-    const own = (await registry.getMetricsAsJSON()) as MetricObject[];
+    const own = await currentMetrics();
     const threads = (await running.metrics?.()) ?? [];
     tell({ type: 'metrics', id, metrics: [own, ...(threads.length > 0 ? [threads] : [])] });
   } catch (error) {

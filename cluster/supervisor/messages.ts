@@ -1,14 +1,9 @@
 // What supervisor and child say to each other over the IPC channel. Types only. A new message is added here
 // first; neither side may understand a message the other does not know.
 
-/** One metric as prom-client's `registry.getMetricsAsJSON()` gives it. */
-export type MetricObject = {
-  name: string;
-  help: string;
-  type: unknown;
-  aggregator?: string;
-  values: unknown[];
-};
+import type { MetricObject } from '../../platform/telemetry.ts';
+
+export type { MetricObject };
 
 export type Health = {
   ok: boolean;

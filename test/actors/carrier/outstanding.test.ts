@@ -1,7 +1,8 @@
 // Receipts find their submit however the carrier writes its ids, and never find another message's.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Outstanding, canonical, readAs } from '../../../actors/carrier/outstanding.ts';
+import { Outstanding } from '../../../actors/carrier/outstanding.ts';
+import { canonical, readAs } from '../../../model/carrier-message-id.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
