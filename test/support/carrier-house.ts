@@ -1,0 +1,199 @@
+// A carrier actor between its real neighbours: a real nats-server, messages put straight into the MT streams, and
+// the real simulator over TCP. The actor runs here, or in a child process that can be killed.
+import { type ChildProcess, fork } from 'node:child_process';
+import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
+import { LaterReleaser } from '../../actors/later/releaser.ts';
+import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { connectBus } from '../../cluster/bus/connect.ts';
+import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import type { BindConfig, CarrierConfig } from '../../cluster/config/configuration.ts';
+import { newMessageId } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import { parseLatency } from '../../smpp/simulator/latency.ts';
+import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
+import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
+import { type TestBus, startBus } from './bus.ts';
+import { type Account, type SentMessage, account } from './invariant.ts';
+import { messageWith } from './messages.ts';
+
+export const bodyKey = Buffer.alloc(32, 7);
+const cipher = bodyCipher(bodyKey);
+
+export type RunningActor = { readonly actor: CarrierActor; drain(deadlineMs?: number): Promise<void> };
+
+export type CarrierHouse = TestBus & {
+  readonly simulator: Simulator;
+  readonly publisher: Publisher;
+  /** Publishes `count` accepted messages; resolves when they are durable. `text` may use the nonce. */
+  send(count: number, changes?: Partial<Message>, text?: (nonce: string) => string): Promise<SentMessage[]>;
+  actor(carrier: CarrierConfig, clock?: Clock): Promise<RunningActor>;
+  /** Resolves with the account when every sent message is terminal. */
+  settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
+};
+
+export function carrierWith(
+  simulator: Simulator,
+  changes: Partial<CarrierConfig> & { bind?: Partial<BindConfig> } = {},
+): CarrierConfig {
+  const { bind, ...rest } = changes;
+  return {
+    name: 'alpha',
+    tps: 2_000,
+    tpsScope: 'carrier',
+    simulate: null,
+    classes: ['otp', 'transactional', 'promotional'],
+    receiptId: 'auto',
+    addr: { sourceTon: null, sourceNpi: null, destTon: null, destNpi: null },
+    enquireLinkMs: 5_000,
+    responseTimerMs: 5_000,
+    errors: {},
+    binds: [
+      {
+        host: '127.0.0.1',
+        port: simulator.port,
+        systemId: 'heliograph',
+        password: 'sandbox',
+        systemType: '',
+        type: 'transceiver',
+        window: 50,
+        count: 2,
+        tls: false,
+        ...bind,
+      },
+    ],
+    ...rest,
+  };
+}
+
+/** `latency` and `response` as on the simulator's command line. */
+export async function openCarrierHouse(
+  options: Partial<Omit<SimulatorOptions, 'latency' | 'response'>> & { latency?: string; response?: string } = {},
+): Promise<CarrierHouse> {
+  const simulator = await startSimulator({
+    magic: false,
+    ...options,
+    latency: parseLatency(options.latency ?? 'fixed:20')!,
+    response: parseLatency(options.response ?? 'fixed:0')!,
+  });
+  const base = await startBus();
+  const publisher = new Publisher(base.bus, { deadlineMs: 20_000 });
+  const releaser = new LaterReleaser(base.bus, publisher);
+  await releaser.start();
+  const running = new Set<RunningActor>();
+  let count = 0;
+  return {
+    ...base,
+    simulator,
+    publisher,
+    async send(wanted, changes = {}, text = (nonce) => `hello #${nonce}#`) {
+      const sent: SentMessage[] = [];
+      const publishes = Array.from({ length: wanted }, async () => {
+        count += 1;
+        const nonce = count.toString(36);
+        const message = messageWith({
+          messageId: newMessageId(systemClock.nowMs()),
+          recipient: `+88017${String(10_000_000 + count)}`,
+          body: { text: text(nonce) },
+          ...changes,
+        });
+        sent.push({ messageId: message.messageId, nonce });
+        const subject = messageSubject(message.category, message.carrier, message.accountId);
+        await until('room to publish', () => publisher.hasRoom, { everyMs: 5 });
+        const result = await publisher.publishOne(subject, encodeMessage(message, cipher), `${message.messageId}.0`);
+        if (!result.ok) throw new Error(`not accepted: ${result.failure}`);
+      });
+      await Promise.all(publishes);
+      return sent;
+    },
+    async actor(carrier, clock = systemClock) {
+      const bus = await connectBus(base.nats.url, carrier.name);
+      const own = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+      const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
+      const actor = new CarrierActor({ carrier, simulated: {}, bus, publisher: own, cipher, reconnectBudget, clock });
+      await actor.start();
+      const one: RunningActor = {
+        actor,
+        async drain(deadlineMs = 4_000) {
+          running.delete(one);
+          await actor.drain(deadlineMs);
+          own.close();
+          await bus.connection.flush();
+          await bus.close();
+        },
+      };
+      running.add(one);
+      return one;
+    },
+    async settled(sent, limitMs = 15_000) {
+      let last: Account | null = null;
+      const done = async () => {
+        last = await account(base.bus, simulator, sent);
+        return last.terminal === sent.length && last;
+      };
+      return until('every message terminal', done, { limitMs, everyMs: 150 }).catch((error: unknown) => {
+        throw new Error(`${String(error)}: ${JSON.stringify(last)}`, { cause: error });
+      });
+    },
+    async stop() {
+      await Promise.all([...running].map((each) => each.drain(500)));
+      await releaser.stop();
+      publisher.close();
+      await base.stop();
+      await simulator.close();
+    },
+  };
+}
+
+export type HostChild = {
+  readonly process: ChildProcess;
+  kill9(): Promise<void>;
+  /** Runs an expression in the nth host thread that was started: for real crashes of real threads. */
+  inThread(nth: number, expression: string): void;
+  restarts(): Promise<number>;
+  drain(deadlineMs: number): Promise<number | null>;
+};
+
+/** A real process that hosts carriers as the actors role does. Resolves when they take work. */
+export async function startHostChild(
+  house: CarrierHouse,
+  carriers: readonly CarrierConfig[],
+  threads = 1,
+): Promise<HostChild> {
+  const child = fork(new URL('./host-child.ts', import.meta.url), [], {
+    env: {
+      ...process.env,
+      TEST_HOST: JSON.stringify({ natsUrl: house.nats.url, bodyKey: bodyKey.toString('base64'), carriers, threads }),
+    },
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  let ready = false;
+  let restarts: number | null = null;
+  child.on('message', (message: { ready?: boolean; restarts?: number }) => {
+    if (message.ready === true) ready = true;
+    if (message.restarts !== undefined) restarts = message.restarts;
+  });
+  await until('the host is ready', () => ready, { limitMs: 15_000 });
+  return {
+    process: child,
+    async kill9() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    inThread: (nth, expression) => void child.send({ inThread: nth, expression }),
+    async restarts() {
+      restarts = null;
+      child.send({ restarts: true });
+      return until('the restarts are told', () => restarts !== null && { restarts }).then((told) => told.restarts ?? 0);
+    },
+    async drain(deadlineMs) {
+      child.send({ drain: deadlineMs });
+      return exited;
+    },
+  };
+}

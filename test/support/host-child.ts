@@ -1,0 +1,33 @@
+// The actors process for tests of what survives a kill: a HostPool and nothing else, in a process of its own. It
+// ends with its parent. Through the inspector it runs an expression in one of its threads, so that a thread can
+// really throw and really run out of memory.
+import { Session } from 'node:inspector';
+import { HostPool } from '../../actors/runtime/host-pool.ts';
+import { metrics } from '../../platform/telemetry.ts';
+
+type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
+
+const { natsUrl, bodyKey, carriers, threads } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
+const inspector = new Session();
+const threadSessions: string[] = [];
+inspector.connect();
+inspector.on('NodeWorker.attachedToWorker', ({ params }) => void threadSessions.push(params.sessionId));
+inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
+
+const pool = new HostPool({ carriers, simulated: {}, natsUrl, bodyKey: Buffer.from(bodyKey, 'base64'), threads });
+
+process.on('disconnect', () => process.exit(1));
+process.on('message', (order: Order) => {
+  if (order.drain !== undefined) void pool.drain(order.drain).then(() => process.exit(0));
+  if (order.inThread !== undefined) {
+    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: order.expression } });
+    const sessionId = threadSessions[order.inThread] ?? '';
+    inspector.post('NodeWorker.sendMessageToWorker', { sessionId, message });
+  }
+  if (order.restarts === true) {
+    void metrics.hostRestarts.get().then(({ values }) => process.send?.({ restarts: values[0]?.value ?? 0 }));
+  }
+});
+
+await pool.start();
+process.send?.({ ready: true });

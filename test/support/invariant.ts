@@ -1,0 +1,51 @@
+// The invariant every fault is measured by: accepted = terminal + in flight, and at the far end no nonce twice
+// unless the test allows it. States come from EVENTS by the one fold, copies from the simulator's own count.
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+import { type MessageState, foldEvents } from '../../model/fold.ts';
+import { isTerminal } from '../../model/status.ts';
+import type { Simulator } from '../../smpp/simulator/simulator.ts';
+import { recordsOf } from './bus.ts';
+
+export type SentMessage = { readonly messageId: string; readonly nonce: string };
+
+export async function eventsOf(bus: Bus): Promise<DeliveryEvent[]> {
+  return (await recordsOf(bus, 'EVENTS')).flatMap((record) => decodeEvents(record.data));
+}
+
+export async function statesOf(bus: Bus): Promise<Map<string, MessageState>> {
+  const byMessage = Map.groupBy(await eventsOf(bus), (event) => event.messageId);
+  const states = new Map<string, MessageState>();
+  for (const [messageId, events] of byMessage) {
+    const state = foldEvents(events.flatMap(expandEvent));
+    if (state !== null) states.set(messageId, state);
+  }
+  return states;
+}
+
+export type Account = {
+  /** How many of the accepted messages are in which status; `none` has no event yet. */
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly terminal: number;
+  /** Nonces the far end counted more than once, and never. */
+  readonly twice: readonly string[];
+  readonly never: readonly string[];
+};
+
+export async function account(bus: Bus, simulator: Simulator, sent: readonly SentMessage[]): Promise<Account> {
+  const states = await statesOf(bus);
+  const statuses: Record<string, number> = {};
+  let terminal = 0;
+  for (const { messageId } of sent) {
+    const status = states.get(messageId)?.status ?? 'none';
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    if (status !== 'none' && isTerminal(status)) terminal += 1;
+  }
+  return {
+    statuses,
+    terminal,
+    twice: sent.filter(({ nonce }) => simulator.nonceCount(nonce) > 1).map(({ nonce }) => nonce),
+    never: sent.filter(({ nonce }) => simulator.nonceCount(nonce) === 0).map(({ nonce }) => nonce),
+  };
+}
