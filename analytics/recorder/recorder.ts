@@ -104,11 +104,12 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   /** Until DEAD has it, or the time is up: a record nobody can read must not hold up those that can be. */
   async function bury(record: EventRecord, reason: string): Promise<void> {
+    const { seq, subject, data } = record;
     const moved = new Promise<void>((resolve) => {
       const attempt = (): void =>
         moveToDead(
           publisher,
-          { ...record, ack: resolve, nak: () => void clock.after(1_000, attempt) },
+          { seq, subject, data, ack: resolve, nak: () => void clock.after(1_000, attempt) },
           streamNames.events,
           reason,
         );

@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
-import { createClient } from '@clickhouse/client';
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type * as Chdb from 'chdb';
 import type * as ChdbConnection from 'chdb/connection';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -48,6 +48,9 @@ const chdbArguments = [
 /** chDB: bound parameters of two questions at once can overwrite each other and abort the process. */
 const questionsAtOnce = { chdb: 1, server: 4 } as const;
 
+/** The client writes to the console; what it would say reaches our log as the error of the call. */
+const quiet = { level: ClickHouseLogLevel.OFF };
+
 const load = createRequire(import.meta.url);
 
 export function openEngine(options: EngineOptions): Engine {
@@ -57,6 +60,7 @@ export function openEngine(options: EngineOptions): Engine {
 function openServer(url: string): Engine {
   const client = createClient({
     url,
+    log: quiet,
     request_timeout: limits.recorder.insertTimeoutMs,
     // Below the server's own idle timeout (3 s in old versions), or a request meets a socket that is just closing.
     keep_alive: { enabled: true, idle_socket_ttl: 2_500 },
@@ -75,7 +79,7 @@ function openChdb(dataDir: string): Engine {
   const session = new Session(dataDir, { connectionArgs: chdbArguments });
   letCrashesEnd();
   const connection = createChdbConnection({ path: dataDir });
-  const client = createClient({ connection } as unknown as Parameters<typeof createClient>[0]);
+  const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
   return engineOver('chdb', client, async () => {
     await drainPending();
     await client.close();

@@ -1,0 +1,147 @@
+// Questions over NATS to a node in this process: real nats-server, real chDB.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
+import {
+  type GetMessageReply,
+  type ListMessages,
+  type ListMessagesReply,
+  querySubjects,
+  queryTimeoutMs,
+} from '../../analytics/contract.ts';
+import { type Engine, openEngine } from '../../analytics/store/engine.ts';
+import { clickhouseDir } from '../../analytics/store/location.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import { newAccountId, newMessageId } from '../../model/ids.ts';
+import { until } from '../../platform/deadline.ts';
+import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { account, contextOf, lifeOf } from './support/events.ts';
+
+let events: EventBus;
+let engine: Engine;
+let node: AnalyticsNode;
+
+beforeAll(async () => {
+  events = await startEventBus();
+  engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
+  expect(await applySchema(engine)).toEqual([1, 2]);
+  expect(await applySchema(engine)).toEqual([]);
+  node = await startAnalytics(events.bus, engine);
+});
+
+afterAll(async () => {
+  await node.stop(5_000);
+  await engine.close();
+  await events.stop();
+});
+
+async function ask<Reply>(subject: string, question: object): Promise<Reply> {
+  const reply = await events.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
+  return reply.json<Reply>();
+}
+const get = (messageId: string, accountId: string = account) =>
+  ask<GetMessageReply>(querySubjects.get, { accountId, messageId });
+const list = async (question: Partial<ListMessages>) => {
+  const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...question });
+  if ('refused' in reply) throw new Error(reply.detail);
+  return reply;
+};
+const flushed = (messageId: string) =>
+  until('the row', async () => {
+    const rows = await engine.rows('SELECT 1 FROM sms_events WHERE message_id = {messageId:String}', { messageId });
+    return rows.length > 0;
+  });
+
+test('a message is readable right after its event was told, before anything is flushed', async () => {
+  const context = contextOf({ clientReference: "it's\ta \\ reference" });
+  await events.tell([acceptedEvent(context)]);
+  const reply = await get(context.messageId);
+  expect(reply).toMatchObject({
+    found: true,
+    message: { status: 'accepted', to: context.recipient, clientReference: "it's\ta \\ reference", error: null },
+  });
+  await flushed(context.messageId);
+  expect(await get(context.messageId)).toEqual(reply);
+});
+
+test('what is recorded and what is only held are folded together in stream order', async () => {
+  const context = contextOf();
+  const [accepted, intent, submitted, delivered] = lifeOf(context);
+  await events.tell([accepted!, intent!, submitted!]);
+  await flushed(context.messageId);
+  await events.tell([delivered!, deliveryEvent(context, { kind: 'expired', atMs: context.acceptedAtMs + 9 })]);
+  const reply = await until('the end', async () => {
+    const each = await get(context.messageId);
+    return 'message' in each && each.message.status !== 'submitted' ? each : null;
+  });
+  expect(reply.message.status).toBe('delivered');
+  expect(reply.message.history.map(({ status }) => status)).toEqual(['accepted', 'submitted', 'delivered']);
+  expect(reply.message.deliveredAtMs).toBe(context.acceptedAtMs + 3);
+});
+
+test('a message of another account is not found', async () => {
+  const context = contextOf();
+  await events.tell(lifeOf(context));
+  expect(await get(context.messageId)).toMatchObject({ found: true });
+  expect(await get(context.messageId, newAccountId(1))).toEqual({ found: false });
+});
+
+test('a young message that nobody knows yet is waited for; an old or malformed one is not', async () => {
+  const context = contextOf();
+  const early = get(context.messageId);
+  await events.tell([acceptedEvent(context)]);
+  expect(await early).toMatchObject({ found: true });
+
+  const startedAtMs = performance.now();
+  expect(await get(newMessageId(Date.now() - 60_000))).toEqual({ found: false });
+  expect(await get("sms_'; DROP TABLE sms_events")).toEqual({ found: false });
+  expect(performance.now() - startedAtMs).toBeLessThan(900);
+});
+
+test('a list is newest first, pages through everything once and keeps to its filters', async () => {
+  const sender = 'PAGED';
+  const base = Date.now() - 100_000;
+  const contexts = Array.from({ length: 45 }, (_, n) =>
+    contextOf({
+      sender,
+      acceptedAtMs: base + n * 1_000,
+      recipient: n % 2 ? '+8801811111111' : '+8801922222222',
+      livemode: n % 3 > 0,
+    }),
+  );
+  const newestFirst = contexts.map(({ messageId }) => messageId).toReversed();
+  await events.tell(contexts.slice(0, 30).flatMap(lifeOf));
+  await flushed(newestFirst[44]!);
+  await events.tell(contexts.slice(30).map(acceptedEvent));
+  await until('the held ones', async () => (await list({ from: sender, limit: 1 })).messages[0]?.id === newestFirst[0]);
+
+  const seen: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Awaited<ReturnType<typeof list>> = await list({ from: sender, ...(cursor ? { cursor } : {}) });
+    seen.push(...page.messages.map(({ id }) => id));
+    cursor = page.nextCursor;
+  }
+  expect(seen).toEqual(newestFirst);
+  const ids = async (question: Partial<ListMessages>) =>
+    (await list({ from: sender, limit: 100, ...question })).messages.map(({ id }) => id);
+  expect(await ids({ status: 'accepted' })).toEqual(newestFirst.slice(0, 15));
+  expect(await ids({ status: 'delivered' })).toEqual(newestFirst.slice(15));
+  expect(await ids({ to: '+8801811111111' })).toHaveLength(22);
+  expect(await ids({ livemode: false })).toHaveLength(15);
+  expect(await ids({ createdAfterMs: base + 10_000, createdBeforeMs: base + 20_000 })).toHaveLength(10);
+  expect(await ids({ from: 'NOBODY' })).toEqual([]);
+});
+
+test('a wrong question is refused and says why', async () => {
+  const refused = (question: object) => ask<object>(querySubjects.list, { accountId: account, ...question });
+  expect(await refused({ limit: 101 })).toMatchObject({ refused: 'bad_request' });
+  expect(await refused({ limit: 0 })).toMatchObject({ refused: 'bad_request' });
+  expect(await refused({ cursor: 'nonsense' })).toMatchObject({ refused: 'bad_request' });
+});
+
+test('a hundred questions at once are all answered', async () => {
+  const contexts = Array.from({ length: 100 }, () => contextOf());
+  await events.tell(contexts.map(acceptedEvent));
+  const replies = await Promise.all(contexts.map(({ messageId }) => get(messageId)));
+  expect(replies.every((reply) => 'found' in reply && reply.found)).toBe(true);
+});

@@ -1,0 +1,114 @@
+// What the reaper settles and what the purge may take, decided purely; and a run of both on real parts.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { purgeableTo, startPurge } from '../../analytics/purge.ts';
+import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
+import { unflushedOver } from '../../analytics/queries/unflushed.ts';
+import { receiptNeverCame, startReaper } from '../../analytics/reaper.ts';
+import { startRecorder } from '../../analytics/recorder/recorder.ts';
+import { openEngine } from '../../analytics/store/engine.ts';
+import { clickhouseDir } from '../../analytics/store/location.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { foldEvents } from '../../model/fold.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { contextOf, lifeOf } from './support/events.ts';
+
+const grace = limits.message.receiptGraceMs;
+
+describe('a message without a receipt', () => {
+  const context = contextOf({ acceptedAtMs: 1_000_000, validUntilMs: 2_000_000 });
+  const [accepted, intent, submitted, delivered] = lifeOf(context);
+
+  test('is unknown once validity and grace are over, not a millisecond before', () => {
+    const state = foldEvents([accepted!, submitted!]);
+    expect(receiptNeverCame(state, 2_000_000 + grace - 1)).toBeNull();
+    expect(receiptNeverCame(state, 2_000_000 + grace)).toMatchObject({ kind: 'unknown', error: 'no_receipt' });
+  });
+
+  test('has one id however often it is told', () => {
+    const state = foldEvents([accepted!, submitted!]);
+    const first = receiptNeverCame(state, 2_000_000 + grace);
+    expect(receiptNeverCame(state, 3_000_000 + grace)?.eventId).toBe(first?.eventId);
+  });
+
+  test('is left alone when it was never submitted or has ended', () => {
+    expect(receiptNeverCame(foldEvents([accepted!, intent!]), 9e12)).toBeNull();
+    expect(receiptNeverCame(foldEvents([accepted!, submitted!, delivered!]), 9e12)).toBeNull();
+    expect(receiptNeverCame(null, 9e12)).toBeNull();
+  });
+});
+
+describe('EVENTS is purged', () => {
+  const keepMs = limits.carrier.replayWindowMs * 2;
+  const samples = [
+    { atMs: 0, lastSeq: 100 },
+    { atMs: 30_000, lastSeq: 200 },
+  ];
+  const reader = { acks: true, ackFloorSeq: 70, deliveredSeq: 90, outstanding: 30 };
+
+  test('only where it is older than two replay windows', () => {
+    expect(purgeableTo(samples, keepMs - 1, 1_000, [])).toBe(0);
+    expect(purgeableTo(samples, keepMs, 1_000, [])).toBe(100);
+    expect(purgeableTo(samples, keepMs + 30_000, 1_000, [])).toBe(200);
+  });
+
+  test('only behind the recorder and every reader that still has something to read', () => {
+    expect(purgeableTo(samples, keepMs, 50, [])).toBe(50);
+    expect(purgeableTo(samples, keepMs, 1_000, [reader])).toBe(70);
+    expect(purgeableTo(samples, keepMs, 1_000, [{ ...reader, acks: false }])).toBe(90);
+    expect(purgeableTo(samples, keepMs, 1_000, [{ ...reader, outstanding: 0 }])).toBe(100);
+  });
+});
+
+describe('on real parts', () => {
+  let events: EventBus;
+  beforeEach(async () => {
+    events = await startEventBus();
+  });
+  afterEach(() => events.stop());
+
+  test('the reaper settles the overdue message once, and the purge takes what is recorded and old', async () => {
+    const engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
+    await applySchema(engine);
+    const publisher = new Publisher(events.bus);
+    const recorder = await startRecorder({ bus: events.bus, engine, publisher });
+    const recorded = new RecordedEvents(engine);
+    const unflushed = unflushedOver(() => recorder.unflushed());
+    const writer = new EventWriter(publisher);
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
+    let skippedMs = 0;
+    const reaper = startReaper({ engine, recorded, unflushed, writer });
+    const purge = startPurge(events.bus, () => recorder.recordedTo, clock);
+
+    const longAgo = Date.now() - 3 * 3_600_000;
+    const overdue = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });
+    const settled = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });
+    const open = contextOf();
+    await events.tell(lifeOf(overdue).slice(0, 3));
+    await events.tell(lifeOf(settled));
+    await events.tell(lifeOf(open).slice(0, 3));
+    await until('the rows', async () => recorder.recordedTo >= 3);
+    expect(await reaper.run()).toBe(1);
+    await until('the event', async () => recorder.recordedTo >= 4);
+    expect(await reaper.run()).toBe(0);
+    const rows = await recorded.of(overdue);
+    expect(foldEvents(rows)).toMatchObject({ status: 'unknown', error: 'no_receipt' });
+
+    await purge.run();
+    expect((await events.bus.manager.streams.info('EVENTS')).state.messages).toBe(4);
+    skippedMs = limits.carrier.replayWindowMs * 2;
+    await purge.run();
+    expect((await events.bus.manager.streams.info('EVENTS')).state.messages).toBe(0);
+
+    reaper.stop();
+    purge.stop();
+    await recorder.stop(5_000);
+    writer.close();
+    publisher.close();
+    await engine.close();
+  });
+});

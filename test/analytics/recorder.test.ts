@@ -1,0 +1,196 @@
+// The parts of the recorder that decide: memory of ids, batches, rows, look-ups. ClickHouse is chDB in this process.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Intake } from '../../analytics/recorder/intake.ts';
+import { recordedBefore, refillSeenIds } from '../../analytics/recorder/recorded-before.ts';
+import { SeenIds } from '../../analytics/recorder/seen-ids.ts';
+import { type Engine, openEngine } from '../../analytics/store/engine.ts';
+import { eventColumns, eventOfRow, insertColumns, rowOf } from '../../analytics/store/event-row.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { encodeEvents } from '../../cluster/bus/event-record.ts';
+import { type DeliveryEvent, acceptedEvent, expandEvent } from '../../model/delivery-event.ts';
+import { foldEvents } from '../../model/fold.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { contextOf, lifeOf } from './support/events.ts';
+
+const eventId = (n: number) => `evt_${Buffer.from(`identity ${n} of an event`).toString('base64url').slice(-22)}`;
+
+describe('the memory of ids', () => {
+  test('knows what was added and forgets by generations, saying how far back it reaches', () => {
+    const seen = new SeenIds(100, 64);
+    const ids = Array.from({ length: 38 * 3 }, () => acceptedEvent(contextOf()).eventId);
+    for (const [n, id] of ids.slice(0, 38).entries()) expect(seen.add(id, 1_000 + n)).toBe(true);
+    expect(seen.coversFromMs).toBe(100);
+    for (const id of ids.slice(0, 38)) expect(seen.add(id, 2_000)).toBe(false);
+    for (const id of ids.slice(38, 76)) expect(seen.add(id, 2_000)).toBe(true);
+    expect(seen.coversFromMs).toBe(1_038);
+    expect(seen.add(ids[40]!, 3_000)).toBe(false);
+    expect(seen.add(ids[0]!, 3_000)).toBe(true);
+  });
+
+  test('never takes a new id for an old one', () => {
+    const seen = new SeenIds(0);
+    for (let n = 0; n < 20_000; n += 1) expect(seen.add(acceptedEvent(contextOf()).eventId, 1)).toBe(true);
+    expect(seen.size).toBe(20_000);
+    expect(seen.add(eventId(1), 1)).toBe(true);
+  });
+});
+
+function intakeOf(closed: () => void = () => {}, more: { insertRowsMax?: number; heldRowsMax?: number } = {}): Intake {
+  return new Intake({
+    streamEpoch: 1,
+    seen: new SeenIds(0),
+    replay: null,
+    closed,
+    arrived: () => {},
+    bury: () => Promise.resolve(),
+    clock: systemClock,
+    ...more,
+  });
+}
+const record = (seq: number, events: readonly DeliveryEvent[]) => ({
+  seq,
+  subject: 'ev.sandbox.0',
+  data: encodeEvents(events),
+});
+
+describe('batches', () => {
+  test('close exactly at the limit of rows and make the reader wait at the limit of held rows', async () => {
+    let closed = 0;
+    const intake = intakeOf(() => (closed += 1), { insertRowsMax: 6, heldRowsMax: 9 });
+    expect(intake.take(record(1, lifeOf(contextOf())))).toBeUndefined();
+    expect(closed).toBe(0);
+    expect(intake.take(record(2, lifeOf(contextOf())))).toBeUndefined();
+    expect(closed).toBe(1);
+    const paused = intake.take(record(3, lifeOf(contextOf())));
+    expect(paused).toBeInstanceOf(Promise);
+    expect(intake.oldest()).toMatchObject({ firstSeq: 1, lastSeq: 2, rows: 6 });
+    intake.written();
+    await paused;
+    expect(intake.heldRows).toBe(3);
+  });
+
+  test('of a range to repeat end exactly where it ended, also when its last record is gone', () => {
+    for (const last of [3, 4]) {
+      const intake = new Intake({
+        streamEpoch: 1,
+        seen: new SeenIds(0),
+        replay: { first: 2, last, token: 't' },
+        closed: () => {},
+        arrived: () => {},
+        bury: () => Promise.resolve(),
+        clock: systemClock,
+        insertRowsMax: 1,
+      });
+      intake.take(record(2, lifeOf(contextOf())));
+      intake.tick();
+      expect(intake.oldest()).toBeNull();
+      intake.take(record(3, lifeOf(contextOf())));
+      intake.take(record(5, lifeOf(contextOf())));
+      expect(intake.oldest()).toMatchObject({ firstSeq: 2, lastSeq: 3 });
+    }
+  });
+
+  test('hold the same rows and fold to the same state for every order and repetition of being told', () => {
+    const context = contextOf();
+    const life = lifeOf(context);
+    const expected = new Set(life.flatMap(expandEvent).map((event) => event.eventId));
+    const telling = fc.array(fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 4 }), {
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(telling, (told) => {
+        const intake = intakeOf();
+        const records = [...told, [3, 2, 1, 0]].map((places) => places.map((place) => life[place] as DeliveryEvent));
+        for (const [at, events] of records.entries()) intake.take(record(at + 1, events));
+        intake.finish();
+        const batch = intake.oldest();
+        expect(batch?.rows).toBe(expected.size);
+        const ids = batch
+          ?.payload(new Set())
+          ?.octets.toString()
+          .split('\n')
+          .map((row) => row.split('\t')[0]);
+        expect(new Set(ids?.filter(Boolean))).toEqual(expected);
+        expect(foldEvents(batch?.eventsOf(context.messageId) ?? [])?.status).toBe('delivered');
+      }),
+    );
+  });
+
+  test('leave out dropped rows and nothing else', () => {
+    const intake = intakeOf();
+    intake.take(record(1, lifeOf(contextOf({ sender: 'বাংলা' }))));
+    intake.finish();
+    const batch = intake.oldest();
+    const rows = batch?.payload(new Set())?.octets.toString().split('\n') ?? [];
+    expect(batch?.payload(new Set([1]))?.octets.toString()).toBe(`${rows[0]}\n${rows[2]}\n`);
+    expect(batch?.payload(new Set([0, 1, 2]))).toBeNull();
+  });
+});
+
+describe('in ClickHouse', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'heliograph-store-'));
+  let engine: Engine;
+  beforeAll(async () => {
+    engine = openEngine({ clickhouseUrl: null, dataDir: dir });
+    await applySchema(engine);
+  });
+  afterAll(async () => {
+    await engine.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const insert = (events: readonly DeliveryEvent[], streamSeq: number, recordedAtMs: number) =>
+    engine.insert(
+      `sms_events (${insertColumns})`,
+      Buffer.from(
+        events
+          .map((event, batchIndex) => rowOf(event, { streamEpoch: 7, streamSeq, batchIndex }, recordedAtMs))
+          .join(''),
+      ),
+    );
+
+  test('a row gives back the event it was made of, whatever its texts hold', async () => {
+    const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((each) => each.isWellFormed());
+    const samples = fc.sample(fc.tuple(text, text, text, fc.integer({ min: 0, max: 999 })), { numRuns: 200, seed: 3 });
+    const events = samples.map(([sender, clientReference, error, ms]) => {
+      const at = 1_790_000_000_000 + ms;
+      return {
+        ...acceptedEvent(contextOf({ sender, clientReference, acceptedAtMs: at, validUntilMs: at + 1 })),
+        error,
+      };
+    });
+    await insert(events, 1, 1_790_000_000_000);
+    const rows = await engine.rows(`SELECT ${eventColumns} FROM sms_events WHERE stream_seq = 1 ORDER BY batch_index`);
+    expect(rows.map(eventOfRow)).toEqual(events);
+  });
+
+  test('an event told again long after memory forgot it is found by looking it up', async () => {
+    const nowMs = Date.now();
+    const life = lifeOf(contextOf({ acceptedAtMs: nowMs - 2 * 3_600_000 }));
+    await insert(life, 50, nowMs - 2 * 3_600_000);
+    const frontier = { streamEpoch: 7, streamSeq: 60 };
+    const seen = await refillSeenIds(engine, frontier, nowMs);
+    expect(seen.coversFromMs).toBeGreaterThan(nowMs - 3_600_000);
+    expect(seen.add(life[0]!.eventId, nowMs)).toBe(true);
+    const suspects = [...life, acceptedEvent(contextOf({ acceptedAtMs: nowMs - 3_600_000 }))].map((event, row) => ({
+      row,
+      event,
+    }));
+    expect(await recordedBefore(engine, suspects, frontier)).toEqual(new Set([0, 1, 2, 3]));
+    // Rows of the range that is being repeated do not count: its token tells them apart.
+    expect(await recordedBefore(engine, suspects, { streamEpoch: 7, streamSeq: 50 })).toEqual(new Set());
+  });
+
+  test('memory that could not be filled to its end says that it reaches less far', async () => {
+    const nowMs = Date.now();
+    for (let n = 0; n < 5; n += 1) await insert(lifeOf(contextOf()), 70 + n, nowMs - 10_000 + n * 1_000);
+    const frontier = { streamEpoch: 7, streamSeq: 100 };
+    const seen = await refillSeenIds(engine, frontier, nowMs, 10);
+    expect(seen.size).toBe(10);
+    expect(seen.coversFromMs).toBe(nowMs - 10_000 + 2 * 1_000 + 1);
+  });
+});

@@ -1,0 +1,101 @@
+// ClickHouse's HTTP interface, as far as the client uses it, in front of the real engine (chDB in this process): the
+// role under test talks to it as to a server, and a test can take it away or let an answer be lost.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type * as Chdb from 'chdb';
+
+export type Weather = 'fine' | 'down' | 'answer-lost';
+
+export type TestClickHouse = {
+  readonly url: string;
+  /** `down`: connections are cut unread. `answer-lost`: inserts are applied, then the connection is cut. */
+  weather: Weather;
+  /** Inserts whose answer was lost, and requests refused. */
+  readonly lost: number;
+  readonly refused: number;
+  rows(sql: string): Promise<unknown[][]>;
+  stop(): Promise<void>;
+};
+
+const { Session, drainPending } = createRequire(import.meta.url)('chdb') as typeof Chdb;
+
+export async function startClickHouse(): Promise<TestClickHouse> {
+  const dir = mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
+  const session = new Session(dir);
+  let last: Promise<unknown> = Promise.resolve();
+  const state = { weather: 'fine' as Weather, lost: 0, refused: 0 };
+
+  async function run(request: IncomingMessage): Promise<Uint8Array> {
+    const { searchParams } = new URL(request.url ?? '/', 'http://localhost');
+    const body: Buffer[] = [];
+    for await (const chunk of request) body.push(chunk as Buffer);
+    const inUrl = searchParams.get('query');
+    const sql = inUrl === null ? Buffer.concat(body).toString() : `${inUrl}\n${Buffer.concat(body).toString()}`;
+    const params: Record<string, string> = {};
+    for (const [name, value] of searchParams) if (name.startsWith('param_')) params[name.slice(6)] = value;
+    // One after the other, as chDB wants it.
+    const bound = Object.keys(params).length > 0;
+    const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
+    last = turn.catch(() => null);
+    return (await turn).bytes();
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (state.weather === 'down') {
+      state.refused += 1;
+      request.socket.destroy();
+      return;
+    }
+    try {
+      const isInsert = (new URL(request.url ?? '/', 'http://localhost').searchParams.get('query') ?? '').startsWith(
+        'INSERT INTO sms_events',
+      );
+      const answer = await run(request);
+      if (isInsert && state.weather === 'answer-lost') {
+        state.lost += 1;
+        request.socket.destroy();
+        return;
+      }
+      response.end(answer);
+    } catch (error) {
+      response.writeHead(500, { 'x-clickhouse-exception-code': '1' });
+      response.end(String(error));
+    }
+  }
+
+  const server = createServer((request, response) => void serve(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get weather() {
+      return state.weather;
+    },
+    set weather(next) {
+      state.weather = next;
+    },
+    get lost() {
+      return state.lost;
+    },
+    get refused() {
+      return state.refused;
+    },
+    async rows(sql) {
+      const turn = last.then(() => session.queryAsync(sql, { format: 'JSONCompactEachRow' }));
+      last = turn.catch(() => null);
+      const text = (await turn).text().trim();
+      return text === '' ? [] : text.split('\n').map((line) => JSON.parse(line) as unknown[]);
+    },
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await last;
+      session.close();
+      await drainPending();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

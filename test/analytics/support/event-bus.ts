@@ -1,0 +1,59 @@
+// A private nats-server with its streams and a way to tell events, for tests of the analytics role.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
+import { ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
+import { encodeEvents } from '../../../cluster/bus/event-record.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { until } from '../../../platform/deadline.ts';
+import { type TestNats, startNats } from '../../support/nats.ts';
+
+export type EventBus = {
+  readonly bus: Bus;
+  readonly nats: TestNats;
+  readonly dataDir: string;
+  /** Resolves when the batch is durable. */
+  tell(events: readonly DeliveryEvent[]): Promise<void>;
+  tellOctets(octets: Uint8Array): Promise<void>;
+  /** Resolves when the recorder has announced everything that was told. */
+  taken(limitMs?: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export async function startEventBus(): Promise<EventBus> {
+  const nats = await startNats();
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-analytics-'));
+  const bus = await connectBus(nats.url, 'test');
+  await ensureStreams(bus);
+  const publisher = new Publisher(bus, { deadlineMs: 20_000 });
+  const bucket = await openBucket(bus, 'recorder');
+
+  async function tellOctets(octets: Uint8Array): Promise<void> {
+    const result = await publisher.publishOne('ev.sandbox.0', octets, null);
+    if (!result.ok) throw new Error(`the event was not taken: ${result.failure}`);
+  }
+  return {
+    bus,
+    nats,
+    dataDir,
+    tell: (events) => tellOctets(encodeEvents(events)),
+    tellOctets,
+    async taken(limitMs = 30_000) {
+      const { state } = await bus.manager.streams.info('EVENTS');
+      const announced = async () => {
+        const entry = await bucket.get('events');
+        const record = entry?.json<{ recordedTo: number; pending: { last: number } | null }>();
+        return (record?.pending?.last ?? record?.recordedTo ?? 0) >= state.last_seq;
+      };
+      await until('the recorder to take everything', announced, { limitMs });
+    },
+    async stop() {
+      publisher.close();
+      await bus.close();
+      await nats.stop();
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
