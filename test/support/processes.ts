@@ -1,5 +1,5 @@
-// Counts what is left of a data folder in the process table, for tests of "nothing is left behind".
-import { listProcesses } from '../../cluster/embedded/processes.ts';
+// What a data folder has in the process table: for tests of "nothing is left behind", and of servers that die.
+import { type ProcessEntry, listProcesses } from '../../cluster/embedded/processes.ts';
 import { until } from '../../platform/deadline.ts';
 
 /** Living processes whose command names the folder: servers, roles, tethers and guardians all do. */
@@ -25,4 +25,22 @@ export async function nothingIsLeftOf(dataDir: string, limitMs = 15_000): Promis
   } catch (error) {
     throw new Error(`left behind:\n${left.join('\n')}`, { cause: error });
   }
+}
+
+/** An embedded server itself, not the shell that holds its tether. */
+export async function serverProcess(dataDir: string, name: 'nats-server' | 'postgres'): Promise<ProcessEntry> {
+  const program = { 'nats-server': '/nats-server --config ', postgres: '/bin/postgres -D ' }[name];
+  const entry = (await listProcesses()).find(
+    ({ command }) => command.includes(`${program}${dataDir}/`) && !command.includes('tether-'),
+  );
+  if (entry === undefined) throw new Error(`${name} does not run`);
+  return entry;
+}
+
+/** PostgreSQL with all its backends, the shell that tethers it left out: what stops when the server stops. */
+export async function serverGroup(dataDir: string, name: 'nats-server' | 'postgres'): Promise<number[]> {
+  const { groupId } = await serverProcess(dataDir, name);
+  return (await listProcesses())
+    .filter((entry) => entry.groupId === groupId && entry.pid !== groupId)
+    .map((entry) => entry.pid);
 }

@@ -1,0 +1,101 @@
+// The whole product as its own process tree, just as `npm start` runs it, on a folder and ports of its own: what
+// tests of the whole and benches start. It knows the demo account's keys, its children's processes and its metrics.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from '../../cluster/embedded/ports.ts';
+import type { Demo } from '../../cluster/supervisor/announce.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { serverProcess } from './processes.ts';
+import { type TestSystem, startSystem } from './system.ts';
+
+export type WholeSystem = TestSystem & {
+  readonly httpPort: number;
+  readonly keys: Demo;
+  readonly readyAfterMs: number;
+  /** The process of a child: for nats-server and postgres the server itself, not the shell that tethers it. */
+  pidOf(child: string): Promise<number>;
+  /** Kills a child's process and waits until another one is ready in its place. */
+  kill9(child: string): Promise<void>;
+  /** The sum of a metric over all its labels. */
+  metric(name: string): Promise<number>;
+  /** Waits until the recorder holds nothing that is not in ClickHouse. */
+  recorded(): Promise<void>;
+  /** `heliograph …` on this system; resolves with its standard output. */
+  cli(...words: string[]): Promise<string>;
+  /** SIGTERM, and resolves with the exit code. */
+  stop(): Promise<number>;
+};
+
+const cliFile = join(import.meta.dirname, '../../cluster/cli/main.ts');
+const readyWithinMs = 60_000;
+
+/** `configuration` is the text of heliograph.yaml; a `dataDir` of an earlier one starts on what that left. */
+export async function startWholeSystem(configuration: string, dataDir?: string): Promise<WholeSystem> {
+  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
+  writeFileSync(join(folder, 'heliograph.yaml'), configuration);
+  const httpPort = await freePort();
+  const began = systemClock.monotonicMs();
+  const system = await startSystem({
+    realRoles: true,
+    dataDir: folder,
+    env: { HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'), HELIOGRAPH_HTTP_PORT: String(httpPort) },
+  });
+  await until('the whole system', async () => (await system.readiness())?.code === 200, {
+    limitMs: readyWithinMs,
+    everyMs: 25,
+  });
+  const readyAfterMs = systemClock.monotonicMs() - began;
+  const keys = JSON.parse(readFileSync(join(folder, 'demo-keys.json'), 'utf8')) as Demo;
+  const childOf = async (name: string) =>
+    (await system.readiness())?.children.find((child) => child.name === name) ?? null;
+
+  const pidOf = async (name: string) => {
+    if (name === 'nats-server' || name === 'postgres') return (await serverProcess(folder, name)).pid;
+    return until(`the process of ${name}`, async () => (await childOf(name))?.pid);
+  };
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${system.adminUrl}/metrics`)).text();
+    const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.e+-]+)$`, 'gm'))];
+    return values.reduce((sum, each) => sum + Number(each[1]), 0);
+  };
+  return Object.assign(system, {
+    httpPort,
+    keys,
+    readyAfterMs,
+    pidOf,
+    async kill9(name: string) {
+      const before = (await childOf(name))?.restarts ?? 0;
+      process.kill(await pidOf(name), 'SIGKILL');
+      await until(
+        `${name} is back`,
+        async () => {
+          const child = await childOf(name);
+          return child !== null && child.restarts > before && child.ready;
+        },
+        { limitMs: 20_000, everyMs: 50 },
+      );
+    },
+    metric,
+    async recorded() {
+      await until(
+        'all events are recorded',
+        async () =>
+          (await metric('heliograph_recorder_pending_records')) === 0 &&
+          (await metric('heliograph_recorder_unflushed_events')) === 0,
+        { limitMs: 30_000, everyMs: 200 },
+      );
+    },
+    async cli(...words: string[]) {
+      const env = system.env as NodeJS.ProcessEnv;
+      return (await promisify(execFile)(process.execPath, [cliFile, ...words], { env, timeout: 20_000 })).stdout;
+    },
+    stop() {
+      system.process.kill('SIGTERM');
+      return system.exit(60_000);
+    },
+  });
+}

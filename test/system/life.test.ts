@@ -1,0 +1,159 @@
+// The main job on the whole system as a process tree: the first SMS and what can be read of it, the sandbox, and two
+// thousand messages of every form over three carriers, counted at the carriers, by the API and in ClickHouse.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../platform/deadline.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { recordedMessages } from '../support/recorded-messages.ts';
+import { nothingIsLeftOf } from '../support/processes.ts';
+import { expectRecorded, nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { SmsClient, type SmsView } from '../support/sms-client.ts';
+import { endSystems } from '../support/system.ts';
+import { sendTraffic } from '../support/traffic.ts';
+import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+
+let farEnds: FarEnds;
+let system: WholeSystem;
+let live: SmsClient;
+let test: SmsClient;
+
+beforeAll(async () => {
+  farEnds = await startFarEnds();
+  system = await startWholeSystem(farEnds.configuration);
+  live = new SmsClient(system.httpPort, system.keys.liveKey);
+  test = new SmsClient(system.httpPort, system.keys.testKey);
+});
+afterAll(async () => {
+  live?.close();
+  test?.close();
+  await endSystems();
+  await farEnds?.close();
+});
+
+const ended = (client: SmsClient, id: string, status: string) =>
+  until(
+    `${id} ${status}`,
+    async () => {
+      const view = await client.get(id);
+      return view.status === status && view;
+    },
+    { limitMs: 15_000 },
+  );
+
+describe('the first SMS', () => {
+  it('is accepted, can be read at once, reaches its carrier and is delivered, with its history and timing', async () => {
+    const reply = await live.post({ to: '+8801712345678', message: 'Your code is 482913', category: 'otp' });
+    expect(reply.status).toBe(202);
+    expect(reply.json).toMatchObject({
+      object: 'sms',
+      status: 'accepted',
+      to: '+8801712345678',
+      category: 'otp',
+      encoding: 'gsm7',
+      segments: 1,
+      livemode: true,
+    });
+    const id = String(reply.json['id']);
+    const first = await live.get(id);
+    expect(['accepted', 'submitted', 'delivered']).toContain(first.status);
+
+    const view = await ended(live, id, 'delivered');
+    expect(view.history.map((entry) => entry.status)).toEqual(['accepted', 'submitted', 'delivered']);
+    expect(view.history.map((entry) => entry.carrier)).toEqual([null, 'alpha', 'alpha']);
+    const times = view.history.map((entry) => Date.parse(entry.at));
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    expect(view.timing_ms.accepted_to_submitted).toBeGreaterThanOrEqual(0);
+    expect(view.timing_ms.submitted_to_delivered).toBe(times[2]! - times[1]!);
+
+    const [taken] = farEnds.carriers.alpha.messages({ destination: '8801712345678' });
+    expect(taken).toMatchObject({ source: 'HELIOGRAPH', text: 'Your code is 482913', parts: 1 });
+  });
+
+  it('cannot be read with a key of the other mode', async () => {
+    const reply = await live.post({ to: '+8801712345679', message: 'hello' });
+    expect((await test.call('GET', `/v1/sms/${String(reply.json['id'])}`)).status).toBe(404);
+  });
+});
+
+describe('the sandbox', () => {
+  it('decides by the last four digits, and no carrier hears of it', async () => {
+    const before = farEnds.taken();
+    const ends: Record<string, string> = {
+      '0000': 'delivered',
+      '0001': 'undelivered',
+      '0002': 'rejected',
+      '0003': 'expired',
+      '0006': 'delivered',
+      '0007': 'delivered',
+      '1234': 'delivered',
+    };
+    const sent = Object.entries(ends).map(async ([digits, status]): Promise<[string, SmsView]> => {
+      const reply = await test.post({ to: `+880171234${digits}`, message: `sandbox ${digits}` });
+      expect(reply.json).toMatchObject({ livemode: false });
+      return [digits, await ended(test, String(reply.json['id']), status)];
+    });
+    const views = new Map(await Promise.all(sent));
+    expect(views.get('0001')?.error).toBe('receipt_undelivered:27');
+    expect(views.get('0002')?.error).toBe('ESME_RINVDSTADR');
+    expect(views.get('0000')?.timing_ms.submitted_to_delivered).toBeLessThan(1_000);
+    expect(farEnds.taken()).toBe(before);
+  });
+
+  it('leaves a message without a receipt at submitted', async () => {
+    const reply = await test.post({ to: '+8801712340005', message: 'no receipt' });
+    const view = await ended(test, String(reply.json['id']), 'submitted');
+    expect(view.timing_ms.submitted_to_delivered).toBeNull();
+  });
+});
+
+describe('an API key', () => {
+  it('that is revoked on the command line is refused within a second', async () => {
+    const made = JSON.parse(await system.cli('keys', 'create', '--account', system.keys.accountId, '--json')) as {
+      id: string;
+      key: string;
+    };
+    const client = new SmsClient(system.httpPort, made.key);
+    await until('the new key works', async () => (await client.call('GET', '/v1/sms')).status === 200);
+    await system.cli('keys', 'revoke', made.id);
+    const revokedAtMs = systemClock.monotonicMs();
+    await until('the refusal', async () => (await client.call('GET', '/v1/sms')).status === 401, { limitMs: 1_000 });
+    expect(systemClock.monotonicMs() - revokedAtMs).toBeLessThan(1_000);
+    expect((await client.post({ to: '+8801712345678', message: 'no' })).json).toMatchObject({
+      code: 'invalid_api_key',
+    });
+    client.close();
+  });
+});
+
+describe('two thousand messages of every form over three carriers', () => {
+  it('reach their carriers exactly once, whole, and end in one terminal state: the same by every count', async () => {
+    const before = farEnds.taken();
+    const promised = await sendTraffic(live, { ratePerSecond: 250, seconds: 8, seed: 1, mixed: true });
+    const reckoning = await settledReckoning(live, farEnds, promised);
+    expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: 2_000 } });
+
+    const segments = promised.reduce((sum, each) => sum + each.segments, 0);
+    expect(farEnds.taken() - before).toBe(segments);
+    const texts = new Map(
+      Object.values(farEnds.carriers)
+        .flatMap((simulator) => simulator.messages())
+        .map((message) => [message.destination, message.text]),
+    );
+    const garbled = promised.filter(({ body }) => texts.get(body.to.slice(1)) !== body.message);
+    expect(garbled.map(({ nonce }) => nonce)).toEqual([]);
+
+    await system.recorded();
+    expect(await system.stop()).toBe(0);
+    await nothingIsLeftOf(system.dataDir, 1_000);
+    const recorded = await recordedMessages(system.dataDir);
+    const { actual, expected } = expectRecorded(recorded, promised, reckoning);
+    expect(actual).toEqual(expected);
+    const rowsOf = (kind: string) =>
+      promised.reduce(
+        (sum, { id }) =>
+          sum + (recorded.messages.get(id)?.history ?? []).filter((entry) => entry.status === kind).length,
+        0,
+      );
+    expect([rowsOf('accepted'), rowsOf('submitted'), rowsOf('delivered')]).toEqual([2_000, 2_000, 2_000]);
+  });
+});
