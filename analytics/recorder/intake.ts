@@ -7,7 +7,7 @@ import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { rowOf } from '../store/event-row.ts';
+import { fitsRow, rowOf } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
 import type { PendingRange } from './progress.ts';
 import type { SeenIds } from './seen-ids.ts';
@@ -68,6 +68,10 @@ export class Intake {
       events = decodeEvents(record.data);
     } catch (error) {
       return this.#options.bury(record, messageOf(error)).then(() => this.#add(record.seq, null, []));
+    }
+    if (!events.every(fitsRow)) {
+      const why = 'an event in it does not fit a row';
+      return this.#options.bury(record, why).then(() => this.#add(record.seq, null, events.filter(fitsRow)));
     }
     return this.#add(record.seq, record.data, events);
   }

@@ -25,7 +25,7 @@ const pull = { expires: 5_000, idle_heartbeat: 500 };
 export function readEvents(
   bus: Bus,
   fromSeq: number,
-  handle: (record: JsMsg) => Promise<void> | void,
+  handle: (record: JsMsg) => Promise<void> | undefined,
   { clock = systemClock, pausedMaxMs = 2_000 }: { clock?: Clock; pausedMaxMs?: number } = {},
 ): StreamReader {
   let nextSeq = fromSeq;
@@ -53,7 +53,7 @@ export function readEvents(
     for await (const record of from) {
       if (stopped) return;
       if (record.seq < nextSeq) continue;
-      const work = handle(record);
+      const work = attempt(record);
       nextSeq = record.seq + 1;
       if (work === undefined) continue;
       const paused = work.catch((error: unknown) => {
@@ -71,6 +71,16 @@ export function readEvents(
       from.stop();
       await paused;
       return;
+    }
+  }
+
+  /** A handler that throws is a bug, and reading on would only repeat it: it ends the reader. */
+  function attempt(record: JsMsg): Promise<void> | undefined {
+    try {
+      return handle(record);
+    } catch (error) {
+      handlerFailure = { error };
+      throw error;
     }
   }
 

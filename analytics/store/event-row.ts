@@ -31,6 +31,30 @@ export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: nu
   );
 }
 
+/**
+ * Whether ClickHouse would take the event as a row. One row it cannot parse fails its whole insert, and that is
+ * repeated until it works: so what does not fit must never come to the insert.
+ */
+export function fitsRow(e: DeliveryEvent): boolean {
+  return (
+    e.eventId.length === eventIdChars &&
+    isTime(e.atMs) &&
+    isTime(e.acceptedAtMs) &&
+    isTime(e.validUntilMs) &&
+    isCount(e.hop, 0xff) &&
+    isCount(e.attempt, 0xffff) &&
+    isCount(e.segment, 0xff) &&
+    isCount(e.segments, 0xff) &&
+    isCount(e.epoch, Number.MAX_SAFE_INTEGER)
+  );
+}
+
+const eventIdChars = 26;
+/** DateTime64 ends with the year 2299; this is 2286. */
+const timeMsMax = 9_999_999_999_999;
+const isTime = (ms: number): boolean => ms >= 0 && ms <= timeMsMax;
+const isCount = (count: number, max: number): boolean => Number.isInteger(count) && count >= 0 && count <= max;
+
 export const eventColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +

@@ -35,8 +35,8 @@ export async function startClickHouse(): Promise<TestClickHouse> {
     for await (const chunk of request) body.push(chunk as Buffer);
     const inUrl = searchParams.get('query');
     const sql = inUrl === null ? Buffer.concat(body).toString() : `${inUrl}\n${Buffer.concat(body).toString()}`;
-    const params: Record<string, string> = {};
-    for (const [name, value] of searchParams) if (name.startsWith('param_')) params[name.slice(6)] = value;
+    const params: Record<string, string | string[]> = {};
+    for (const [name, value] of searchParams) if (name.startsWith('param_')) params[name.slice(6)] = paramOf(value);
     // One after the other, as chDB wants it.
     const bound = Object.keys(params).length > 0;
     const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
@@ -98,4 +98,15 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** A parameter as the server reads it: escaped text, or a list of quoted and escaped texts. */
+function paramOf(value: string): string | string[] {
+  if (!value.startsWith('[')) return unescaped(value);
+  return [...value.matchAll(/'((?:[^'\\]|\\.)*)'/gs)].map(([, quoted]) => unescaped(quoted ?? ''));
+}
+
+function unescaped(text: string): string {
+  const meant: Record<string, string> = { t: '\t', n: '\n', r: '\r', 0: '\0' };
+  return text.replaceAll(/\\(.)/gs, (_, char: string) => meant[char] ?? char);
 }

@@ -1,0 +1,79 @@
+// Two recorders, and a recorder without its progress: the counts stay exact.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
+import { type Engine, openEngine } from '../../analytics/store/engine.ts';
+import { clickhouseDir } from '../../analytics/store/location.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { until } from '../../platform/deadline.ts';
+import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { contextOf, lifeOf } from './support/events.ts';
+
+let events: EventBus;
+let engine: Engine;
+let publisher: Publisher;
+let recorders: Recorder[] = [];
+
+beforeEach(async () => {
+  events = await startEventBus();
+  engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
+  await applySchema(engine);
+  publisher = new Publisher(events.bus);
+});
+
+afterEach(async () => {
+  await Promise.all(recorders.map((each) => each.stop(5_000)));
+  recorders = [];
+  publisher.close();
+  await engine.close();
+  await events.stop();
+});
+
+async function start(): Promise<Recorder> {
+  const recorder = await startRecorder({ bus: events.bus, engine, publisher });
+  recorders.push(recorder);
+  return recorder;
+}
+
+async function counts(): Promise<unknown> {
+  const { state } = await events.bus.manager.streams.info('EVENTS');
+  await until('all recorded', () => recorders.some((each) => each.recordedTo >= state.last_seq));
+  const [rows] = await engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events');
+  const [hourly] = await engine.rows('SELECT toUInt32(sum(events)) FROM sms_events_hourly');
+  return [...(rows ?? []), ...(hourly ?? [])];
+}
+
+test('of two recorders the one that came last goes on; the other is fenced and counts nothing more', async () => {
+  const first = await start();
+  await events.tell(lifeOf(contextOf()));
+  const second = await start();
+  for (let each = 0; each < 20; each += 1) await events.tell(lifeOf(contextOf()));
+  expect(await counts()).toEqual([63, 63, 63]);
+  await events.tell(lifeOf(contextOf()));
+  expect(await first.ended).toBe('fenced');
+  expect(await counts()).toEqual([66, 66, 66]);
+  expect(second.recordedTo).toBe(22);
+});
+
+test('a recorder that finds no progress reads everything again and counts nothing twice', async () => {
+  const first = await start();
+  for (let each = 0; each < 20; each += 1) await events.tell(lifeOf(contextOf()));
+  expect(await counts()).toEqual([60, 60, 60]);
+  await first.stop(5_000);
+  recorders = [];
+  await (await openBucket(events.bus, 'recorder')).purge('events');
+  await start();
+  await events.tell(lifeOf(contextOf()));
+  expect(await counts()).toEqual([63, 63, 63]);
+});
+
+test('after a stop nothing is pending and the next recorder repeats nothing', async () => {
+  const first = await start();
+  await events.tell(lifeOf(contextOf()));
+  await until('it was taken', () => [...first.unflushed()].length > 0);
+  await first.stop(5_000);
+  expect(await first.ended).toBe('stopped');
+  const record = (await (await openBucket(events.bus, 'recorder')).get('events'))?.json<object>();
+  expect(record).toMatchObject({ recordedTo: 1, pending: null });
+});
