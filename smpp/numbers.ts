@@ -23,6 +23,36 @@ export function recipientAddress(recipient: string): SmppAddress | AddressRefusa
   return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: digits };
 }
 
+export type DestinationRules = {
+  format: 'e164_digits' | 'national' | 'plus';
+  callingCode: string;
+  nationalPrefix: string;
+  /** The most digits a number of the home country has after the calling code. */
+  nationalDigitsMax: number;
+};
+
+/** A recipient in the form the carrier wants. Only numbers of the home country have a national form. */
+export function destinationAddress(recipient: string, rules: DestinationRules): SmppAddress | AddressRefusal {
+  const plain = recipientAddress(recipient);
+  if (isRefusal(plain) || rules.format === 'e164_digits') return plain;
+  if (rules.format === 'plus') return { ...plain, address: `+${plain.address}` };
+  if (rules.callingCode === '' || !plain.address.startsWith(rules.callingCode)) return plain;
+  const address = `${rules.nationalPrefix}${plain.address.slice(rules.callingCode.length)}`;
+  return { ton: typeOfNumber.national, npi: numberingPlan.isdn, address };
+}
+
+/** The way back: what a carrier calls a subscriber in a receipt or an inbound message, as digits of E.164. */
+export function subscriberDigits(address: string, rules: DestinationRules): string {
+  if (address.startsWith('+')) return address.slice(1);
+  if (rules.format !== 'national' || rules.callingCode === '') return address;
+  const { callingCode, nationalPrefix, nationalDigitsMax } = rules;
+  if (nationalPrefix !== '' && address.startsWith(nationalPrefix)) {
+    return `${callingCode}${address.slice(nationalPrefix.length)}`;
+  }
+  // Carriers that take national numbers often report international ones.
+  return address.startsWith(callingCode) && address.length > nationalDigitsMax ? address : `${callingCode}${address}`;
+}
+
 /**
  * A sender: a number in E.164 is 1/1, a short code (3 to 8 digits) 3/0, a number with a leading zero 2/1, a
  * name (up to 11 characters, one of them no digit) 5/0. Digits without plus are a short code up to 8 digits.

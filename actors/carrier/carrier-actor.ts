@@ -32,6 +32,7 @@ import { type Respond, Receipts } from './receipts.ts';
 import { replayEvents } from './replay.ts';
 import { type SubmitToken, Sender } from './sender.ts';
 import { type SubmitAnswer, Settlement } from './settlement.ts';
+import { segmentToldOf } from './submit-pdu.ts';
 import { UnknownSubmits } from './unknown-submits.ts';
 
 export type CarrierActorParts = {
@@ -210,7 +211,7 @@ export class CarrierActor {
     const { held, segment, attempt } = token;
     const submitted = eventOfMessage(held.message, {
       kind: 'submitted',
-      segment,
+      segment: segmentToldOf(held.message, held.parts, segment),
       attempt,
       carrierMessageId: answer.carrierMessageId,
       atMs: this.#clock.nowMs(),

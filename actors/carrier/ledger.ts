@@ -71,6 +71,7 @@ export class Ledger {
     const progress = this.#progress.get(key);
     if (progress === undefined) return;
     progress.bits |= 1 << event.segment;
-    if (progress.bits === ((1 << event.segments) - 1) << 1) this.settle(key);
+    // Segment 0: one PDU carried the whole text.
+    if (event.segment === 0 || progress.bits === ((1 << event.segments) - 1) << 1) this.settle(key);
   }
 }

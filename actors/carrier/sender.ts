@@ -13,7 +13,7 @@ import { attemptNumber, triesMax } from './attempt.ts';
 import { type HeldMessage, holdIsValid, segmentsToSend } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
 import type { Pacing } from './pacing.ts';
-import { segmentsOf, submitPdu } from './submit-pdu.ts';
+import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
 
 /** What a response is matched with: the session gives it back with the answer. */
 export type SubmitToken = { readonly held: HeldMessage; readonly segment: number; readonly attempt: number };
@@ -145,7 +145,7 @@ export class Sender {
     const { events, clock, onRefused } = this.#parts;
     if (held.parts.length === 0) {
       try {
-        held.parts = segmentsOf(held.message);
+        held.parts = segmentsOf(held.message, this.#parts.carrier);
         this.#pduOf(held, 1);
       } catch (error) {
         if (!(error instanceof RejectMessage)) throw error;
@@ -195,7 +195,7 @@ export class Sender {
           break;
         }
         if (!this.#write(port, held, segment)) break;
-        wire.take(1, now);
+        wire.take(segmentsPerPdu(held.message, held.parts), now);
       }
       this.#readyAt += 1;
     }
@@ -223,7 +223,7 @@ export class Sender {
   #pduOf(held: HeldMessage, segment: number): ShortMessage {
     const part = held.parts[segment - 1];
     if (part === undefined) throw new RejectMessage('message_empty', 'a message without segments');
-    return submitPdu(held.message, part, this.#parts.carrier.addr, this.#parts.clock.nowMs());
+    return submitPdu(held.message, part, this.#parts.carrier, this.#parts.clock.nowMs());
   }
 
   #windowFree(): number {

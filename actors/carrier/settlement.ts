@@ -21,6 +21,7 @@ import type { Ledger } from './ledger.ts';
 import { decideOutcome } from './outcome.ts';
 import type { Pacing } from './pacing.ts';
 import type { SubmitToken } from './sender.ts';
+import { segmentToldOf } from './submit-pdu.ts';
 
 export type SettlementParts = {
   readonly carrier: CarrierConfig;
@@ -125,7 +126,7 @@ export class Settlement {
     held.takenBits |= 1 << segment;
     const submitted = this.#write(held, {
       kind: 'submitted',
-      segment,
+      segment: segmentToldOf(held.message, held.parts, segment),
       attempt,
       carrierMessageId,
       atMs: this.#parts.clock.nowMs(),

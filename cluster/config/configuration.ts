@@ -3,6 +3,7 @@
 // is written in heliograph.yaml itself; what a bad value is answered with stands in schema.ts.
 
 import type { Category } from '../../model/message.ts';
+import type { WireConfig } from './wire.ts';
 
 export type Configuration = {
   country: CountryConfig;
@@ -41,6 +42,8 @@ export type CarrierConfig = {
   addr: { sourceTon: number | null; sourceNpi: number | null; destTon: number | null; destNpi: number | null };
   enquireLinkMs: number;
   responseTimerMs: number;
+  /** How its PDUs are to look. */
+  wire: WireConfig;
   /** Overrides of the outcome table, by command_status name (`ESME_RSYSERR`) or number as text (`1025`). */
   errors: Record<string, CarrierErrorAction>;
   binds: BindConfig[];
@@ -61,7 +64,23 @@ export type BindConfig = {
   window: number;
   /** Sessions opened with these credentials. */
   count: number;
-  tls: boolean;
+  tls: false | TlsConfig;
+  /** 0x33, 0x34 or 0x50: the version of SMPP the bind names. */
+  interfaceVersion: number;
+  /** Which addresses a receiving bind stands for, where the carrier asks for it. */
+  addressRange: { ton: number; npi: number; range: string };
+};
+
+/** Files are read at each connection, so that a renewed certificate needs no restart. */
+export type TlsConfig = {
+  /** Authorities to trust instead of the system's. */
+  caFile: string | null;
+  /** Our own certificate and its key, for carriers that ask for one. */
+  certFile: string | null;
+  keyFile: string | null;
+  /** The name the certificate must show, when it is not `host`. */
+  serverName: string | null;
+  verify: boolean;
 };
 
 /** How the bundled simulator plays a carrier; the same words as the options of `heliograph smsc`. */

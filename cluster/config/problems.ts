@@ -2,7 +2,7 @@
 // `heliograph.yaml:14:10: carriers[0].tps: found "fast", expected a whole number from 1 to 100,000`.
 import { type Document, type LineCounter, isMap, isNode, isScalar } from 'yaml';
 import type { z } from 'zod';
-import { keysAll } from './schema.ts';
+import { keysAll } from './fields.ts';
 
 type Issue = z.core.$ZodIssue;
 

@@ -3,14 +3,18 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../../model/message.ts';
-import type { BindConfig, CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
+import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
+import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
+import { listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
+import { wireKeys, wireOf } from './wire-schema.ts';
 
 /** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
 export function configurationSchema(env: Record<string, string | undefined>) {
   return fileSchema.transform((file): Configuration => {
-    const carriers = file.carriers.map((carrier) => carrierOf(carrier, env));
-    if (!carriers.some((carrier) => carrier.name === sandboxCarrierName)) carriers.push(sandboxCarrier(file.sandbox));
+    const carriers = file.carriers.map((carrier) => carrierOf(carrier, env, file.country));
+    if (!carriers.some((carrier) => carrier.name === sandboxCarrierName))
+      carriers.push(sandboxCarrier(file.sandbox, file.country));
     return {
       country: {
         name: file.country.name,
@@ -34,31 +38,6 @@ export function configurationSchema(env: Record<string, string | undefined>) {
   });
 }
 
-/** Every key of the file: what an unknown key is compared with for the hint. */
-export const keysAll = new Set<string>();
-
-const number = new Intl.NumberFormat('en-US');
-const whole = (min: number, max: number) => {
-  const error = `a whole number from ${number.format(min)} to ${number.format(max)}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
-};
-const words = (min: number, max: number, error = `text of ${min} to ${max} characters`) =>
-  z.string({ error }).min(min, { error }).max(max, { error });
-const pattern = (form: RegExp, error: string) => z.string({ error }).regex(form, { error });
-const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
-  z.enum(values, { error: `one of ${values.join(', ')}` });
-const listOf = <T extends z.ZodType>(item: T, max: number, min = 0) => {
-  const error = min === 0 ? `a list of at most ${max} entries` : `a list of ${min} to ${max} entries`;
-  return z.array(item, { error }).min(min, { error }).max(max, { error });
-};
-const yesOrNo = z.boolean({ error: 'true or false' });
-const mapOf = <T extends z.ZodRawShape>(shape: T) => {
-  const keys = Object.keys(shape);
-  for (const key of keys) keysAll.add(key);
-  const expected = `keys such as ${keys.slice(0, 3).join(', ')}`;
-  return z.strictObject(shape, { error: (issue) => (issue.code === 'invalid_type' ? expected : undefined) });
-};
-
 const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');
 const distribution = pattern(
   /^(fixed:\d+(\.\d+)?|uniform:\d+(\.\d+)?,\d+(\.\d+)?|lognormal:\d+(\.\d+)?,\d+(\.\d+)?)$/,
@@ -81,19 +60,6 @@ const simulator = mapOf({
   magic: yesOrNo.default(false),
 });
 
-const bind = mapOf({
-  host: words(1, 253, 'a host name or address'),
-  port: whole(1, 65_535).default(2775),
-  system_id: words(1, 15),
-  password: words(0, 64).optional(),
-  password_env: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable').optional(),
-  system_type: words(0, 12).default(''),
-  type: oneOf(['transceiver', 'transmitter', 'receiver']).default('transceiver'),
-  window: whole(1, 1_000).default(10),
-  count: whole(1, 64).default(1),
-  tls: yesOrNo.default(false),
-});
-
 const carrier = mapOf({
   name: carrierName,
   tps: whole(1, 100_000),
@@ -112,6 +78,7 @@ const carrier = mapOf({
   source_addr_npi: npi,
   enquire_link_s: whole(1, 3_600).default(30),
   response_timer_s: whole(1, 60).default(10),
+  ...wireKeys,
   errors: z
     .record(
       pattern(/^(ESME_R[A-Z0-9]+|\d{1,10}|0x[0-9a-fA-F]{1,8})$/, 'a command_status: ESME_R… or a number'),
@@ -119,7 +86,7 @@ const carrier = mapOf({
       { error: 'a map of command_status to later, reject or stop' },
     )
     .default({}),
-  binds: listOf(bind, 16).default([]),
+  binds: listOf(bindSchema, 16).default([]),
 });
 
 const fileSchema = mapOf({
@@ -157,7 +124,11 @@ export type ConfigurationFile = z.infer<typeof fileSchema>;
 type CarrierFile = ConfigurationFile['carriers'][number];
 type SimulatorFile = ConfigurationFile['sandbox'];
 
-function carrierOf(file: CarrierFile, env: Record<string, string | undefined>): CarrierConfig {
+function carrierOf(
+  file: CarrierFile,
+  env: Record<string, string | undefined>,
+  country: ConfigurationFile['country'],
+): CarrierConfig {
   const simulate = file.simulate === false ? null : simulatorOf(file.simulate === true ? {} : file.simulate, file.tps);
   return {
     name: file.name,
@@ -174,38 +145,9 @@ function carrierOf(file: CarrierFile, env: Record<string, string | undefined>): 
     },
     enquireLinkMs: file.enquire_link_s * 1_000,
     responseTimerMs: file.response_timer_s * 1_000,
+    wire: wireOf(file, country),
     errors: file.errors,
-    binds: simulate === null ? file.binds.map((each) => bindOf(each, env)) : [simulatedBind(file)],
-  };
-}
-
-function bindOf(file: CarrierFile['binds'][number], env: Record<string, string | undefined>): BindConfig {
-  return {
-    host: file.host,
-    port: file.port,
-    systemId: file.system_id,
-    password: file.password_env === undefined ? (file.password ?? '') : (env[file.password_env] ?? ''),
-    systemType: file.system_type,
-    type: file.type,
-    window: file.window,
-    count: file.count,
-    tls: file.tls,
-  };
-}
-
-/** Credentials the simulator expects are those of the bind: both are read from the same configuration. */
-function simulatedBind(file: CarrierFile): BindConfig {
-  const listed = file.binds[0];
-  return {
-    host: '127.0.0.1',
-    port: 0,
-    systemId: listed?.system_id ?? 'heliograph',
-    password: listed?.password ?? 'simulate',
-    systemType: listed?.system_type ?? '',
-    type: 'transceiver',
-    window: listed?.window ?? 100,
-    count: listed?.count ?? 2,
-    tls: false,
+    binds: simulate === null ? file.binds.map((each) => bindOf(each, env)) : [simulatedBind(file.binds[0])],
   };
 }
 
@@ -222,10 +164,13 @@ function simulatorOf(file: Partial<SimulatorFile>, carrierTps: number): Simulato
   };
 }
 
-function sandboxCarrier(file: SimulatorFile): CarrierConfig {
+function sandboxCarrier(file: SimulatorFile, country: ConfigurationFile['country']): CarrierConfig {
   const tps = file.tps ?? 500;
   const plain = carrier.parse({ name: sandboxCarrierName, tps, simulate: true });
-  return { ...carrierOf(plain, {}), simulate: { ...simulatorOf(file, tps), magic: true, latencyMs: file.latency_ms } };
+  return {
+    ...carrierOf(plain, {}, country),
+    simulate: { ...simulatorOf(file, tps), magic: true, latencyMs: file.latency_ms },
+  };
 }
 
 /** On two cores one thread each: everything else of the system shares them. */

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Lanes } from '../../../actors/carrier/lanes.ts';
 import { type OutcomeQuestion, decideOutcome } from '../../../actors/carrier/outcome.ts';
-import { relativeTime, segmentsOf, submitPdu } from '../../../actors/carrier/submit-pdu.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import { passLateGates } from '../../../policy/late/late-gates.ts';
 import { messageWith } from '../../support/messages.ts';
@@ -83,65 +82,10 @@ describe('lanes', () => {
   });
 });
 
-describe('validity on the wire', () => {
-  test.each([
-    [1, '000000000001000R'],
-    [999, '000000000001000R'],
-    [1_999, '000000000001000R'],
-    [300_000, '000000000500000R'],
-    [3_599_999, '000000005959000R'],
-    [86_399_999, '000000235959000R'],
-    [86_400_000, '000001000000000R'],
-    [172_800_000, '000002000000000R'],
-  ])('%i ms are %s', (leftMs, text) => {
-    expect(relativeTime(leftMs)).toBe(text);
-  });
-  test('any validity is sixteen characters of the form and never rounds up', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1_000, max: 30 * 86_400_000 }), (leftMs) => {
-        const text = relativeTime(leftMs);
-        expect(text).toMatch(/^0000\d{8}000R$/);
-        const [days, hours, minutes, seconds] = [4, 6, 8, 10].map((at) => Number(text.slice(at, at + 2)));
-        expect(((days! * 24 + hours!) * 60 + minutes!) * 60 + seconds!).toBe(Math.floor(leftMs / 1_000));
-      }),
-    );
-  });
-});
-
 describe('late gates', () => {
   test('validity ends at its millisecond, not before', () => {
     const message = messageWith({ validUntilMs: 1_000 });
     expect(passLateGates(message, 999)).toEqual({ ok: true });
     expect(passLateGates(message, 1_000)).toEqual({ ok: false, status: 'expired', code: 'validity_passed' });
-  });
-});
-
-describe('the PDU of a segment', () => {
-  const addr = { sourceTon: null, sourceNpi: null, destTon: null, destNpi: null };
-  test('a retry of a long message repeats its concatenation reference', () => {
-    const long = messageWith({ body: { text: 'x'.repeat(400) }, segments: 3 });
-    expect(segmentsOf(long)).toEqual(segmentsOf(long));
-    expect(segmentsOf(long)).toHaveLength(3);
-  });
-  test("the carrier's TON and NPI win over what the number suggests, the message's own over both", () => {
-    const message = messageWith();
-    const part = segmentsOf(message)[0]!;
-    expect(submitPdu(message, part, addr, 0)).toMatchObject({ sourceTon: 5, destinationTon: 1, destinationNpi: 1 });
-    expect(submitPdu(message, part, { ...addr, sourceTon: 0, destTon: 2 }, 0)).toMatchObject({
-      sourceTon: 0,
-      destinationTon: 2,
-    });
-    const own = messageWith({ senderTonNpi: { ton: 3, npi: 4 } });
-    expect(submitPdu(own, part, { ...addr, sourceTon: 0 }, 0)).toMatchObject({ sourceTon: 3, sourceNpi: 4 });
-  });
-  test('a sender or a recipient that cannot stand in a PDU is refused with its code', () => {
-    const part = segmentsOf(messageWith())[0]!;
-    expect(() => submitPdu(messageWith({ sender: 'টাকা' }), part, addr, 0)).toThrow(/sender/);
-    expect(() => submitPdu(messageWith({ recipient: '+1' }), part, addr, 0)).toThrow(/recipient/);
-  });
-  test('a text that its encoding cannot hold is refused, not thrown into the thread', () => {
-    expect(() => segmentsOf(messageWith({ body: { text: 'টাকা' }, encoding: 'gsm7' }))).toThrow(
-      expect.objectContaining({ name: 'RejectMessage', code: 'encoding_mismatch' }),
-    );
   });
 });

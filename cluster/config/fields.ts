@@ -1,0 +1,28 @@
+// The kinds of values heliograph.yaml is made of, each with the sentence that tells what was expected. A key is
+// known by being in one of these maps: unknown keys are refused, so that a typing error never means the default.
+import { z } from 'zod';
+
+/** Every key of the file: what an unknown key is compared with for the hint. */
+export const keysAll = new Set<string>();
+
+const number = new Intl.NumberFormat('en-US');
+export const whole = (min: number, max: number) => {
+  const error = `a whole number from ${number.format(min)} to ${number.format(max)}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+};
+export const words = (min: number, max: number, error = `text of ${min} to ${max} characters`) =>
+  z.string({ error }).min(min, { error }).max(max, { error });
+export const pattern = (form: RegExp, error: string) => z.string({ error }).regex(form, { error });
+export const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
+  z.enum(values, { error: `one of ${values.join(', ')}` });
+export const listOf = <T extends z.ZodType>(item: T, max: number, min = 0) => {
+  const error = min === 0 ? `a list of at most ${max} entries` : `a list of ${min} to ${max} entries`;
+  return z.array(item, { error }).min(min, { error }).max(max, { error });
+};
+export const yesOrNo = z.boolean({ error: 'true or false' });
+export const mapOf = <T extends z.ZodRawShape>(shape: T) => {
+  const keys = Object.keys(shape);
+  for (const key of keys) keysAll.add(key);
+  const expected = `keys such as ${keys.slice(0, 3).join(', ')}`;
+  return z.strictObject(shape, { error: (issue) => (issue.code === 'invalid_type' ? expected : undefined) });
+};

@@ -1,0 +1,123 @@
+// The segments of a text as one carrier wants them on the wire: which alphabet, packed or not, tied together by a
+// user data header, by SAR TLVs or in one message_payload. Where a text is cut never changes, so that every carrier
+// takes as many segments as the client was told. Pure.
+import { assert } from '../../platform/assert.ts';
+import { readConcatenation, withConcatenation } from '../../model/text/concatenation.ts';
+import { dataCodingOf, type EncodedSegment, encodeSegments, encodeText } from '../../model/text/octets.ts';
+import { segmentText, type TextEncoding } from '../../model/text/segments.ts';
+import { type Tlv, tlvTag } from '../pdu.ts';
+import { fillBitsAfter, packSeptets } from './packed-septets.ts';
+
+export type TextRules = {
+  gsm7Form: 'unpacked' | 'packed';
+  gsm7DataCoding: number;
+  ucs2DataCoding: number;
+  latin1DataCoding: number;
+  latin1: 'never' | 'instead_of_ucs2' | 'first';
+  concatenation: 'udh' | 'sar' | 'message_payload';
+};
+
+/** `octets` is short_message; what travels as TLVs instead or besides stands in `tlvs`. */
+export type WireSegment = EncodedSegment & { tlvs?: Tlv[] };
+
+type Alphabet = TextEncoding | 'latin1';
+
+/** The parts of a text, each one submit_sm. `reference` ties them together. A text its encoding cannot hold asserts. */
+export function wireSegments(text: string, encoding: TextEncoding, reference: number, rules: TextRules): WireSegment[] {
+  const alphabet = alphabetOf(text, encoding, rules);
+  if (isPlain(rules, alphabet)) return encodeSegments(text, encoding, reference);
+  const segmented = segmentText(text, encoding);
+  assert(segmented.ok, 'a text reached the encoder in an encoding that cannot hold it');
+  const { segments, referenceBits } = segmented;
+  const dataCoding = codingOf(alphabet, rules);
+  if (referenceBits === 0) return [{ octets: bodyOf(text, alphabet, rules, 0), dataCoding, hasUdh: false }];
+  const total = segments.length;
+  assert(total <= 255, 'a message has at most 255 parts');
+  switch (rules.concatenation) {
+    case 'message_payload': {
+      const payload = { tag: tlvTag.messagePayload, value: bodyOf(text, alphabet, rules, 0) };
+      return [{ octets: noOctets, dataCoding, hasUdh: false, tlvs: [payload] }];
+    }
+    case 'sar':
+      return segments.map((segment, index) => ({
+        octets: bodyOf(segment.text, alphabet, rules, 0),
+        dataCoding,
+        hasUdh: false,
+        tlvs: sarTlvs(reference, total, index + 1),
+      }));
+    case 'udh':
+      return segments.map((segment, index) => {
+        const body = bodyOf(segment.text, alphabet, rules, referenceBits === 16 ? 7 : 6);
+        const octets = withConcatenation({ reference, referenceBits, total, part: index + 1 }, body);
+        return { octets, dataCoding, hasUdh: true };
+      });
+  }
+}
+
+/** One segment that a client's own submit_sm brought, already cut: GSM-7 there is unpacked with data_coding 0. */
+export function wireOctets(
+  body: { octets: Uint8Array; dataCoding: number; udh: Uint8Array | null },
+  rules: TextRules,
+): WireSegment {
+  const udh = body.udh === null ? noOctets : Buffer.from(body.udh);
+  const concatenation = rules.concatenation === 'sar' ? onlyConcatenation(udh) : undefined;
+  const header = concatenation ? noOctets : udh;
+  let octets: Uint8Array = body.octets;
+  let { dataCoding } = body;
+  if (dataCoding === dataCodingOf.gsm7) {
+    if (rules.gsm7Form === 'packed') octets = packSeptets(octets, fillBitsAfter(header.length));
+    dataCoding = rules.gsm7DataCoding;
+  } else if (dataCoding === dataCodingOf.ucs2) dataCoding = rules.ucs2DataCoding;
+  const segment = { octets: Buffer.concat([header, octets]), dataCoding, hasUdh: header.length > 0 };
+  if (!concatenation) return segment;
+  return { ...segment, tlvs: sarTlvs(concatenation.reference, concatenation.total, concatenation.part) };
+}
+
+function alphabetOf(text: string, encoding: TextEncoding, rules: TextRules): Alphabet {
+  if (rules.latin1 === 'never' || (rules.latin1 === 'instead_of_ucs2' && encoding === 'gsm7')) return encoding;
+  return isLatin1(text) ? 'latin1' : encoding;
+}
+
+// The C1 controls have no agreed meaning; what has one in neither table goes as before.
+function isLatin1(text: string): boolean {
+  for (let index = 0; index < text.length; index += 1) {
+    const codeUnit = text.charCodeAt(index);
+    if (codeUnit > 0xff || (codeUnit > 0x7e && codeUnit < 0xa0)) return false;
+  }
+  return true;
+}
+
+function isPlain(rules: TextRules, alphabet: Alphabet): boolean {
+  if (alphabet === 'latin1' || rules.concatenation !== 'udh') return false;
+  if (alphabet === 'ucs2') return rules.ucs2DataCoding === dataCodingOf.ucs2;
+  return rules.gsm7Form === 'unpacked' && rules.gsm7DataCoding === dataCodingOf.gsm7;
+}
+
+function codingOf(alphabet: Alphabet, rules: TextRules): number {
+  if (alphabet === 'latin1') return rules.latin1DataCoding;
+  return alphabet === 'ucs2' ? rules.ucs2DataCoding : rules.gsm7DataCoding;
+}
+
+function bodyOf(text: string, alphabet: Alphabet, rules: TextRules, headerOctets: number): Buffer {
+  if (alphabet === 'latin1') return Buffer.from(text, 'latin1');
+  const octets = encodeText(text, alphabet);
+  const isPacked = alphabet === 'gsm7' && rules.gsm7Form === 'packed';
+  return isPacked ? packSeptets(octets, fillBitsAfter(headerOctets)) : octets;
+}
+
+function sarTlvs(reference: number, total: number, part: number): Tlv[] {
+  return [
+    { tag: tlvTag.sarReference, value: Buffer.from([reference >>> 8, reference & 0xff]) },
+    { tag: tlvTag.sarTotal, value: Buffer.from([total]) },
+    { tag: tlvTag.sarPart, value: Buffer.from([part]) },
+  ];
+}
+
+/** A header that is a concatenation and nothing else: only then SAR can say the same. */
+function onlyConcatenation(udh: Buffer) {
+  if (udh.length !== 6 && udh.length !== 7) return undefined;
+  const { concatenation } = readConcatenation(udh);
+  return concatenation && udh.length === (concatenation.referenceBits === 16 ? 7 : 6) ? concatenation : undefined;
+}
+
+const noOctets = Buffer.alloc(0);
