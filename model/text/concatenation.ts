@@ -1,30 +1,51 @@
-// The user data header that ties the parts of a long message together (TS 23.040 §9.2.3.24). It writes and
-// reads the 8-bit and the 16-bit form of the reference; headers it does not know are stepped over, never trusted for length.
+// The user data header (TS 23.040 §9.2.3.24): the tie between the parts of a long message, and the national tables
+// a text of septets is read with. It writes and reads the 8-bit and the 16-bit form of the reference; elements it
+// does not know are stepped over, never trusted for length.
+import { type Shift, noShift, shiftOctets } from './national-languages.ts';
 
 /** Part `part` (from 1) of `total`, of the message called `reference` by its sender. */
 export type Concatenation = { reference: number; referenceBits: 8 | 16; total: number; part: number };
 
+export type UserData = { concatenation: Concatenation | undefined; shift?: Shift | undefined; body: Buffer };
+
 /** Body with its header in front: 06 08 04 reference reference total part, or 05 00 03 reference total part. */
-export function withConcatenation({ reference, referenceBits, total, part }: Concatenation, body: Buffer): Buffer {
-  const wide = referenceBits === 16;
-  const headerOctets = wide ? 7 : 6;
-  const octets = Buffer.allocUnsafe(headerOctets + body.length);
-  octets[0] = headerOctets - 1;
-  octets[1] = wide ? elementReference16 : elementReference8;
-  octets[2] = headerOctets - 3;
-  if (wide) octets[3] = (reference >>> 8) & 0xff;
-  octets[headerOctets - 3] = reference & 0xff;
-  octets[headerOctets - 2] = total;
-  octets[headerOctets - 1] = part;
-  body.copy(octets, headerOctets);
+export function withConcatenation(concatenation: Concatenation, body: Buffer): Buffer {
+  return withHeader(concatenation, noShift, body);
+}
+
+/** Body with a header for what there is: concatenation, then 25 01 and 24 01 for tables. Without both, the body. */
+export function withHeader(concatenation: Concatenation | null, shift: Shift, body: Buffer): Buffer {
+  const tieOctets = concatenation === null ? 0 : concatenation.referenceBits === 16 ? 6 : 5;
+  const elementOctets = tieOctets + shiftOctets(shift);
+  if (elementOctets === 0) return body;
+  const octets = Buffer.allocUnsafe(1 + elementOctets + body.length);
+  octets[0] = elementOctets;
+  let at = 1;
+  if (concatenation !== null) {
+    const { reference, referenceBits, total, part } = concatenation;
+    const wide = referenceBits === 16;
+    octets[at++] = wide ? elementReference16 : elementReference8;
+    octets[at++] = wide ? 4 : 3;
+    if (wide) octets[at++] = (reference >>> 8) & 0xff;
+    octets[at++] = reference & 0xff;
+    octets[at++] = total;
+    octets[at++] = part;
+  }
+  if (shift.single !== 0) at = writeTable(octets, at, elementSingleShift, shift.single);
+  if (shift.locking !== 0) at = writeTable(octets, at, elementLockingShift, shift.locking);
+  body.copy(octets, at);
   return octets;
 }
 
-/** Splits short_message with the UDH indicator set into its concatenation, when it has one, and its body. */
-export function readConcatenation(octets: Buffer): { concatenation: Concatenation | undefined; body: Buffer } {
+/**
+ * Splits short_message with the UDH indicator set into what its header says and its body. `shift` is undefined
+ * where the header names no table.
+ */
+export function readConcatenation(octets: Buffer): UserData {
   const end = (octets[0] ?? 0) + 1;
   if (octets.length === 0 || end > octets.length) return { concatenation: undefined, body: octets };
   let concatenation: Concatenation | undefined;
+  let shift: Shift | undefined;
   for (let at = 1; at + 2 <= end; ) {
     const element = octets[at]!;
     const size = octets[at + 1]!;
@@ -40,11 +61,24 @@ export function readConcatenation(octets: Buffer): { concatenation: Concatenatio
     } else if (element === elementReference16 && size === 4) {
       const reference = octets.readUInt16BE(value);
       concatenation = { reference, referenceBits: 16, total: octets[value + 2]!, part: octets[value + 3]! };
+    } else if (element === elementSingleShift && size === 1) {
+      shift = { locking: shift?.locking ?? 0, single: octets[value]! };
+    } else if (element === elementLockingShift && size === 1) {
+      shift = { locking: octets[value]!, single: shift?.single ?? 0 };
     }
     at = value + size;
   }
-  return { concatenation, body: octets.subarray(end) };
+  return { concatenation, shift, body: octets.subarray(end) };
+}
+
+function writeTable(octets: Buffer, at: number, element: number, language: number): number {
+  octets[at] = element;
+  octets[at + 1] = 1;
+  octets[at + 2] = language;
+  return at + 3;
 }
 
 const elementReference8 = 0x00;
 const elementReference16 = 0x08;
+const elementSingleShift = 0x24;
+const elementLockingShift = 0x25;

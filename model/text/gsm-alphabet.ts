@@ -1,61 +1,90 @@
-// The GSM 03.38 default alphabet and its extension table (3GPP TS 23.038 §6.2.1), as flat tables that the
-// counters and encoders index by UTF-16 code unit. It knows characters only: no segments, no octets, no
-// national shift tables (a carrier that understands them is rare, one that garbles them is not).
+// The GSM 7-bit alphabets (3GPP TS 23.038 §6.2.1) as flat tables that the counters and encoders index by UTF-16
+// code unit: the default one with its extension table, and those that national shift tables make of it. It knows
+// characters only: no segments, no octets, and not which carrier understands which table.
+import type { Shift } from './national-languages.ts';
+import { type SparseTable, defaultExtension, lockingShiftTable, singleShiftTable } from './national-tables.ts';
 
 /** The septet that announces a character of the extension table. It is no character itself. */
 export const escapeSeptet = 0x1b;
 
-/** How many septets a UTF-16 code unit takes: 1 basic, 2 extension, 0 not in the alphabet. */
+export type GsmAlphabet = {
+  /** How many septets a code unit takes: 1 basic, 2 behind the escape, 0 not in the alphabet. Codes beyond it: 0. */
+  readonly counts: Uint8Array;
+  /** The septet of a code unit, or the one behind its escape; meaningful only where counts gives 1 or 2. */
+  readonly septets: Uint8Array;
+  readonly basic: SparseTable;
+  readonly extension: SparseTable;
+};
+
+/** The alphabet of a pair of tables; a table that does not exist is read as the default one, as TS 23.038 asks. */
+export function gsmAlphabet(shift: Shift): GsmAlphabet {
+  if (shift.locking === 0 && shift.single === 0) return defaultAlphabet;
+  const key = (shift.locking & 0xff) * 256 + (shift.single & 0xff);
+  const known = nationalAlphabets.get(key);
+  if (known !== undefined) return known;
+  const locking = lockingShiftTable(shift.locking);
+  const single = singleShiftTable(shift.single);
+  if (locking === undefined && single === undefined) return defaultAlphabet;
+  const basic = locking === undefined ? basicTable : withLocking(locking);
+  const alphabet = flat(basic, single ?? defaultExtension);
+  // Bounded by the tables there are: 13 × 13 pairs of 17 KB, of which we write at most three a language.
+  nationalAlphabets.set(key, alphabet);
+  return alphabet;
+}
+
+/** How many septets a UTF-16 code unit takes in the default alphabet: 1 basic, 2 extension, 0 not in it. */
 export function septetsOf(codeUnit: number): number {
-  return codeUnit < tableSize ? septetCounts[codeUnit]! : 0;
+  return codeUnit < defaultCounts.length ? defaultCounts[codeUnit]! : 0;
 }
 
-/** The septet of a basic or extension character; meaningful only when septetsOf gave 1 or 2. */
-export function septetOf(codeUnit: number): number {
-  return septets[codeUnit]!;
-}
-
-/** The character of a basic septet, or a space where the alphabet has none (TS 23.038 asks for a space). */
-export function basicCharacter(septet: number): string {
-  return basicCharacters[septet & 0x7f]!;
+/** The character of a septet, or a space where the alphabet has none (TS 23.038 asks for a space). */
+export function characterOf(septet: number, alphabet: GsmAlphabet): string {
+  return alphabet.basic.get(septet & 0x7f) ?? ' ';
 }
 
 /** The character after an escape; an unknown one is shown as its basic character, as TS 23.038 asks. */
-export function extensionCharacter(septet: number): string {
-  return extensionCharacters.get(septet & 0x7f) ?? basicCharacter(septet);
+export function escapedCharacterOf(septet: number, alphabet: GsmAlphabet): string {
+  return alphabet.extension.get(septet & 0x7f) ?? characterOf(septet, alphabet);
 }
 
-// One string of 128 characters in septet order; position 0x1B is the escape and is stood in for by a space.
+/** The same two in the default alphabet. */
+export const basicCharacter = (septet: number): string => characterOf(septet, defaultAlphabet);
+export const extensionCharacter = (septet: number): string => escapedCharacterOf(septet, defaultAlphabet);
+
+// 128 characters in septet order; position 0x1B is the escape and is left out of the table below.
 const basicCharacters = [
   ...('@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ ÆæßÉ' +
     ' !"#¤%&\'()*+,-./0123456789:;<=>?' +
     '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§' +
     '¿abcdefghijklmnopqrstuvwxyzäöñüà'),
 ];
+const basicTable: SparseTable = new Map([...basicCharacters.entries()].filter(([septet]) => septet !== escapeSeptet));
 
-const extensionCharacters = new Map<number, string>([
-  [0x0a, '\f'],
-  [0x14, '^'],
-  [0x28, '{'],
-  [0x29, '}'],
-  [0x2f, '\\'],
-  [0x3c, '['],
-  [0x3d, '~'],
-  [0x3e, ']'],
-  [0x40, '|'],
-  [0x65, '€'],
-]);
+export const defaultAlphabet: GsmAlphabet = flat(basicTable, defaultExtension);
+const defaultCounts = defaultAlphabet.counts;
+const nationalAlphabets = new Map<number, GsmAlphabet>();
 
-// The euro sign has the highest code of all: 8.4 KB and 8.4 KB, which stay in the L1/L2 cache.
-const tableSize = 0x20ac + 1;
-const septetCounts = new Uint8Array(tableSize);
-const septets = new Uint8Array(tableSize);
-basicCharacters.forEach((character, septet) => {
-  if (septet === escapeSeptet) return;
-  septetCounts[character.charCodeAt(0)] = 1;
-  septets[character.charCodeAt(0)] = septet;
-});
-for (const [septet, character] of extensionCharacters) {
-  septetCounts[character.charCodeAt(0)] = 2;
-  septets[character.charCodeAt(0)] = septet;
+function withLocking({ whole, characters }: { whole: boolean; characters: SparseTable }): SparseTable {
+  return whole ? characters : new Map([...basicTable, ...characters]);
+}
+
+/** The highest code decides the size: 8.4 KB a table for the default alphabet, which stay in the L1/L2 cache. */
+function flat(basic: SparseTable, extension: SparseTable): GsmAlphabet {
+  const codes = [...basic.values(), ...extension.values()].map((character) => character.charCodeAt(0));
+  const size = Math.max(...codes) + 1;
+  const counts = new Uint8Array(size);
+  const septets = new Uint8Array(size);
+  // A character of both tables takes the basic one; of two places in one table it takes the first.
+  for (const [table, count] of [
+    [basic, 1],
+    [extension, 2],
+  ] as const) {
+    for (const [septet, character] of table) {
+      const code = character.charCodeAt(0);
+      if (counts[code] !== 0) continue;
+      counts[code] = count;
+      septets[code] = septet;
+    }
+  }
+  return { counts, septets, basic, extension };
 }

@@ -1,124 +1,118 @@
-// Which encoding a text takes and how it falls into SMS segments. A segment holds 140 octets: 160 septets or
-// 70 UTF-16 units alone. A concatenation header takes 6 octets with an 8-bit reference (153 / 67 left) and 7
-// with a 16-bit one (152 / 66 left). The 16-bit one is taken, because 256 references wrap within a campaign,
-// except where that one unit would cost the client another segment: the count is always that of 153 / 67.
-// An escape and its character, or the halves of a surrogate pair, are never parted. Pure.
-import { septetsOf } from './gsm-alphabet.ts';
+// A text cut into the segments that segment-count.ts counted. The 16-bit reference is taken wherever its one octet more
+// costs no further segment, because 256 references wrap within a campaign (decision 7). Within that, a cut goes
+// before a grapheme cluster (a Bengali syllable, a family of emoji) rather than through it, as long as the rest still
+// fits into the segments that were counted: a client is never charged for it. An escape and its character, or the
+// halves of a surrogate pair, are never parted. Pure.
+import { gsmAlphabet } from './gsm-alphabet.ts';
+import { type NationalLanguage, type Shift } from './national-languages.ts';
+import { type TextEncoding, segmentRoom } from './segment-room.ts';
+import {
+  type EncodingMismatch,
+  type SegmentCount,
+  type TextEncodingChoice,
+  countSegments,
+  ucs2SegmentEnd,
+} from './segment-count.ts';
 
-export type TextEncoding = 'gsm7' | 'ucs2';
-export type TextEncodingChoice = 'auto' | TextEncoding;
+export type { TextEncoding } from './segment-room.ts';
 
-/** One SMS part. `unitCount` is septets for GSM-7 (an extension character counts two), UTF-16 units for UCS-2. */
+/** One SMS part. `unitCount` is septets for GSM-7 (behind the escape a character counts two), UTF-16 units for UCS-2. */
 export type TextSegment = { text: string; unitCount: number };
 
-export type EncodingMismatch = { ok: false; code: 'encoding_mismatch'; character: string; index: number };
-export type SegmentCount = { ok: true; encoding: TextEncoding; segmentCount: number; unitCount: number };
 export type SegmentedText = {
   ok: true;
   encoding: TextEncoding;
   segments: TextSegment[];
   unitCount: number;
-  /** Which concatenation header leaves room for these segments; 0 when there is one segment and no header. */
+  shift: Shift;
+  /** Which concatenation header leaves room for these segments; 0 when there is one segment and no such header. */
   referenceBits: 0 | 8 | 16;
 };
 
-/** Units per segment: alone, beside a header with an 8-bit reference, beside one with a 16-bit reference. */
-export const segmentUnits = {
-  gsm7: { single: 160, multi8: 153, multi16: 152 },
-  ucs2: { single: 70, multi8: 67, multi16: 66 },
-} as const;
-
-/**
- * Encoding and number of segments of a text, without building them: the ingress's hot path. An empty text is
- * one empty segment. `'gsm7'` refuses a text with a character outside the alphabet; `'auto'` then takes UCS-2.
- */
-export function countSegments(text: string, encoding: TextEncodingChoice = 'auto'): SegmentCount | EncodingMismatch {
-  if (encoding !== 'ucs2') {
-    const counted = countGsm(text);
-    if (counted.ok || encoding === 'gsm7') return counted;
-  }
-  return { ok: true, encoding: 'ucs2', segmentCount: countUcs2(text), unitCount: text.length };
-}
-
 /** The same decision as countSegments, with the text of every segment. Joined, they are the text again. */
-export function segmentText(text: string, encoding: TextEncodingChoice = 'auto'): SegmentedText | EncodingMismatch {
-  const counted = countSegments(text, encoding);
+export function segmentText(
+  text: string,
+  encoding: TextEncodingChoice = 'auto',
+  languages?: readonly NationalLanguage[],
+): SegmentedText | EncodingMismatch {
+  const counted = countSegments(text, encoding, languages);
   if (!counted.ok) return counted;
-  const { unitCount } = counted;
-  if (counted.segmentCount === 1) {
-    return { ok: true, encoding: counted.encoding, segments: [{ text, unitCount }], unitCount, referenceBits: 0 };
+  const { unitCount, shift, segmentCount } = counted;
+  if (segmentCount === 1) {
+    const segments = [{ text, unitCount }];
+    return { ok: true, encoding: counted.encoding, segments, unitCount, shift, referenceBits: 0 };
   }
-  const wide = cut(text, counted.encoding, segmentUnits[counted.encoding].multi16);
-  const fits = wide.length === counted.segmentCount;
+  const room = segmentRoom(counted.encoding, shift);
+  const wide = rulerOf(text, counted, room.multi16);
+  const fitsWide = segmentsFrom(0, wide, segmentCount) <= segmentCount;
+  const ruler = fitsWide ? wide : rulerOf(text, counted, room.multi8);
   return {
     ok: true,
     encoding: counted.encoding,
-    segments: fits ? wide : cut(text, counted.encoding, segmentUnits[counted.encoding].multi8),
+    segments: cut(text, ruler, segmentCount, graphemesOf(text, counted)),
     unitCount,
-    referenceBits: fits ? 16 : 8,
+    shift,
+    referenceBits: fitsWide ? 16 : 8,
   };
 }
 
-function cut(text: string, encoding: TextEncoding, unitsMax: number): TextSegment[] {
+/** Measures one text in one encoding: where a segment that starts here must end, and the units in between. */
+type Ruler = { readonly length: number; endOf(start: number): number; unitsOf(start: number, end: number): number };
+
+function cut(text: string, ruler: Ruler, segmentCount: number, graphemes: Intl.Segments | null): TextSegment[] {
   const segments: TextSegment[] = [];
   for (let start = 0; start < text.length; ) {
-    let end = start;
-    let unitCount = 0;
-    if (encoding === 'ucs2') {
-      end = ucs2SegmentEnd(text, start, unitsMax);
-      unitCount = end - start;
-    } else {
-      for (; end < text.length; end += 1) {
-        const septets = septetsOf(text.charCodeAt(end));
-        if (unitCount + septets > unitsMax) break;
-        unitCount += septets;
-      }
+    const latest = ruler.endOf(start);
+    let end = latest;
+    if (graphemes !== null && latest < text.length) {
+      const boundary = graphemes.containing(latest)?.index ?? latest;
+      const left = segmentCount - segments.length - 1;
+      // A cluster that starts where the segment starts is longer than a segment: it has to be parted.
+      if (boundary > start && segmentsFrom(boundary, ruler, left) <= left) end = boundary;
     }
-    segments.push({ text: text.slice(start, end), unitCount });
+    segments.push({ text: text.slice(start, end), unitCount: ruler.unitsOf(start, end) });
     start = end;
   }
   return segments;
 }
 
-function countGsm(text: string): SegmentCount | EncodingMismatch {
-  let unitCount = 0;
-  let inSegment = 0;
-  let segmentCount = 1;
-  for (let index = 0; index < text.length; index += 1) {
-    const septets = septetsOf(text.charCodeAt(index));
-    if (septets === 0) return mismatchAt(text, index);
-    unitCount += septets;
-    inSegment += septets;
-    if (inSegment > segmentUnits.gsm7.multi8) {
-      segmentCount += 1;
-      inSegment = septets;
-    }
+/** How many segments the text from here takes; it stops counting one beyond `most`. */
+function segmentsFrom(start: number, ruler: Ruler, most: number): number {
+  let segments = 0;
+  for (let at = start; at < ruler.length && segments <= most; segments += 1) at = ruler.endOf(at);
+  return segments;
+}
+
+function rulerOf(text: string, { encoding, shift }: SegmentCount, unitsMax: number): Ruler {
+  const { length } = text;
+  if (encoding === 'ucs2') {
+    return { length, endOf: (start) => ucs2SegmentEnd(text, start, unitsMax), unitsOf: (start, end) => end - start };
   }
-  if (unitCount <= segmentUnits.gsm7.single) segmentCount = 1;
-  return { ok: true, encoding: 'gsm7', segmentCount, unitCount };
+  const { counts } = gsmAlphabet(shift);
+  return {
+    length,
+    endOf(start) {
+      let units = 0;
+      for (let end = start; end < length; end += 1) {
+        units += counts[text.charCodeAt(end)]!;
+        if (units > unitsMax) return end;
+      }
+      return length;
+    },
+    unitsOf(start, end) {
+      let units = 0;
+      for (let index = start; index < end; index += 1) units += counts[text.charCodeAt(index)]!;
+      return units;
+    },
+  };
 }
 
-function mismatchAt(text: string, index: number): EncodingMismatch {
-  const character = String.fromCodePoint(text.codePointAt(index)!);
-  return { ok: false, code: 'encoding_mismatch', character, index };
+/** Null where every code unit is a grapheme of its own: in the default alphabet all but a line end of CR and LF. */
+function graphemesOf(text: string, { encoding, shift }: SegmentCount): Intl.Segments | null {
+  const isPlain = encoding === 'gsm7' && shift.locking === 0 && shift.single === 0;
+  if (isPlain && !text.includes('\r')) return null;
+  return segmenter.segment(text);
 }
 
-// Steps from segment end to segment end: ten steps at most for a text the gates let through.
-function countUcs2(text: string): number {
-  if (text.length <= segmentUnits.ucs2.single) return 1;
-  let segmentCount = 0;
-  for (let start = 0; start < text.length; segmentCount += 1) {
-    start = ucs2SegmentEnd(text, start, segmentUnits.ucs2.multi8);
-  }
-  return segmentCount;
-}
-
-function ucs2SegmentEnd(text: string, start: number, unitsMax: number): number {
-  const end = start + unitsMax;
-  if (end >= text.length) return text.length;
-  const partsAPair = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));
-  return partsAPair ? end - 1 : end;
-}
-
-const isHighSurrogate = (codeUnit: number) => (codeUnit & 0xfc00) === 0xd800;
-const isLowSurrogate = (codeUnit: number) => (codeUnit & 0xfc00) === 0xdc00;
+// Grapheme clusters do not depend on the language; naming one keeps the machine's settings out of it.
+const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' });

@@ -1,7 +1,7 @@
 // Whether the text can be sent: something to read, nothing a network would cut off, and few enough segments.
 // U+0000 and halves of surrogate pairs are refused: telephones end a text at the first and show the second as
 // rubbish, and neither survives the way to the carrier unchanged.
-import { type SegmentCount, countSegments } from '../../model/text/segments.ts';
+import { type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
-import { countSegments } from '../../../model/text/segments.ts';
+import { countSegments } from '../../../model/text/segment-count.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { isSenderShape } from '../../../policy/admission/sender-gate.ts';
 import { applicant, request, rules } from '../rules.ts';
