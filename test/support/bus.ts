@@ -27,7 +27,7 @@ export type StoredRecord = {
   readonly header: (name: string) => string;
 };
 
-/** Everything a stream holds under a filter, in stream order, without touching it. */
+/** Everything a stream (no work queue) holds under a filter, in stream order, without touching it. */
 export async function recordsOf(bus: Bus, stream: string, filter = '>'): Promise<StoredRecord[]> {
   const consumer = await bus.jetstream.consumers.get(stream, { filter_subjects: filter });
   const { num_pending: pending } = await consumer.info();
@@ -43,6 +43,18 @@ export async function recordsOf(bus: Bus, stream: string, filter = '>'): Promise
     if (record.info.pending === 0) break;
   }
   await messages.close();
+  return records;
+}
+
+/** What waits in a work queue, which only its own consumers may read: record by record. */
+export async function waitingIn(bus: Bus, stream: string): Promise<StoredRecord[]> {
+  const { state } = await bus.manager.streams.info(stream);
+  const records: StoredRecord[] = [];
+  for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq += 1) {
+    const record = await bus.manager.streams.getMessage(stream, { seq });
+    if (record === null) continue;
+    records.push({ subject: record.subject, data: record.data, header: (name) => record.header.get(name) });
+  }
   return records;
 }
 

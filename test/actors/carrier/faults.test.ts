@@ -1,0 +1,141 @@
+// Faults injected for real while messages flow: kill -9 of the actors process and of nats-server, a peer that
+// unbinds, a handler slower than its hold. Counted at the simulator and in EVENTS: nothing lost, nothing twice.
+// OTPs where a redelivery is waited for: their hold is the shortest.
+import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import {
+  type CarrierHouse,
+  type HostChild,
+  carrierWith,
+  openCarrierHouse,
+  startHostChild,
+} from '../../support/carrier-house.ts';
+import { account, eventsOf, statesOf } from '../../support/invariant.ts';
+
+let house: CarrierHouse;
+const children: HostChild[] = [];
+afterEach(async () => {
+  for (const child of children.splice(0)) if (child.process.exitCode === null) await child.kill9();
+  await house.stop();
+});
+
+async function child(...carriers: Parameters<typeof startHostChild>[1]): Promise<HostChild> {
+  const started = await startHostChild(house, carriers);
+  children.push(started);
+  return started;
+}
+const submits = () => house.simulator.stats().submits.total;
+
+test('kill -9 after the submit and before its answer: unknown, counted, not sent again', async () => {
+  house = await openCarrierHouse({ response: 'fixed:1500' });
+  house.simulator.setFault('no-receipt');
+  const carrier = carrierWith(house.simulator, { bind: { window: 10, count: 1 } });
+  const first = await child(carrier);
+  const sent = await house.send(30, { category: 'otp' });
+  await until('a window is out', () => submits() === 10);
+  await first.kill9();
+  await child(carrier);
+  const sums = () => account(house.bus, house.simulator, sent);
+  await until('all submitted or unknown', async () => {
+    const { statuses } = await sums();
+    return (statuses['unknown'] ?? 0) + (statuses['submitted'] ?? 0) === 30;
+  });
+  expect(await sums()).toMatchObject({ twice: [], never: [], statuses: { unknown: 10, submitted: 20 } });
+});
+
+test('kill -9 three times under load: every message ends once, and only what was in the air is unknown', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5', latency: 'fixed:40' });
+  const carrier = carrierWith(house.simulator, { tps: 800 });
+  const sent = await house.send(2_400, { category: 'otp' });
+  for (const after of [400, 1_000, 1_600]) {
+    const running = await child(carrier);
+    await until(`${after} submitted`, () => submits() >= after, { everyMs: 5 });
+    await running.kill9();
+  }
+  await child(carrier);
+  const settled = await house.settled(sent, 30_000);
+  expect(settled.twice).toEqual([]);
+  // What never arrived must be known as such: its intent was durable, its PDU was not written.
+  const states = await statesOf(house.bus);
+  const never = new Set(settled.never);
+  for (const { messageId, nonce } of sent) {
+    if (never.has(nonce)) expect(states.get(messageId)?.status).toBe('unknown');
+  }
+  expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(sent.length);
+  expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 2 * 50);
+});
+
+test('kill -9 and nobody for longer than the replay window: what was in the air is still not sent again', async () => {
+  house = await openCarrierHouse({ response: 'fixed:3000' });
+  house.simulator.setFault('no-receipt');
+  const carrier = carrierWith(house.simulator, { bind: { window: 20, count: 1 } });
+  const first = await child(carrier);
+  const sent = await house.send(20, { category: 'otp' });
+  await until('a window is out', () => submits() === 20);
+  await first.kill9();
+  house.simulator.setFault(null);
+  const tenMinutes = 600_000;
+  await house.actor(carrier, { ...systemClock, nowMs: () => systemClock.nowMs() + tenMinutes });
+  expect(await house.settled(sent, 20_000)).toMatchObject({ twice: [], statuses: { unknown: 20 } });
+});
+
+test('kill -9 of nats-server under load, twice: nothing lost, nothing twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  await house.actor(carrierWith(house.simulator, { tps: 700 }));
+  const sending = (async () => {
+    const sent = [];
+    for (let batch = 0; batch < 20; batch += 1) sent.push(...(await house.send(100)));
+    return sent;
+  })();
+  for (const after of [300, 1_000]) {
+    await until(`${after} submitted`, () => submits() >= after, { everyMs: 5 });
+    await house.nats.kill9();
+    await house.nats.restart();
+  }
+  const sent = await sending;
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 2_000 } });
+}, 60_000);
+
+test('an answer that takes longer than ack_wait is waited for, and nothing is sent twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:4500' });
+  await house.actor(carrierWith(house.simulator, { responseTimerMs: 8_000 }));
+  const sent = await house.send(10, { category: 'otp' });
+  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
+});
+
+test('a peer that unbinds in the middle of a window: what was out is unknown, the rest goes when it is bound again', async () => {
+  house = await openCarrierHouse({ response: 'fixed:400' });
+  house.simulator.setFault('no-receipt');
+  await house.actor(carrierWith(house.simulator, { bind: { window: 10, count: 1 } }));
+  const sent = await house.send(40);
+  await until('a window is out', () => submits() >= 10);
+  house.simulator.setFault('unbind', { now: true });
+  await until('it is bound again', () => house.simulator.stats().binds.total === 2);
+  house.simulator.setFault(null);
+  const more = await house.send(10);
+  expect(await house.settled(more)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
+  await until('all submitted', async () => {
+    const states = await statesOf(house.bus);
+    return sent.every(({ messageId }) =>
+      ['submitted', 'unknown', 'delivered'].includes(states.get(messageId)?.status ?? ''),
+    );
+  });
+  const unknown = (await eventsOf(house.bus)).filter((each) => each.kind === 'unknown');
+  expect(unknown.length).toBeGreaterThan(0);
+  expect(unknown.length).toBeLessThanOrEqual(20);
+  for (const { nonce } of sent) expect(house.simulator.nonceCount(nonce)).toBeLessThanOrEqual(1);
+});
+
+test('a drain under load loses nothing, makes nothing unknown and sends nothing twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:30' });
+  const carrier = carrierWith(house.simulator, { tps: 500 });
+  const sent = await house.send(1_200, { category: 'otp' });
+  for (const after of [200, 500, 800]) {
+    const running = await child(carrier);
+    await until(`${after} submitted`, () => submits() >= after, { everyMs: 5 });
+    expect(await running.drain(5_000)).toBe(0);
+  }
+  await child(carrier);
+  expect(await house.settled(sent, 25_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_200 } });
+}, 60_000);

@@ -1,0 +1,71 @@
+// The threads of the actors process: one that throws or runs out of memory takes only its own carriers with it,
+// is started again, and its work is neither lost nor sent twice.
+import { afterEach, describe, expect, test } from 'vitest';
+import { dealOut } from '../../../actors/runtime/host-pool.ts';
+import { until } from '../../../platform/deadline.ts';
+import {
+  type CarrierHouse,
+  type HostChild,
+  carrierWith,
+  openCarrierHouse,
+  startHostChild,
+} from '../../support/carrier-house.ts';
+
+let house: CarrierHouse | undefined;
+let child: HostChild | undefined;
+afterEach(async () => {
+  if (child !== undefined && child.process.exitCode === null) await child.kill9();
+  await house?.stop();
+  [child, house] = [undefined, undefined];
+});
+
+describe('a thread that dies', () => {
+  test.each([
+    ['of an error nobody caught', "setImmediate(() => { throw new Error('a bug') })"],
+    [
+      'of too much memory',
+      'setImmediate(() => { const all = []; for (;;) all.push(new Array(1e6).fill(all.length)); })',
+    ],
+  ])(
+    '%s: its sibling goes on, its work is done by the next one',
+    async (_why, expression) => {
+      house = await openCarrierHouse({
+        response: 'fixed:5',
+        accounts: ['alpha', 'beta'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
+      });
+      const alpha = carrierWith(house.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
+      const beta = carrierWith(house.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
+      child = await startHostChild(house, [alpha, beta], 2);
+      await until('all binds are there', () => house!.simulator.stats().binds.now === 4);
+      const sent = [
+        ...(await house.send(500, { carrier: 'alpha', category: 'otp' })),
+        ...(await house.send(500, { carrier: 'beta', category: 'otp' })),
+      ];
+      await until('some submitted', () => house!.simulator.stats().submits.total >= 200, { everyMs: 5 });
+      child.inThread(0, expression);
+      const settled = await house.settled(sent, 40_000);
+      expect(settled.twice).toEqual([]);
+      expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(1_000);
+      // Only the dead thread's two binds were opened anew: its sibling never noticed.
+      expect(house.simulator.stats().binds.total).toBe(6);
+      expect(await child.restarts()).toBe(1);
+      expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(200);
+      expect(await child.drain(5_000)).toBe(0);
+    },
+    60_000,
+  );
+});
+
+describe('carriers over threads', () => {
+  const rate = (name: string, tps: number) => ({ ...carrierWith({ port: 1 } as never), name, tps });
+  test('the fastest are dealt first, each to the thread with the least to do', () => {
+    const shares = dealOut([rate('a', 10), rate('b', 100), rate('c', 60), rate('d', 50)], 2);
+    expect(shares.map((share) => share.map((each) => each.name))).toEqual([
+      ['b', 'a'],
+      ['c', 'd'],
+    ]);
+  });
+  test('there are never more threads than carriers', () => {
+    expect(dealOut([rate('a', 10)], 4)).toHaveLength(1);
+  });
+});
