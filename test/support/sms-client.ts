@@ -44,6 +44,7 @@ const senderOfDemo = 'HELIOGRAPH';
 const tryMsMax = 15_000;
 const sendMsMax = 60_000;
 const againAfterMs = 100;
+const readTriesMax = 20;
 const socketsMax = 256;
 
 export class SmsClient {
@@ -84,19 +85,16 @@ export class SmsClient {
   }
 
   async get(id: string): Promise<SmsView> {
-    const reply = await this.call('GET', `/v1/sms/${id}`);
-    if (reply.status !== 200) throw new Refused(reply);
-    return reply.json as unknown as SmsView;
+    return (await this.#read(`/v1/sms/${id}`)) as unknown as SmsView;
   }
 
   /** Every message of the account and mode, newest first, page by page. */
   async list(query = ''): Promise<SmsView[]> {
     const all: SmsView[] = [];
     for (let cursor = ''; ; ) {
-      const reply = await this.call('GET', `/v1/sms?limit=100${query}${cursor}`);
-      if (reply.status !== 200) throw new Refused(reply);
-      all.push(...(reply.json['data'] as SmsView[]));
-      const next = reply.json['next_cursor'];
+      const page = await this.#read(`/v1/sms?limit=100${query}${cursor}`);
+      all.push(...(page['data'] as SmsView[]));
+      const next = page['next_cursor'];
       if (next === null) return all;
       cursor = `&cursor=${encodeURIComponent(String(next))}`;
     }
@@ -142,6 +140,16 @@ export class SmsClient {
       });
       sent.end(text);
     });
+  }
+
+  /** The event store may be away for a moment: 503 says so. */
+  async #read(path: string): Promise<Record<string, unknown>> {
+    for (let tries = 1; ; tries += 1) {
+      const reply = await this.call('GET', path);
+      if (reply.status === 200) return reply.json;
+      if (reply.status !== 503 || tries === readTriesMax) throw new Refused(reply);
+      await systemClock.sleep(againAfterMs);
+    }
   }
 
   close(): void {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
 import { until } from '../../platform/deadline.ts';
+import { nothingIsLeftOf } from './processes.ts';
 
 export type TestSystem = {
   readonly dataDir: string;
@@ -53,13 +54,14 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
   };
   const child = spawn(process.execPath, [options.realRoles === true ? realMain : standInMain], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // With a channel, it stops by itself when this process is killed.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     detached: true,
   });
   let out = '';
   let err = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => (out += text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (err += text));
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, signal) =>
       resolve(code ?? 128 + ({ SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[signal as string] ?? 0)),
@@ -105,6 +107,7 @@ export async function endSystems(): Promise<void> {
     if (system.process.exitCode === null && system.process.signalCode === null) {
       system.process.kill('SIGKILL');
       await system.exit();
+      await nothingIsLeftOf(system.dataDir);
     }
     rmSync(system.dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }

@@ -33,11 +33,11 @@ export type WholeSystem = TestSystem & {
 const cliFile = join(import.meta.dirname, '../../cluster/cli/main.ts');
 const readyWithinMs = 60_000;
 
-/** `configuration` is the text of heliograph.yaml; a `dataDir` of an earlier one starts on what that left. */
-export async function startWholeSystem(configuration: string, dataDir?: string): Promise<WholeSystem> {
-  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
+/** `configuration` is the text of heliograph.yaml; with `before` it starts on what that one left, at its port. */
+export async function startWholeSystem(configuration: string, before?: WholeSystem): Promise<WholeSystem> {
+  const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);
-  const httpPort = await freePort();
+  const httpPort = before?.httpPort ?? (await freePort());
   const began = systemClock.monotonicMs();
   const system = await startSystem({
     realRoles: true,
