@@ -4,7 +4,7 @@ import { PDU } from 'smpp/lib/pdu.js';
 import { commandsById } from 'smpp/lib/defs.js';
 import { CloseSession } from '../platform/errors.ts';
 import { decodeMessageId, decodeShortMessage, readUInt32 } from './codec-hot.ts';
-import { type BindCommand, type BindFields, commandId, type Pdu } from './pdu.ts';
+import { type BindCommand, type BindFields, commandId, type Pdu, type QueryFields } from './pdu.ts';
 
 /** Reads the PDU in buffer[start, end), which the framer has found complete. Throws CloseSession. */
 export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
@@ -77,10 +77,12 @@ export function encodeQueryResp(
   }).toBuffer();
 }
 
-export function encodeQuery(sequence: number, query: { messageId: string; source: string }): Buffer {
+export function encodeQuery(sequence: number, query: QueryFields): Buffer {
   return new PDU('query_sm', {
     sequence_number: sequence,
     message_id: query.messageId,
+    source_addr_ton: query.sourceTon,
+    source_addr_npi: query.sourceNpi,
     source_addr: query.source,
   }).toBuffer();
 }
@@ -112,7 +114,8 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
     case 'query_sm': {
       const fields = readFields(frame);
       const [messageId, source] = [text(fields['message_id']), text(fields['source_addr'])];
-      return { command: 'query_sm', status, sequence, messageId, source };
+      const [sourceTon, sourceNpi] = [number(fields['source_addr_ton']), number(fields['source_addr_npi'])];
+      return { command: 'query_sm', status, sequence, messageId, sourceTon, sourceNpi, source };
     }
     case 'query_sm_resp': {
       const fields = readFields(frame);

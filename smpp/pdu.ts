@@ -85,7 +85,9 @@ export type BindRespPdu = Header & { command: `${BindCommand}_resp`; systemId: s
 export type BarePdu = Header & {
   command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'generic_nack';
 };
-export type QueryPdu = Header & { command: 'query_sm'; messageId: string; source: string };
+/** The source is that of the submit it asks about. */
+export type QueryFields = { messageId: string; sourceTon: number; sourceNpi: number; source: string };
+export type QueryPdu = Header & { command: 'query_sm' } & QueryFields;
 export type QueryRespPdu = Header & {
   command: 'query_sm_resp';
   messageId: string;

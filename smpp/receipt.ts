@@ -48,7 +48,7 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   let errorCode: string | undefined;
   for (const { tag, value } of pdu.tlvs ?? []) {
     if (tag === tlvTag.receiptedMessageId) id = withoutZero(value);
-    else if (tag === tlvTag.messageState && value.length > 0) state = stateNumbers[value[0]!] ?? 'unknown';
+    else if (tag === tlvTag.messageState && value.length > 0) state = receiptStateOf(value[0]!);
     else if (tag === tlvTag.networkErrorCode && value.length >= 3) errorCode = String(value.readUInt16BE(1));
   }
   const fields = pdu.octets.length > 0 ? readFields(textOf(pdu)) : noFields;
@@ -66,6 +66,11 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   if (submittedAt !== undefined) receipt.submittedAt = submittedAt;
   if (doneAt !== undefined) receipt.doneAt = doneAt;
   return { kind: 'receipt', receipt };
+}
+
+/** message_state of a receipt's TLV or of query_sm_resp; a number nobody defined is `unknown`. */
+export function receiptStateOf(messageState: number): ReceiptState {
+  return stateNumbers[messageState] ?? 'unknown';
 }
 
 const notAReceipt: ReceiptReading = { kind: 'not_a_receipt' };

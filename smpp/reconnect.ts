@@ -5,7 +5,8 @@ import type { Cancel } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../platform/random.ts';
 import { commandStatus, nameOfStatus } from './command-status.ts';
-import type { ShortMessage } from './pdu.ts';
+import type { QueryFields, ShortMessage } from './pdu.ts';
+import type { QueryDone } from './query-window.ts';
 import type { ReconnectBudget } from './reconnect-budget.ts';
 import { openSession, type Session } from './session.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
@@ -63,6 +64,11 @@ export class BindKeeper<T> {
   /** As Session.submit; false while there is no session. */
   submit(message: ShortMessage, token: T): boolean {
     return this.#session?.submit(message, token) ?? false;
+  }
+
+  /** As Session.query; false while there is no session. */
+  query(fields: QueryFields, done: QueryDone): boolean {
+    return this.#session?.query(fields, done) ?? false;
   }
 
   /** After `stopped`: a person has changed something, try once more. */

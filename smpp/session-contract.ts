@@ -1,5 +1,4 @@
 // What an owner of an SMPP session gives and gets: types only. The owner is an actor; nothing here knows one.
-import type { ConnectionOptions } from 'node:tls';
 import type { Clock } from '../platform/clock.ts';
 import type { BindFields, ShortMessagePdu } from './pdu.ts';
 
@@ -9,7 +8,7 @@ export type SessionOptions = {
   host: string;
   port: number;
   /** TLS when present: `{}` trusts the system's authorities and checks the host name. */
-  tls?: ConnectionOptions | undefined;
+  tls?: TlsSettings | undefined;
   bind: { type: BindType } & BindFields;
   windowPdusMax: number;
   responseTimerMs: number;
@@ -19,6 +18,19 @@ export type SessionOptions = {
   bindTimerMs?: number;
   responseTimeoutsInARowMax?: number;
   clock: Clock;
+};
+
+/** Paths of PEM files; what is null or absent is the default. */
+export type TlsSettings = {
+  /** Authorities to trust instead of the system's. */
+  caFile?: string | null;
+  /** Our own certificate and its key, for peers that ask for one. */
+  certFile?: string | null;
+  keyFile?: string | null;
+  /** The name the peer's certificate must show, when it is not the host. */
+  serverName?: string | null;
+  /** True unless said otherwise. */
+  verify?: boolean;
 };
 
 export type SubmitResponse = { status: number; carrierMessageId: string; roundTripMs: number };

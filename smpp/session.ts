@@ -5,12 +5,22 @@ import type { Clock, Cancel } from '../platform/clock.ts';
 import { assert } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
-import { encodeBind } from './codec.ts';
+import { encodeBind, encodeQuery } from './codec.ts';
 import { commandStatus } from './command-status.ts';
 import { connectSocket } from './connect.ts';
 import { Keepalive } from './keepalive.ts';
 import { Link } from './link.ts';
-import { commandId, type MessageIdPdu, type Pdu, type ShortMessage, type ShortMessagePdu } from './pdu.ts';
+import {
+  commandId,
+  type MessageIdPdu,
+  type Pdu,
+  type QueryFields,
+  type QueryRespPdu,
+  type ShortMessage,
+  type ShortMessagePdu,
+} from './pdu.ts';
+import { type QueryDone, QueryWindow } from './query-window.ts';
+import { receiptStateOf } from './receipt.ts';
 import { refusePdu } from './refusal.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
 import { become, canTransmit, isBound, mayReceive, type SessionState } from './state.ts';
@@ -26,6 +36,7 @@ export class Session<T> {
   readonly #handlers: SessionHandlers<T>;
   readonly #clock: Clock;
   readonly #window: Window<T>;
+  readonly #queries: QueryWindow;
   readonly #keepalive: Keepalive;
   readonly #link: Link;
   readonly #cancels: Cancel[] = [];
@@ -44,6 +55,7 @@ export class Session<T> {
     this.#handlers = handlers;
     this.#clock = options.clock;
     this.#window = new Window(options.windowPdusMax, options.responseTimerMs);
+    this.#queries = new QueryWindow(limits.smpp.queriesMax, options.responseTimerMs);
     this.#keepalive = new Keepalive(options.enquireLinkMs);
     const socket = connectSocket(options, () => this.#onConnected());
     this.#link = new Link(
@@ -91,6 +103,18 @@ export class Session<T> {
     return true;
   }
 
+  /**
+   * Asks about a message the carrier took (query_sm). False when it cannot be asked now: not bound to transmit, or
+   * enough questions are out. Otherwise `done` is called exactly once, never before this returns.
+   */
+  query(fields: QueryFields, done: QueryDone): boolean {
+    if (this.#draining || !canTransmit(this.#state) || this.#queries.free === 0 || !this.#link.writable) return false;
+    const sequence = this.#window.nextSequence();
+    this.#queries.add(sequence, done, this.#clock.monotonicMs());
+    this.#link.sendBytes(encodeQuery(sequence, fields));
+    return true;
+  }
+
   /** Takes no more submits, waits up to drainMs for answers, unbinds and closes. Resolves when closed. */
   close(why: string, drainMs: number): Promise<void> {
     if (this.#closed) return this.#closed;
@@ -129,6 +153,8 @@ export class Session<T> {
       case 'deliver_sm':
       case 'data_sm':
         return this.#onDeliver(pdu);
+      case 'query_sm_resp':
+        return this.#onQueryResponse(pdu);
       case 'generic_nack':
         return this.#onNack(pdu.sequence, pdu.status);
       case 'enquire_link':
@@ -176,7 +202,15 @@ export class Session<T> {
   #onNack(sequence: number, status: number): void {
     const error = status === 0 ? commandStatus.ESME_RUNKNOWNERR : status;
     if (this.#state === 'binding' && sequence === this.#bindSequence) return this.#onBindResponse(error);
+    if (this.#queries.settle(sequence, { ok: false, why: 'refused', status: error })) return;
     this.#onSubmitResponse(sequence, error, '');
+  }
+
+  #onQueryResponse(pdu: QueryRespPdu): void {
+    const { sequence, status, messageId: carrierMessageId, finalDate, errorCode } = pdu;
+    if (status !== 0) return void this.#queries.settle(sequence, { ok: false, why: 'refused', status });
+    const state = receiptStateOf(pdu.messageState);
+    this.#queries.settle(sequence, { ok: true, carrierMessageId, state, errorCode, finalDate });
   }
 
   #onDeliver(pdu: ShortMessagePdu): void {
@@ -186,6 +220,7 @@ export class Session<T> {
   }
 
   #sweep(): void {
+    this.#queries.expire(this.#clock.monotonicMs());
     this.#window.expire(this.#clock.monotonicMs(), (token) => {
       this.#timeoutsInARow += 1;
       this.#handlers.onSubmitTimeout(token);
@@ -227,6 +262,7 @@ export class Session<T> {
     const deaf = cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
     if (deaf) this.#link.destroy();
     else this.#link.end();
+    this.#queries.failAll();
     this.#handlers.onClosed(cause, this.#window.failAll());
     this.#onClosed?.();
   }

@@ -9,13 +9,16 @@ import {
 import type { Clock } from '../../platform/clock.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { ShortMessage, ShortMessagePdu } from '../../smpp/pdu.ts';
+import { subscriberDigits } from '../../smpp/numbers.ts';
+import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../smpp/pdu.ts';
+import type { QueryDone } from '../../smpp/query-window.ts';
 import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/reconnect.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
-import { bindFields } from '../../smpp/session-contract.ts';
+import { QueryUnknown } from './query-unknown.ts';
 import type { Respond } from './receipts.ts';
 import type { SubmitPort, SubmitToken } from './sender.ts';
 import type { SubmitAnswer } from './settlement.ts';
+import { submitPdu } from './submit-pdu.ts';
 
 export type BindHandlers = {
   readonly onAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
@@ -33,6 +36,7 @@ export class CarrierBinds {
   readonly #keepers: { name: string; type: BindConfig['type']; keeper: BindKeeper<SubmitToken>; reason: string }[] = [];
   readonly ports: readonly SubmitPort[];
   readonly windowPdus: number;
+  readonly #queries: QueryUnknown | undefined;
 
   constructor(
     carrier: CarrierConfig,
@@ -41,6 +45,14 @@ export class CarrierBinds {
     clock: Clock,
     on: BindHandlers,
   ) {
+    if (carrier.wire.querySm) {
+      this.#queries = new QueryUnknown({
+        receiptId: carrier.receiptId,
+        clock,
+        query: (fields, done) => this.#query(fields, done),
+        onReceipt: on.onDeliver,
+      });
+    }
     for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on);
     const submitting = this.#keepers.filter((each) => each.type !== 'receiver');
     this.ports = submitting.map(({ keeper }) => ({
@@ -67,7 +79,19 @@ export class CarrierBinds {
 
   /** Unbinds everywhere, giving outstanding submits `drainMs` to be answered. */
   async close(why: string, drainMs: number): Promise<void> {
+    this.#queries?.close();
     await Promise.all(this.#keepers.map(({ keeper }) => keeper.close(why, drainMs)));
+  }
+
+  #query(fields: QueryFields, done: QueryDone): boolean {
+    return this.#keepers.some(({ type, keeper }) => type !== 'receiver' && keeper.query(fields, done));
+  }
+
+  #onLateAnswer(carrier: CarrierConfig, token: SubmitToken, answer: SubmitAnswer, clock: Clock): void {
+    const { message, parts } = token.held;
+    const part = parts[token.segment - 1];
+    if (this.#queries === undefined || answer.status !== 0 || part === undefined) return;
+    this.#queries.watch(answer.carrierMessageId, submitPdu(message, part, carrier, clock.nowMs()), message.recipient);
   }
 
   #open(
@@ -80,8 +104,17 @@ export class CarrierBinds {
     const options = {
       host: bind.host,
       port: bind.port,
-      tls: bind.tls ? {} : undefined,
-      bind: { type: bind.type, ...bindFields(bind.systemId, bind.password, bind.systemType) },
+      tls: bind.tls || undefined,
+      bind: {
+        type: bind.type,
+        systemId: bind.systemId,
+        password: bind.password,
+        systemType: bind.systemType,
+        interfaceVersion: bind.interfaceVersion,
+        addressTon: bind.addressRange.ton,
+        addressNpi: bind.addressRange.npi,
+        addressRange: bind.addressRange.range,
+      },
       windowPdusMax: bind.window,
       responseTimerMs: carrier.responseTimerMs,
       enquireLinkMs: carrier.enquireLinkMs,
@@ -95,6 +128,15 @@ export class CarrierBinds {
       reason: '',
     };
     const labels = { carrier: carrier.name };
+    if (bind.tls && !bind.tls.verify) {
+      log.warn({ bind: bind.name }, 'tls.verify is off: whoever stands in the way can read and change everything');
+    }
+    const { destination } = carrier.wire;
+    // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
+    const onDeliver: BindHandlers['onDeliver'] =
+      destination.format !== 'national'
+        ? on.onDeliver
+        : (pdu, respond) => on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond);
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
         entry.reason = '';
@@ -110,8 +152,11 @@ export class CarrierBinds {
         on.onNoAnswer(token, 'no_response');
         on.onRoom();
       },
-      onLateResponse: (token, response) => on.onLateAnswer(token, response),
-      onDeliver: on.onDeliver,
+      onLateResponse: (token, response) => {
+        on.onLateAnswer(token, response);
+        this.#onLateAnswer(carrier, token, response, clock);
+      },
+      onDeliver,
       onWindowOpen: on.onRoom,
       onClosed: (cause, outstanding) => {
         entry.reason = `${cause.kind}: ${cause.why}`;

@@ -3,6 +3,7 @@
 // is written in heliograph.yaml itself; what a bad value is answered with stands in schema.ts.
 
 import type { Category } from '../../model/message.ts';
+import type { SenderKind } from '../../model/sender.ts';
 import type { WireConfig } from './wire.ts';
 
 export type Configuration = {
@@ -11,6 +12,7 @@ export type Configuration = {
   carriers: CarrierConfig[];
   /** First match wins; a number no route matches goes by `country.prefixes`. */
   routes: RouteConfig[];
+  routing: RoutingConfig;
   retention: RetentionConfig;
   limits: LimitsConfig;
   actors: { threads: number };
@@ -37,6 +39,12 @@ export type CarrierConfig = {
   /** Set when the bundled simulator plays this carrier; then `binds` point to it. */
   simulate: SimulatorConfig | null;
   classes: Category[];
+  /** Kinds of sender it shows as they are; a message with another kind goes another way. */
+  senders: SenderKind[];
+  /** Per segment, in any unit; what routes that choose the cheapest compare. */
+  cost: number;
+  /** Its share where a route shares out by weight. */
+  weight: number;
   receiptId: 'auto' | 'raw' | 'decimal' | 'hex';
   /** TON and NPI to use instead of what the number's form suggests. */
   addr: { sourceTon: number | null; sourceNpi: number | null; destTon: number | null; destNpi: number | null };
@@ -49,8 +57,11 @@ export type CarrierConfig = {
   binds: BindConfig[];
 };
 
-/** later: try again · reject: give the message up · stop: stop the carrier and call a person. */
-export type CarrierErrorAction = 'later' | 'reject' | 'stop';
+/**
+ * later: try again · next: the next carrier of the message's plan, and reject when there is none · reject: give the
+ * message up · stop: stop the carrier and call a person.
+ */
+export type CarrierErrorAction = 'later' | 'next' | 'reject' | 'stop';
 
 export type BindConfig = {
   /** For a simulated carrier `127.0.0.1` and port 0: the port is chosen at start, see `bindsOf`. */
@@ -102,8 +113,18 @@ export type RouteConfig = {
   prefix: string;
   /** Empty: every class. */
   classes: Category[];
-  /** In the order they are tried. */
+  /** In the order they are tried, when `choose` is listed. */
   carriers: string[];
+  choose: 'listed' | 'cheapest' | 'weighted';
+};
+
+export type RoutingConfig = {
+  /** Carriers behind the number's own, in order; empty: nobody else may take it. */
+  fallback: string[];
+  /** Without a bound bind for this long a carrier is weak: OTP goes other ways. */
+  otpMovesAfterMs: number;
+  /** And for this long it is down: everything goes other ways. */
+  othersMoveAfterMs: number;
 };
 
 export type RetentionConfig = {

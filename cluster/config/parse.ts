@@ -93,5 +93,8 @@ function crossProblems(
       if (!names.includes(carrier)) add(['routes', index, 'carriers', at], `found "${carrier}", expected ${known}`);
     });
   });
+  configuration.routing.fallback.forEach((carrier, at) => {
+    if (!names.includes(carrier)) add(['routing', 'fallback', at], `found "${carrier}", expected ${known}`);
+  });
   return problems;
 }

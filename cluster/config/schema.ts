@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../../model/message.ts';
+import { senderKinds } from '../../model/sender.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
@@ -24,6 +25,11 @@ export function configurationSchema(env: Record<string, string | undefined>) {
       },
       carriers,
       routes: file.routes,
+      routing: {
+        fallback: file.routing.fallback,
+        otpMovesAfterMs: file.routing.otp_moves_after_s * 1_000,
+        othersMoveAfterMs: file.routing.others_move_after_s * 1_000,
+      },
       retention: {
         historyDays: file.retention.history_days,
       },
@@ -48,6 +54,14 @@ const threads = z.union(
   [z.literal('auto', threadsExpected), z.int(threadsExpected).min(1, threadsExpected).max(64, threadsExpected)],
   threadsExpected,
 );
+const share = (max: number) => {
+  const error = `a number from 0 to ${max}`;
+  return z.number({ error }).min(0, { error }).max(max, { error });
+};
+const seconds = z
+  .number({ error: 'seconds from 0.2 to 3600' })
+  .min(0.2, { error: 'seconds from 0.2 to 3600' })
+  .max(3_600, { error: 'seconds from 0.2 to 3600' });
 const ton = whole(0, 6).nullable().default(null);
 const npi = whole(0, 18).nullable().default(null);
 
@@ -71,6 +85,9 @@ const carrier = mapOf({
     })
     .default(false),
   classes: listOf(oneOf(categories), 3, 1).default([...categories]),
+  senders: listOf(oneOf(senderKinds), 3, 1).default([...senderKinds]),
+  cost: share(1_000_000).default(0),
+  weight: share(1_000).default(1),
   receipt_id: oneOf(['auto', 'raw', 'decimal', 'hex']).default('auto'),
   addr_ton: ton,
   addr_npi: npi,
@@ -82,11 +99,17 @@ const carrier = mapOf({
   errors: z
     .record(
       pattern(/^(ESME_R[A-Z0-9]+|\d{1,10}|0x[0-9a-fA-F]{1,8})$/, 'a command_status: ESME_R… or a number'),
-      oneOf(['later', 'reject', 'stop']),
-      { error: 'a map of command_status to later, reject or stop' },
+      oneOf(['later', 'next', 'reject', 'stop']),
+      { error: 'a map of command_status to later, next, reject or stop' },
     )
     .default({}),
   binds: listOf(bindSchema, 16).default([]),
+});
+
+const routing = mapOf({
+  fallback: listOf(carrierName, 16).default([]),
+  otp_moves_after_s: seconds.default(1),
+  others_move_after_s: seconds.default(30),
 });
 
 const fileSchema = mapOf({
@@ -105,9 +128,11 @@ const fileSchema = mapOf({
       prefix: pattern(/^\+\d{1,15}$/, 'the first digits of an E.164 number in quotes, such as "+88017"'),
       classes: listOf(oneOf(categories), 3).default([]),
       carriers: listOf(carrierName, 16, 1),
+      choose: oneOf(['listed', 'cheapest', 'weighted']).default('listed'),
     }),
     1_000,
   ).default([]),
+  routing: routing.default(() => routing.parse({})),
   retention: mapOf({
     history_days: whole(1, 3_650).default(400),
   }).default({ history_days: 400 }),
@@ -136,6 +161,9 @@ function carrierOf(
     tpsScope: file.tps_scope,
     simulate,
     classes: file.classes,
+    senders: file.senders,
+    cost: file.cost,
+    weight: file.weight,
     receiptId: file.receipt_id,
     addr: {
       sourceTon: file.source_addr_ton,

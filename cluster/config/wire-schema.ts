@@ -1,7 +1,8 @@
 // The keys of a carrier in heliograph.yaml that say how its PDUs look. Each has the default of plain SMPP 3.4, so that
 // a carrier without quirks needs none of them. What a vendor TLV is given must fit its type: that is checked here.
 import { z } from 'zod';
-import { listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
+import { nationalLanguages, type NationalLanguage } from '../../model/text/national-languages.ts';
+import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import {
   plainWire,
   senderKinds,
@@ -12,6 +13,7 @@ import {
   type WireTlvConfig,
 } from './wire.ts';
 
+const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...NationalLanguage[]];
 const octet = whole(0, 255);
 const kind = mapOf({ ton: whole(0, 6).nullable().default(null), npi: whole(0, 18).nullable().default(null) });
 const kindPlain = { ton: null, npi: null };
@@ -53,6 +55,7 @@ export const wireKeys = {
     latin1_data_coding: octet.default(3),
     concatenation: oneOf(['udh', 'sar', 'message_payload']).default('udh'),
   }).prefault({}),
+  national_tables: listOf(oneOf(languages), languages.length).default([]),
   source_rules: mapOf(kinds).prefault({}),
   destination_format: oneOf(['e164_digits', 'national', 'plus']).default('e164_digits'),
   national_prefix: pattern(/^\d{0,4}$/, 'up to four digits in quotes, such as "0"').default(''),
@@ -77,6 +80,7 @@ export function wireOf(from: WireFile, country: { calling_code: string; national
       latin1DataCoding: from.text.latin1_data_coding,
       latin1: from.text.latin1,
       concatenation: from.text.concatenation,
+      nationalTables: from.national_tables,
     },
     source: { ...plainWire.source, ...from.source_rules },
     destination: {

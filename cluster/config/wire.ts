@@ -1,6 +1,7 @@
 // How a carrier wants its PDUs: alphabets, concatenation, addresses, optional fields. The shape after heliograph.yaml
 // was read, and what holds for a carrier that says nothing. It knows no PDU: smpp/ and the carrier actor apply it.
 import type { Category } from '../../model/message.ts';
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
 
 export type WireConfig = {
   text: WireTextConfig;
@@ -33,6 +34,8 @@ export type WireTextConfig = {
   /** Latin-1 never, for texts that would go as UCS-2 otherwise, or for every text it can hold. */
   latin1: 'never' | 'instead_of_ucs2' | 'first';
   concatenation: 'udh' | 'sar' | 'message_payload';
+  /** National shift tables of GSM-7 that the carrier passes on to the handset. */
+  nationalTables: readonly NationalLanguage[];
 };
 
 export const senderKinds = ['alphanumeric', 'short_code', 'international', 'national'] as const;
@@ -64,6 +67,7 @@ export const plainWire: WireConfig = {
     latin1DataCoding: 3,
     latin1: 'never',
     concatenation: 'udh',
+    nationalTables: [],
   },
   source: {
     alphanumeric: { ton: null, npi: null },

@@ -2,7 +2,8 @@
 // user data header, by SAR TLVs or in one message_payload. Where a text is cut never changes, so that every carrier
 // takes as many segments as the client was told. Pure.
 import { assert } from '../../platform/assert.ts';
-import { readConcatenation, withConcatenation } from '../../model/text/concatenation.ts';
+import { type Concatenation, readConcatenation, withHeader } from '../../model/text/concatenation.ts';
+import { type NationalLanguage, noShift, type Shift } from '../../model/text/national-languages.ts';
 import { dataCodingOf, type EncodedSegment, encodeSegments, encodeText } from '../../model/text/octets.ts';
 import { segmentText, type TextEncoding } from '../../model/text/segments.ts';
 import { type Tlv, tlvTag } from '../pdu.ts';
@@ -15,6 +16,8 @@ export type TextRules = {
   latin1DataCoding: number;
   latin1: 'never' | 'instead_of_ucs2' | 'first';
   concatenation: 'udh' | 'sar' | 'message_payload';
+  /** Shift tables the carrier passes on; the door counted with the same. */
+  nationalTables: readonly NationalLanguage[];
 };
 
 /** `octets` is short_message; what travels as TLVs instead or besides stands in `tlvs`. */
@@ -25,31 +28,32 @@ type Alphabet = TextEncoding | 'latin1';
 /** The parts of a text, each one submit_sm. `reference` ties them together. A text its encoding cannot hold asserts. */
 export function wireSegments(text: string, encoding: TextEncoding, reference: number, rules: TextRules): WireSegment[] {
   const alphabet = alphabetOf(text, encoding, rules);
-  if (isPlain(rules, alphabet)) return encodeSegments(text, encoding, reference);
-  const segmented = segmentText(text, encoding);
+  if (isPlain(rules, alphabet)) return encodeSegments(text, encoding, reference, rules.nationalTables);
+  const segmented = segmentText(text, encoding, rules.nationalTables);
   assert(segmented.ok, 'a text reached the encoder in an encoding that cannot hold it');
   const { segments, referenceBits } = segmented;
-  const dataCoding = codingOf(alphabet, rules);
-  if (referenceBits === 0) return [{ octets: bodyOf(text, alphabet, rules, 0), dataCoding, hasUdh: false }];
+  const shift = alphabet === 'gsm7' ? segmented.shift : noShift;
   const total = segments.length;
   assert(total <= 255, 'a message has at most 255 parts');
+  const write = (part: string, concatenation: Concatenation | null): WireSegment => {
+    const header = withHeader(concatenation, shift, noOctets);
+    const body = bodyOf(part, alphabet, shift, rules, header.length);
+    const octets = header.length === 0 ? body : Buffer.concat([header, body]);
+    return { octets, dataCoding: codingOf(alphabet, rules), hasUdh: header.length > 0 };
+  };
+  if (referenceBits === 0) return [write(text, null)];
   switch (rules.concatenation) {
     case 'message_payload': {
-      const payload = { tag: tlvTag.messagePayload, value: bodyOf(text, alphabet, rules, 0) };
-      return [{ octets: noOctets, dataCoding, hasUdh: false, tlvs: [payload] }];
+      const whole = write(text, null);
+      return [{ ...whole, octets: noOctets, tlvs: [{ tag: tlvTag.messagePayload, value: whole.octets }] }];
     }
     case 'sar':
-      return segments.map((segment, index) => ({
-        octets: bodyOf(segment.text, alphabet, rules, 0),
-        dataCoding,
-        hasUdh: false,
-        tlvs: sarTlvs(reference, total, index + 1),
-      }));
+      return segments.map((segment, index) => {
+        return { ...write(segment.text, null), tlvs: sarTlvs(reference, total, index + 1) };
+      });
     case 'udh':
       return segments.map((segment, index) => {
-        const body = bodyOf(segment.text, alphabet, rules, referenceBits === 16 ? 7 : 6);
-        const octets = withConcatenation({ reference, referenceBits, total, part: index + 1 }, body);
-        return { octets, dataCoding, hasUdh: true };
+        return write(segment.text, { reference, referenceBits, total, part: index + 1 });
       });
   }
 }
@@ -98,9 +102,9 @@ function codingOf(alphabet: Alphabet, rules: TextRules): number {
   return alphabet === 'ucs2' ? rules.ucs2DataCoding : rules.gsm7DataCoding;
 }
 
-function bodyOf(text: string, alphabet: Alphabet, rules: TextRules, headerOctets: number): Buffer {
+function bodyOf(text: string, alphabet: Alphabet, shift: Shift, rules: TextRules, headerOctets: number): Buffer {
   if (alphabet === 'latin1') return Buffer.from(text, 'latin1');
-  const octets = encodeText(text, alphabet);
+  const octets = encodeText(text, alphabet, shift);
   const isPacked = alphabet === 'gsm7' && rules.gsm7Form === 'packed';
   return isPacked ? packSeptets(octets, fillBitsAfter(headerOctets)) : octets;
 }

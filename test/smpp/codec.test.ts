@@ -192,8 +192,9 @@ describe('the other commands', () => {
   });
 
   test('query goes through', () => {
-    const query = encodeQuery(3, { messageId: '77', source: 'me' });
-    expect(decodePdu(query, 0, query.length)).toMatchObject({ command: 'query_sm', messageId: '77', source: 'me' });
+    const fields = { messageId: '77', sourceTon: 5, sourceNpi: 0, source: 'me' };
+    const query = encodeQuery(3, fields);
+    expect(decodePdu(query, 0, query.length)).toMatchObject({ command: 'query_sm', ...fields });
     const state = { messageId: '77', finalDate: '', messageState: 2, errorCode: 0 };
     const answer = encodeQueryResp(3, 0, state);
     expect(decodePdu(answer, 0, answer.length)).toMatchObject({ command: 'query_sm_resp', ...state });

@@ -103,8 +103,9 @@ describe('a client that sends', () => {
     seen.session.submit(message('x'), 'x');
     const { carrierMessageId } = await until('the receipt', () => seen.receipts[0]);
     const { socket, pdus } = raw();
-    socket.write(Buffer.concat([bind, encodeQuery(2, { messageId: carrierMessageId, source: 'Heliograph' })]));
-    socket.write(encodeQuery(3, { messageId: 'nobody', source: '' }));
+    const from = { sourceTon: 5, sourceNpi: 0, source: 'Heliograph' };
+    socket.write(Buffer.concat([bind, encodeQuery(2, { ...from, messageId: carrierMessageId })]));
+    socket.write(encodeQuery(3, { ...from, messageId: 'nobody' }));
     await until('the answers', () => pdus.length === 3);
     expect(pdus[1]).toMatchObject({
       command: 'query_sm_resp',
