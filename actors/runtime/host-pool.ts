@@ -21,6 +21,8 @@ export type HostPoolOptions = {
   readonly bodyKey: Uint8Array;
   /** Threads at the most; never more than there are carriers. */
   readonly threads: number;
+  /** Heap of one thread before it is ended and started again. */
+  readonly threadMemoryMb?: number;
 };
 
 type Host = {
@@ -34,7 +36,7 @@ type Host = {
   status: readonly CarrierStatus[];
 };
 
-const oldGenerationMbMax = 1_024;
+const threadMemoryMbDefault = 1_024;
 const restartBaseMs = 100;
 const restartCapMs = 10_000;
 const askTimeoutMs = 1_000;
@@ -59,7 +61,7 @@ export class HostPool {
       maxQueue: shares.length,
       // The default blocks an idle worker with Atomics.wait; a host is never idle, but it must never block.
       atomics: 'disabled',
-      resourceLimits: { maxOldGenerationSizeMb: oldGenerationMbMax },
+      resourceLimits: { maxOldGenerationSizeMb: options.threadMemoryMb ?? threadMemoryMbDefault },
     });
     this.#hosts = shares.map((carriers, index) => ({
       name: `actors-${index + 1}`,

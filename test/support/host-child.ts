@@ -14,7 +14,14 @@ inspector.connect();
 inspector.on('NodeWorker.attachedToWorker', ({ params }) => void threadSessions.push(params.sessionId));
 inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 
-const pool = new HostPool({ carriers, simulated: {}, natsUrl, bodyKey: Buffer.from(bodyKey, 'base64'), threads });
+const pool = new HostPool({
+  carriers,
+  simulated: {},
+  natsUrl,
+  bodyKey: Buffer.from(bodyKey, 'base64'),
+  threads,
+  threadMemoryMb: 200,
+});
 
 process.on('disconnect', () => process.exit(1));
 process.on('message', (order: Order) => {

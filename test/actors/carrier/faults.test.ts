@@ -95,6 +95,8 @@ test('kill -9 of nats-server under load, twice: nothing lost, nothing twice', as
   }
   const sent = await sending;
   expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 2_000 } });
+  // Intents that waited for the server came back all at once; their PDUs did not go out so.
+  expect(house.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(700);
 }, 60_000);
 
 test('an answer that takes longer than ack_wait is waited for, and nothing is sent twice', async () => {
@@ -139,3 +141,31 @@ test('a drain under load loses nothing, makes nothing unknown and sends nothing 
   await child(carrier);
   expect(await house.settled(sent, 25_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_200 } });
 }, 60_000);
+
+test('an event loop that stalls for two seconds sends no burst over the contract afterwards', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  const running = await child(carrierWith(house.simulator, { tps: 100 }));
+  const sent = await house.send(300, { category: 'otp' });
+  await until('under way', () => submits() >= 60, { everyMs: 5 });
+  running.inThread(0, 'for (const end = Date.now() + 2_000; Date.now() < end; );');
+  expect((await house.settled(sent, 25_000)).twice).toEqual([]);
+  expect(house.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(100);
+});
+
+test('a drain in the middle of a long message: the next life sends only the parts the carrier has not taken', async () => {
+  house = await openCarrierHouse({ response: 'fixed:10' });
+  house.simulator.setFault('receipt-before-resp');
+  const carrier = carrierWith(house.simulator, { tps: 1_000, bind: { window: 2, count: 1 } });
+  const first = await house.actor(carrier);
+  const text = (nonce: string) => `#${nonce}# ${'long '.repeat(280)}`;
+  const sent = await house.send(3, { segments: 10, category: 'otp' }, text);
+  await until('half a message is out', () => submits() >= 5, { everyMs: 1 });
+  house.simulator.setFault('throttle');
+  await until('the rest waits', () => house.simulator.stats().submits.throttled >= 2, { everyMs: 1 });
+  await first.drain();
+  house.simulator.setFault(null);
+  await house.actor(carrier);
+  const settled = await house.settled(sent, 20_000);
+  expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
+  expect(house.simulator.stats().submits.accepted).toBe(30);
+});
