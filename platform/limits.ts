@@ -45,6 +45,51 @@ export const limits = {
     /** A receipt may come this long after the validity ended; then the message is `unknown`. */
     receiptGraceMs: 3_600_000,
   },
+  templates: {
+    /** As long as the longest message can be. */
+    bodyCharsMax: 1_530,
+    variablesMax: 10,
+    textCharsDefault: 160,
+    textCharsMax: 500,
+    codeDigitsDefault: 6,
+    codeDigitsMax: 12,
+    urlCharsMax: 500,
+    /** A text that matches none costs at most 200 × 21 parts × 1,530 characters: 6 ms, when all begin alike. */
+    perAccountMax: 200,
+  },
+  content: {
+    /** An account's word list is a part of its directory entry: 500 × ~16 characters = 8 KiB. */
+    wordsMax: 500,
+    wordCharsMax: 64,
+    wordsInPhraseMax: 6,
+    domainsMax: 500,
+    domainCharsMax: 253,
+  },
+  access: {
+    networksMax: 100,
+    requestsPerSecondMax: 100_000,
+    burstMax: 1_000_000,
+    /** Keys and accounts whose rates one ingress process keeps: 65,536 × 16 B = 1 MiB, shared by its threads. */
+    ratesMax: 65_536,
+    /** Addresses in one X-Forwarded-For or Forwarded header that are looked at. */
+    proxyHopsMax: 20,
+  },
+  suppression: {
+    /** One account's numbers: 1,000,000 × 8 B = 8 MB in every ingress thread and every actor thread. */
+    perAccountMax: 1_000_000,
+    /** One request: 10,000 × ~17 B stays under the body cap. */
+    importMax: 10_000,
+    /** Blocks written between two looks at changes of keys and accounts, which must not wait behind an import. */
+    blocksPerPass: 16,
+    scopesPerNumberMax: 20,
+  },
+  audit: {
+    /** Refused requests one thread records for one account, in one second; the rest is only counted. */
+    refusalsPerAccountPerSecond: 20,
+    refusalsPerSecond: 200,
+    /** Accounts whose refusals are counted in one second; beyond that none is recorded. */
+    accountsMax: 10_000,
+  },
   bus: {
     /** 512 × ~400 bytes = 200 KiB in the socket at most; more only adds latency (measured: 500 saturates). */
     publishesInFlightMax: 1_024,
@@ -64,6 +109,9 @@ export const limits = {
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
+    /** Keys an account may use in an hour when nothing else was agreed: docs/idempotency.md has the arithmetic. */
+    keysPerHourDefault: 50_000,
+    keysPerHourMax: 10_000_000,
     /** A publish is given up after publishTimeoutMs × publishAttemptsMax; then nobody else can be working on it. */
     leaseMs: 10_000,
   },
@@ -93,6 +141,9 @@ export const limits = {
     parkedReceiptWaitsMs: [5_000, 30_000, 120_000, 600_000],
     /** Unknown submits a late receipt may still settle by recipient and sender. */
     unknownRememberedMax: 50_000,
+    /** Late answered submits to be asked about with query_sm, and when: a receipt is mostly there before the first. */
+    queriedSubmitsMax: 1_000,
+    queryAfterMs: [2 * 60_000, 10 * 60_000, 60 * 60_000],
   },
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */
@@ -105,6 +156,8 @@ export const limits = {
     /** Outgoing PDUs are written into slabs of this size: ~250 submits, one allocation. */
     slabBytes: 64 * 1024,
     windowPdusMax: 1_000,
+    /** query_sm of one session that wait for an answer: questions are rare and never urgent. */
+    queriesMax: 4,
     connectTimerMs: 10_000,
     bindTimerMs: 5_000,
     enquireLinkMs: 15_000,
@@ -162,6 +215,32 @@ export const limits = {
     checkTimeoutMs: 1_500,
     /** A full read of the bucket: 100,000 entries take about a second. */
     readTimeoutMs: 10_000,
+  },
+  registry: {
+    /** 2.5 bytes each: 150 MB; one version being replaced by the next are two of them for a moment. */
+    numbersMax: 60_000_000,
+    /** A delta is sorted in memory, with its order kept: 5,000,000 × 24 B = 120 MB. */
+    deltaRowsMax: 5_000_000,
+    /** Half of what nats-server lets a record have. */
+    chunkBytes: 512 * 1024,
+    /** Chunks on their way at once: 8 × 512 KiB in the socket. */
+    chunksInFlight: 8,
+    chunkTimeoutMs: 5_000,
+    /** How late a new version is noticed; with loading it (100 ms for 20 million numbers) well under a second. */
+    lookEveryMs: 500,
+    lookTimeoutMs: 2_000,
+    loadTimeoutMs: 30_000,
+    /** An import renews its lock this often; one that missed three renewals is taken over. */
+    lockRenewMs: 1_000,
+    lockLapsesMs: 4_000,
+    /** Rows between two checkpoints of an import: 8 MB of staging. */
+    checkpointRows: 1_000_000,
+    /** Rows that cannot be read before an import gives up; --bad-rows-max changes it. */
+    badRowsMax: 1_000,
+    badRowsShown: 20,
+    rowBytesMax: 1_024,
+    /** A snapshot that would take away more than this share is taken for a mistake, unless told otherwise. */
+    shrinkShareMax: 0.5,
   },
   management: {
     pageDefault: 20,
