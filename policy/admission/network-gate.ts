@@ -1,0 +1,42 @@
+// From where a key may be used: its own networks and its account's, both of which must hold when they are given. Asked
+// before the body is read. An address that is not known for certain is not allowed anywhere.
+import { type IpAddress, type Network, formatIp, isInAny, parseNetwork } from '../../model/ip-address.ts';
+import type { Refusal } from '../contract.ts';
+
+/** Networks as text; empty or undefined: from everywhere. */
+export type NetworkRules = {
+  readonly key: { readonly networks?: readonly string[] | undefined };
+  readonly account: { readonly networks?: readonly string[] | undefined };
+};
+
+const compiled = new WeakMap<readonly string[], readonly Network[]>();
+
+/** Whether the address has to be found out at all: most keys may be used from everywhere. */
+export function asksForAddress({ key, account }: NetworkRules): boolean {
+  return (key.networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
+}
+
+/** `ip` null: it could not be found out. */
+export function networkGate({ key, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
+  for (const networks of [key.networks, account.networks]) {
+    if (networks === undefined || networks.length === 0) continue;
+    if (ip === null || !isInAny(ip, networksOf(networks))) return no(ip);
+  }
+  return null;
+}
+
+function networksOf(texts: readonly string[]): readonly Network[] {
+  let networks = compiled.get(texts);
+  if (networks === undefined) {
+    // What cannot be read allows nobody: the list stays, and it is shorter.
+    networks = texts.map(parseNetwork).filter((network): network is Network => network !== null);
+    compiled.set(texts, networks);
+  }
+  return networks;
+}
+
+function no(ip: IpAddress | null): Refusal {
+  const from = ip === null ? 'an address that cannot be told for certain' : formatIp(ip);
+  const detail = `this key may not be used from ${from}: extend the allowlist of the key or the account`;
+  return { ok: false, code: 'ip_not_allowed', field: null, detail };
+}

@@ -1,0 +1,22 @@
+// Numbers this account must not send to: people who opted out, and numbers it suppressed itself. Asked at the door
+// and once more when a token is granted, because somebody may opt out while a campaign still waits.
+import type { Category } from '../../model/message.ts';
+import type { Refusal } from '../contract.ts';
+
+/** The numbers of one account. `has`: whether one of its entries covers this sender and category. */
+export type Suppressions = { has(to: string, sender: string, category: Category): boolean };
+
+export function optOutGate(
+  suppressions: Suppressions | undefined,
+  request: { readonly to: string; readonly from: string; readonly category: Category },
+): Refusal | null {
+  if (suppressions === undefined || !suppressions.has(request.to, request.from, request.category)) return null;
+  return optedOut;
+}
+
+const optedOut: Refusal = {
+  ok: false,
+  code: 'recipient_opted_out',
+  field: 'to',
+  detail: 'is on the suppression list of this account (GET /v1/suppressions): take the number off your lists',
+};

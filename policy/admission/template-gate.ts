@@ -1,0 +1,66 @@
+// Approved texts. A request may name a template and its variables, and the gate gives the text; where the account's
+// category demands templates, a text of its own must be one that some approved template could have given. What comes
+// out is the message's text, so every gate behind this one reads what the recipient will read.
+import type { Category } from '../../model/message.ts';
+import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
+import { type CompiledTemplate, type TemplateSource, compileTemplate } from './template/template.ts';
+
+/** A template as the account's directory holds it: approved, or it would not be there. */
+export type ApprovedTemplate = TemplateSource & { readonly templateId: string; readonly category: Category };
+
+/** The approved templates of one account. */
+export type ApprovedTemplates = {
+  find(templateId: string): ApprovedTemplate | undefined;
+  ofCategory(category: Category): Iterable<ApprovedTemplate>;
+};
+
+export type TemplateVerdict =
+  | { readonly ok: true; readonly text: string; readonly templateId: string | null }
+  | Refusal;
+
+/** Compiled when it is first needed; forgotten with the entry it came from. */
+const compiled = new WeakMap<ApprovedTemplate, CompiledTemplate>();
+
+export function templateGate({ account }: Applicant, request: SmsRequest): TemplateVerdict {
+  const { template, category } = request;
+  if (template != null) return rendered(account.templates?.find(template.id), template.variables, category);
+  if (account.requireTemplate === undefined || !account.requireTemplate.includes(category)) {
+    return { ok: true, text: request.message, templateId: null };
+  }
+  for (const approved of account.templates?.ofCategory(category) ?? []) {
+    if (compiledOf(approved).matches(request.message)) {
+      return { ok: true, text: request.message, templateId: approved.templateId };
+    }
+  }
+  const detail = `must be a text of an approved ${category} template: this account demands one (GET /v1/templates)`;
+  return { ok: false, code: 'template_mismatch', field: 'message', detail };
+}
+
+function rendered(
+  approved: ApprovedTemplate | undefined,
+  variables: Readonly<Record<string, unknown>>,
+  category: Category,
+): TemplateVerdict {
+  if (approved === undefined) {
+    return no('template_id', 'is not an approved template of this account (GET /v1/templates)');
+  }
+  if (approved.category !== category) {
+    return no('template_id', `is a template for ${approved.category} messages, and this one is ${category}`);
+  }
+  const text = compiledOf(approved).render(variables);
+  if (text.ok) return { ok: true, text: text.text, templateId: approved.templateId };
+  return no(`variables.${text.variable}`, text.detail);
+}
+
+function compiledOf(approved: ApprovedTemplate): CompiledTemplate {
+  let found = compiled.get(approved);
+  if (found === undefined) {
+    found = compileTemplate(approved);
+    compiled.set(approved, found);
+  }
+  return found;
+}
+
+function no(field: 'template_id' | `variables.${string}`, detail: string): Refusal {
+  return { ok: false, code: 'template_mismatch', field, detail };
+}

@@ -1,0 +1,219 @@
+// A template: a text with places for typed variables, compiled once. Two questions: which text does it give with
+// these values, and could this text have come from it. Both use the same rule for each type, so that what was rendered
+// always matches. The match takes time in proportion to text × parts and never backtracks.
+import { limits } from '../../../platform/limits.ts';
+
+export const variableTypes = ['text', 'number', 'code', 'url', 'date'] as const;
+export type VariableType = (typeof variableTypes)[number];
+
+export type TemplateVariable = {
+  readonly name: string;
+  readonly type: VariableType;
+  /** text: characters at the most. code: its digits, exactly. Unused otherwise. */
+  readonly size?: number | null;
+};
+
+export type TemplateSource = { readonly body: string; readonly variables: readonly TemplateVariable[] };
+
+export type CompiledTemplate = {
+  /** The text, or the name of the variable that is missing, wrong or too much. */
+  render(
+    values: Readonly<Record<string, unknown>>,
+  ): { ok: true; text: string } | { ok: false; variable: string; detail: string };
+  matches(text: string): boolean;
+};
+
+type Rule = {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  isChar(code: number): boolean;
+  mayStart(text: string, at: number): boolean;
+  readonly expected: string;
+};
+type Part = { readonly literal: string } | { readonly rule: Rule };
+
+/** The problem in a body and its variables, as a sentence; null when it can be compiled. */
+export function templateProblem({
+  body,
+  variables,
+}: TemplateSource): { field: 'body' | 'variables'; detail: string } | null {
+  const { bodyCharsMax, variablesMax } = limits.templates;
+  const inBody = (detail: string) => ({ field: 'body', detail }) as const;
+  const inVariables = (detail: string) => ({ field: 'variables', detail }) as const;
+  if (body.trim() === '' || body.length > bodyCharsMax) return inBody(`expected 1 to ${bodyCharsMax} characters`);
+  if (body.includes('\u0000') || !body.isWellFormed()) return inBody('expected a text without NUL or lone surrogates');
+  if (variables.length > variablesMax) return inVariables(`expected at most ${variablesMax} variables`);
+  const declared = new Set(variables.map((each) => each.name));
+  if (declared.size !== variables.length) return inVariables('expected every name only once');
+  const pieces = piecesOf(body);
+  const used = pieces.filter((_, at) => at % 2 === 1);
+  for (const name of used) {
+    if (!declared.has(name)) return inBody(`{{${name.slice(0, 40)}}} is not declared in variables`);
+  }
+  if (new Set(used).size !== used.length) return inBody('expected every variable only once');
+  const unused = variables.find((each) => !used.includes(each.name));
+  if (unused !== undefined) return inVariables(`{{${unused.name}}} does not stand in the body`);
+  if (pieces.some((piece, at) => at % 2 === 0 && /\{\{|\}\}/.test(piece)))
+    return inBody('expected {{name}} with a-z, 0-9 and _');
+  // Two variables side by side could be cut anywhere: nobody could say what was approved.
+  if (pieces.some((piece, at) => at % 2 === 0 && at > 0 && at < pieces.length - 1 && piece === '')) {
+    return inBody('expected some text between two variables');
+  }
+  if (pieces.every((piece, at) => at % 2 === 1 || piece.trim() === ''))
+    return inBody('expected some text beside the variables');
+  return null;
+}
+
+/** Of a source without a problem. */
+export function compileTemplate(source: TemplateSource): CompiledTemplate {
+  const rules = new Map(source.variables.map((variable) => [variable.name, ruleOf(variable)]));
+  const parts: Part[] = piecesOf(source.body)
+    .map((piece, at): Part => (at % 2 === 0 ? { literal: piece } : { rule: rules.get(piece) as Rule }))
+    .filter((part) => 'rule' in part || part.literal !== '');
+  const first = parts[0];
+  const last = parts.at(-1);
+  const head = first !== undefined && 'literal' in first ? first.literal : '';
+  const tail = last !== undefined && 'literal' in last ? last.literal : '';
+  const shortest = parts.reduce((sum, part) => sum + ('rule' in part ? part.rule.min : part.literal.length), 0);
+  const longest = parts.reduce((sum, part) => sum + ('rule' in part ? part.rule.max : part.literal.length), 0);
+
+  return {
+    render(values) {
+      const surplus = Object.keys(values).find((name) => !rules.has(name));
+      if (surplus !== undefined) {
+        return {
+          ok: false,
+          variable: surplus.slice(0, 64).toWellFormed(),
+          detail: 'is not a variable of this template',
+        };
+      }
+      let text = '';
+      for (const part of parts) {
+        if ('literal' in part) {
+          text += part.literal;
+          continue;
+        }
+        const { rule } = part;
+        const value = Object.hasOwn(values, rule.name) ? values[rule.name] : undefined;
+        if (value === undefined) return { ok: false, variable: rule.name, detail: 'is required by this template' };
+        const written = typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
+        if (typeof written !== 'string' || !fits(rule, written)) {
+          return { ok: false, variable: rule.name, detail: `must be ${rule.expected}` };
+        }
+        text += written;
+      }
+      return { ok: true, text };
+    },
+    matches(text) {
+      if (text.length < shortest || text.length > longest) return false;
+      if (!text.startsWith(head) || !text.endsWith(tail)) return false;
+      return reaches(parts, text);
+    },
+  };
+}
+
+/** At even places what is written, at odd ones the names of variables. */
+function piecesOf(body: string): string[] {
+  return body.split(/\{\{([a-z0-9_]{1,40})\}\}/);
+}
+
+function fits(rule: Rule, value: string): boolean {
+  if (value.length < rule.min || value.length > rule.max || !rule.mayStart(value, 0)) return false;
+  for (let at = 0; at < value.length; at += 1) if (!rule.isChar(value.charCodeAt(at))) return false;
+  return value.isWellFormed();
+}
+
+/**
+ * Whether the parts can cover the text from end to end: after each part, the set of places the text may have been
+ * read to. A variable's places are found in one sweep, by looking whether any start lies close enough behind.
+ */
+function reaches(parts: readonly Part[], text: string): boolean {
+  let open: Uint8Array = new Uint8Array(text.length + 1);
+  open[0] = 1;
+  for (const part of parts) {
+    const next = new Uint8Array(text.length + 1);
+    if ('literal' in part) {
+      const { literal } = part;
+      let at = text.indexOf(literal);
+      for (; at >= 0; at = text.indexOf(literal, at + 1)) if (open[at] === 1) next[at + literal.length] = 1;
+    } else sweep(part.rule, text, open, next);
+    open = next;
+  }
+  return open[text.length] === 1;
+}
+
+function sweep(rule: Rule, text: string, open: Uint8Array, next: Uint8Array): void {
+  // Starts in the present run of allowed characters that are old enough, the newest first in mind: since a run is
+  // unbroken, only the newest start that is at least `min` behind decides, and it must be at most `max` behind.
+  let runFrom = 0;
+  let newest = -1;
+  for (let end = 1; end <= text.length; end += 1) {
+    if (!rule.isChar(text.charCodeAt(end - 1))) {
+      runFrom = end;
+      newest = -1;
+      continue;
+    }
+    const start = end - rule.min;
+    if (start >= runFrom && open[start] === 1 && rule.mayStart(text, start)) newest = start;
+    if (newest >= runFrom && end - newest <= rule.max) next[end] = 1;
+  }
+}
+
+const isDigit = (code: number) => code >= 48 && code <= 57;
+
+function ruleOf({ name, type, size }: TemplateVariable): Rule {
+  const anywhere = () => true;
+  switch (type) {
+    case 'text': {
+      const max = size ?? limits.templates.textCharsDefault;
+      const isChar = (code: number) => code >= 32 && code !== 127;
+      return {
+        name,
+        min: 1,
+        max,
+        isChar,
+        mayStart: anywhere,
+        expected: `a text of 1 to ${max} characters on one line`,
+      };
+    }
+    case 'number':
+      return {
+        name,
+        min: 1,
+        max: 20,
+        isChar: (code) => isDigit(code) || code === 44 || code === 45 || code === 46,
+        mayStart: (text, at) => isDigit(text.charCodeAt(at)) || (text[at] === '-' && isDigit(text.charCodeAt(at + 1))),
+        expected: 'a number of at most 20 characters, such as 1,250.00',
+      };
+    case 'code': {
+      const digits = size ?? limits.templates.codeDigitsDefault;
+      return {
+        name,
+        min: digits,
+        max: digits,
+        isChar: isDigit,
+        mayStart: anywhere,
+        expected: `a code of ${digits} digits, as text`,
+      };
+    }
+    case 'url':
+      return {
+        name,
+        min: 'http://a'.length,
+        max: limits.templates.urlCharsMax,
+        isChar: (code) => code > 32 && code < 127,
+        mayStart: (text, at) => text.startsWith('https://', at) || text.startsWith('http://', at),
+        expected: `a link that begins with https:// or http://, at most ${limits.templates.urlCharsMax} characters`,
+      };
+    case 'date':
+      return {
+        name,
+        min: 8,
+        max: 10,
+        isChar: (code) => isDigit(code) || code === 45 || code === 46 || code === 47,
+        mayStart: (text, at) => isDigit(text.charCodeAt(at)),
+        expected: 'a date such as 2026-01-31 or 31.01.2026',
+      };
+  }
+}
