@@ -4,9 +4,9 @@
 import { assert } from '../../platform/assert.ts';
 import { withHeader } from './concatenation.ts';
 import { characterOf, escapeSeptet, escapedCharacterOf, gsmAlphabet } from './gsm-alphabet.ts';
-import { type NationalLanguage, type Shift, noShift, shiftOctets } from './national-languages.ts';
+import { type Shift, noShift, shiftOctets } from './national-languages.ts';
 import { type TextEncoding, segmentRoom } from './segment-room.ts';
-import { segmentText } from './segments.ts';
+import { segmentDecided } from './segments.ts';
 
 /** `octets` is the header, when there is one, and the body: short_message as it goes on the wire. */
 export type EncodedSegment = { octets: Buffer; dataCoding: number; hasUdh: boolean };
@@ -15,15 +15,15 @@ export const dataCodingOf = { gsm7: 0, ucs2: 8 } as const;
 
 /**
  * The segments of a text as octets. `reference` (0..65535) ties the parts of one message together at the handset.
- * The encoding was decided at the door, with the same `languages`: a text that does not fit it is a bug and asserts.
+ * Encoding and national tables were decided at the door: a text that does not fit them here is a bug and asserts.
  */
 export function encodeSegments(
   text: string,
   encoding: TextEncoding,
   reference: number,
-  languages?: readonly NationalLanguage[],
+  nationalTables?: Shift,
 ): EncodedSegment[] {
-  const segmented = segmentText(text, encoding, languages);
+  const segmented = segmentDecided(text, encoding, nationalTables);
   assert(segmented.ok, 'a text reached the encoder in an encoding that cannot hold it');
   const { segments, referenceBits, shift } = segmented;
   const dataCoding = dataCodingOf[encoding];

@@ -44,6 +44,11 @@ export function countSegments(
   return national.ok && national.segmentCount < ucs2.segmentCount ? national : ucs2;
 }
 
+/** The count of a text whose encoding was decided before: no choice is made a second time. */
+export function countDecided(text: string, encoding: TextEncoding, shift = noShift): SegmentCount | EncodingMismatch {
+  return encoding === 'ucs2' ? countUcs2(text, null) : countSeptets(text, gsmAlphabet(shift), shift);
+}
+
 const noLanguages: readonly NationalLanguage[] = [];
 
 /** The fewest segments over all tables; of equal ones the first: the earlier language, and one table before two. */

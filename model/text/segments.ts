@@ -4,12 +4,13 @@
 // fits into the segments that were counted: a client is never charged for it. An escape and its character, or the
 // halves of a surrogate pair, are never parted. Pure.
 import { gsmAlphabet } from './gsm-alphabet.ts';
-import { type NationalLanguage, type Shift } from './national-languages.ts';
+import type { NationalLanguage, Shift } from './national-languages.ts';
 import { type TextEncoding, segmentRoom } from './segment-room.ts';
 import {
   type EncodingMismatch,
   type SegmentCount,
   type TextEncodingChoice,
+  countDecided,
   countSegments,
   ucs2SegmentEnd,
 } from './segment-count.ts';
@@ -36,24 +37,26 @@ export function segmentText(
   languages?: readonly NationalLanguage[],
 ): SegmentedText | EncodingMismatch {
   const counted = countSegments(text, encoding, languages);
-  if (!counted.ok) return counted;
-  const { unitCount, shift, segmentCount } = counted;
+  return counted.ok ? segmentCounted(text, counted) : counted;
+}
+
+/** The segments of a text whose encoding was decided before, at the door: `shift` names the tables it chose. */
+export function segmentDecided(text: string, encoding: TextEncoding, shift?: Shift): SegmentedText | EncodingMismatch {
+  const counted = countDecided(text, encoding, shift);
+  return counted.ok ? segmentCounted(text, counted) : counted;
+}
+
+function segmentCounted(text: string, counted: SegmentCount): SegmentedText {
+  const { encoding, unitCount, shift, segmentCount } = counted;
   if (segmentCount === 1) {
-    const segments = [{ text, unitCount }];
-    return { ok: true, encoding: counted.encoding, segments, unitCount, shift, referenceBits: 0 };
+    return { ok: true, encoding, segments: [{ text, unitCount }], unitCount, shift, referenceBits: 0 };
   }
-  const room = segmentRoom(counted.encoding, shift);
+  const room = segmentRoom(encoding, shift);
   const wide = rulerOf(text, counted, room.multi16);
   const fitsWide = segmentsFrom(0, wide, segmentCount) <= segmentCount;
   const ruler = fitsWide ? wide : rulerOf(text, counted, room.multi8);
-  return {
-    ok: true,
-    encoding: counted.encoding,
-    segments: cut(text, ruler, segmentCount, graphemesOf(text, counted)),
-    unitCount,
-    shift,
-    referenceBits: fitsWide ? 16 : 8,
-  };
+  const segments = cut(text, ruler, segmentCount, graphemesOf(text, counted));
+  return { ok: true, encoding, segments, unitCount, shift, referenceBits: fitsWide ? 16 : 8 };
 }
 
 /** Measures one text in one encoding: where a segment that starts here must end, and the units in between. */

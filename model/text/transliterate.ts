@@ -1,0 +1,120 @@
+// Writes a text in GSM-7 characters as far as look-alikes and base letters allow (`transliterate` of the contract).
+// It never changes a character GSM-7 has, leaves alone what it cannot write faithfully, and done twice it changes
+// nothing more. Whether the result is worth sending is decided by whoever asked: see writeInGsm. Pure.
+import { septetsOf } from './gsm-alphabet.ts';
+import { lookAlikes } from './look-alikes.ts';
+import type { NationalLanguage } from './national-languages.ts';
+import { type EncodingMismatch, type SegmentCount, type TextEncodingChoice, countSegments } from './segment-count.ts';
+
+/** The text with every character replaced that has a GSM-7 look-alike or base letter. */
+export function transliterate(text: string): string {
+  return written(text, null);
+}
+
+export type WrittenText = { readonly text: string; readonly counted: SegmentCount | EncodingMismatch };
+
+/**
+ * The text to send when the client allows transliteration, and its count. All or nothing: where some character would
+ * still need UCS-2, the others are not spoilt for it, and the text stays as it was written. The character that is
+ * then to blame is the one without a look-alike, at its place in the client's text.
+ */
+export function writeInGsm(
+  text: string,
+  encoding: TextEncodingChoice,
+  languages?: readonly NationalLanguage[],
+): WrittenText {
+  const counted = countSegments(text, encoding, languages);
+  // A text of the default alphabet needs nothing; one that is to go as UCS-2 keeps its characters.
+  if (encoding === 'ucs2' || isPlain(counted)) return { text, counted };
+  const sources: number[] = [];
+  const gsmText = written(text, sources);
+  const gsm = countSegments(gsmText, encoding, languages);
+  if (gsm.ok && gsm.encoding === 'gsm7') return { text: gsmText, counted: gsm };
+  if (counted.ok && counted.encoding === 'gsm7') return { text, counted };
+  const blamed = gsm.ok ? gsm.forcedBy : gsm;
+  const index = blamed === null ? undefined : sources[blamed.index];
+  if (blamed === null || index === undefined) return { text, counted };
+  const { character } = blamed;
+  return {
+    text,
+    counted: counted.ok ? { ...counted, forcedBy: { character, index } } : { ...counted, character, index },
+  };
+}
+
+function isPlain(counted: SegmentCount | EncodingMismatch): boolean {
+  return counted.ok && counted.encoding === 'gsm7' && counted.shift.locking === 0 && counted.shift.single === 0;
+}
+
+/** `sources` gets, for every UTF-16 unit of the result, the position in the text it came from. */
+function written(text: string, sources: number[] | null): string {
+  let result = '';
+  for (let index = 0; index < text.length; ) {
+    const character = String.fromCodePoint(text.codePointAt(index)!);
+    if (isCombiningMark(character) && isGsmLetter(result.at(-1))) {
+      // The letter before it takes the mark, when GSM-7 has the two as one, else loses it.
+      const letter = result.at(-1)!;
+      const composed = (letter + character).normalize('NFC');
+      result = result.slice(0, -1) + (isGsm(composed) ? composed : letter);
+    } else result += isGsm(character) ? character : (replacementOf(character) ?? character);
+    if (sources !== null) {
+      sources.length = Math.min(sources.length, result.length);
+      while (sources.length < result.length) sources.push(index);
+    }
+    index += character.length;
+  }
+  return result;
+}
+
+/** Undefined where nothing in GSM-7 stands for the character. */
+function replacementOf(character: string): string | undefined {
+  const known = lookAlikes.get(character);
+  if (known !== undefined) return known;
+  const code = character.codePointAt(0)!;
+  // Full-width and small forms, ligatures, letters in styles (bold, script …): Unicode says what they stand for.
+  if (isCompatibilityForm(code)) return gsmOf(character.normalize('NFKC'));
+  if (isLetterWithMarks(code)) return gsmOf(character.normalize('NFD').replace(combiningMarks, ''));
+  return undefined;
+}
+
+/** The characters in GSM-7, by look-alikes where they have to be; undefined when one of them has no place there. */
+function gsmOf(characters: string): string | undefined {
+  let result = '';
+  for (const character of characters) {
+    const gsm = isGsm(character) ? character : lookAlikes.get(character);
+    if (gsm === undefined) return undefined;
+    result += gsm;
+  }
+  return result;
+}
+
+// Latin-1 to Latin Extended-B, Latin Extended Additional; Greek and Cyrillic capitals with marks (Ά, Ё) by their base.
+function isLetterWithMarks(code: number): boolean {
+  return (code >= 0xc0 && code <= 0x24f) || (code >= 0x1e00 && code <= 0x1eff) || (code >= 0x386 && code <= 0x3ab);
+}
+
+function isCompatibilityForm(code: number): boolean {
+  return (
+    (code >= 0xff01 && code <= 0xff5e) ||
+    (code >= 0xffe0 && code <= 0xffe6) ||
+    (code >= 0xfb00 && code <= 0xfb06) ||
+    (code >= 0xfe50 && code <= 0xfe6b) ||
+    (code >= 0x132 && code <= 0x133) ||
+    code === 0x2126 ||
+    (code >= 0x212a && code <= 0x212b) ||
+    (code >= 0x1d400 && code <= 0x1d7ff)
+  );
+}
+
+const combiningMarks = /[\u0300-\u036f]/g;
+const gsmLetter = /^[A-Za-zÄÅÆÇÉÑÖØÜßàäåæèéìñòöøùü]$/;
+
+function isCombiningMark(character: string): boolean {
+  return character >= '\u0300' && character <= '\u036f';
+}
+function isGsmLetter(character: string | undefined): boolean {
+  return character !== undefined && gsmLetter.test(character);
+}
+/** One code unit of the default alphabet or its extension. */
+function isGsm(character: string): boolean {
+  return character.length === 1 && septetsOf(character.charCodeAt(0)) > 0;
+}
