@@ -3,6 +3,7 @@
 // is written in heliograph.yaml itself; what a bad value is answered with stands in schema.ts.
 
 import type { Category } from '../../model/message.ts';
+import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { SenderKind } from '../../model/sender.ts';
 import type { WireConfig } from './wire.ts';
 
@@ -19,7 +20,9 @@ export type Configuration = {
   ingress: { threads: number };
 };
 
+/** The country's rules with all defaults, and how the operator named the pack they came from. */
 export type CountryConfig = {
+  pack: string | null;
   name: string;
   /** With the plus sign: `+880`. */
   callingCode: string;
@@ -27,6 +30,11 @@ export type CountryConfig = {
   nationalLengths: number[];
   /** Longest national prefix wins: `{ '17': 'alpha' }` for +88017… */
   prefixes: Record<string, string>;
+  lengthsByPrefix: Record<string, number[]>;
+  trunkPrefix: string;
+  quietHours: QuietRule[];
+  doNotDisturb: DoNotDisturbRules;
+  keywords: KeywordRules;
 };
 
 export type CarrierConfig = {

@@ -4,6 +4,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import { messageOf } from '../../platform/errors.ts';
 import type { Configuration } from './configuration.ts';
 import { sandboxCarrierName } from './configuration.ts';
+import { packReader } from './country-packs.ts';
 import { BadConfiguration } from './load.ts';
 import { type Place, problemAt, problemsOf } from './problems.ts';
 import { configurationSchema } from './schema.ts';
@@ -25,7 +26,7 @@ export function parseConfiguration(
   }
   const place: Place = { fileName, document, lines };
   const content = contentOf(place);
-  const parsed = configurationSchema(env).safeParse(content);
+  const parsed = configurationSchema(env, packReader(fileName)).safeParse(content);
   if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
   const problems = crossProblems(place, parsed.data, content as FileContent, env);
   if (problems.length > 0) throw new BadConfiguration(problems);
@@ -43,6 +44,7 @@ function contentOf({ document, fileName }: Place): unknown {
 
 /** Only the keys looked at below; the schema has proven their types. */
 type FileContent = {
+  country: { pack?: string; prefixes?: Record<string, string> };
   carriers: { name: string; simulate?: unknown; binds?: { password?: string; password_env?: string }[] }[];
 };
 
@@ -86,7 +88,16 @@ function crossProblems(
     });
   });
   for (const [prefix, carrier] of Object.entries(configuration.country.prefixes)) {
-    if (!names.includes(carrier)) add(['country', 'prefixes', prefix], `found "${carrier}", expected ${known}`);
+    if (names.includes(carrier)) continue;
+    const { pack, prefixes } = content.country;
+    if (pack === undefined || prefixes?.[prefix] !== undefined) {
+      add(['country', 'prefixes', prefix], `found "${carrier}", expected ${known}`);
+    } else {
+      add(
+        ['country', 'carriers'],
+        `the pack "${pack}" gives the prefix ${prefix} to "${carrier}", expected a line that says which carrier that is (or null): ${known}`,
+      );
+    }
   }
   configuration.routes.forEach((route, index) => {
     route.carriers.forEach((carrier, at) => {

@@ -7,22 +7,18 @@ import { senderKinds } from '../../model/sender.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
+import { type PackReader, countrySchema } from './country-schema.ts';
 import { listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 
 /** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
-export function configurationSchema(env: Record<string, string | undefined>) {
-  return fileSchema.transform((file): Configuration => {
+export function configurationSchema(env: Record<string, string | undefined>, readPack: PackReader) {
+  return fileSchema(readPack).transform((file): Configuration => {
     const carriers = file.carriers.map((carrier) => carrierOf(carrier, env, file.country));
     if (!carriers.some((carrier) => carrier.name === sandboxCarrierName))
       carriers.push(sandboxCarrier(file.sandbox, file.country));
     return {
-      country: {
-        name: file.country.name,
-        callingCode: file.country.calling_code,
-        nationalLengths: file.country.national_lengths,
-        prefixes: file.country.prefixes,
-      },
+      country: file.country,
       carriers,
       routes: file.routes,
       routing: {
@@ -112,15 +108,7 @@ const routing = mapOf({
   others_move_after_s: seconds.default(30),
 });
 
-const fileSchema = mapOf({
-  country: mapOf({
-    name: words(1, 80),
-    calling_code: pattern(/^\+[1-9]\d{0,2}$/, 'a calling code in quotes, such as "+880"'),
-    national_lengths: listOf(whole(4, 14), 11, 1),
-    prefixes: z.record(pattern(/^\d{1,10}$/, 'the first digits of a national number, in quotes'), carrierName, {
-      error: 'a map of national prefix to carrier name',
-    }),
-  }),
+const fileKeys = {
   carriers: listOf(carrier, 64),
   sandbox: simulator.default(() => simulator.parse({})),
   routes: listOf(
@@ -143,9 +131,10 @@ const fileSchema = mapOf({
   }).default({ queue_messages_max: 5_000_000, stream_replicas: 1, stream_store_mb_max: 20_480 }),
   actors: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
   ingress: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
-});
+};
+const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 
-export type ConfigurationFile = z.infer<typeof fileSchema>;
+export type ConfigurationFile = z.infer<ReturnType<typeof fileSchema>>;
 type CarrierFile = ConfigurationFile['carriers'][number];
 type SimulatorFile = ConfigurationFile['sandbox'];
 

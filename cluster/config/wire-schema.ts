@@ -2,6 +2,7 @@
 // a carrier without quirks needs none of them. What a vendor TLV is given must fit its type: that is checked here.
 import { z } from 'zod';
 import { nationalLanguages, type NationalLanguage } from '../../model/text/national-languages.ts';
+import type { CountryConfig } from './configuration.ts';
 import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import {
   plainWire,
@@ -71,7 +72,7 @@ const wireSchema = z.object(wireKeys);
 export type WireFile = z.infer<typeof wireSchema>;
 
 /** `country`: whose numbers have a national form. */
-export function wireOf(from: WireFile, country: { calling_code: string; national_lengths: number[] }): WireConfig {
+export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
   return {
     text: {
       gsm7Form: from.text.gsm7,
@@ -85,9 +86,9 @@ export function wireOf(from: WireFile, country: { calling_code: string; national
     source: { ...plainWire.source, ...from.source_rules },
     destination: {
       format: from.destination_format,
-      callingCode: country.calling_code.slice(1),
+      callingCode: country.callingCode.slice(1),
       nationalPrefix: from.national_prefix,
-      nationalDigitsMax: Math.max(...country.national_lengths),
+      nationalDigitsMax: Math.max(...[country.nationalLengths, ...Object.values(country.lengthsByPrefix)].flat()),
     },
     validityPeriod: from.validity_period,
     priorityFlag: from.priority_flag,

@@ -1,0 +1,57 @@
+// Does the recipient want messages of this category? The country says which categories the registry is asked for;
+// a registry that cannot be read refuses these and no others, because a one-time password must not wait for it.
+import { type Category, categories } from '../../model/message.ts';
+import type { Refusal } from '../contract.ts';
+import type { DoNotDisturbRules } from '../country/contract.ts';
+import type { RegistryState } from '../registry/contract.ts';
+
+export type DoNotDisturb = {
+  /** Whether the registry is asked for this category at all. */
+  applies(category: Category): boolean;
+  /** Null: it may go. Asked at the door, and again when a token is granted. */
+  refuse(registry: RegistryState, category: Category, to: string): Refusal | null;
+  /** The line for the message's trace: which version let it pass. Null when none was asked. */
+  trace(registry: RegistryState, category: Category): string | null;
+};
+
+export function doNotDisturb(rules: DoNotDisturbRules | undefined): DoNotDisturb {
+  const asked = new Set(rules?.appliesTo ?? []);
+  // One version's line is made once, not for every message.
+  let line = { version: '', text: '' };
+  return {
+    applies: (category) => asked.has(category),
+    refuse(registry, category, to) {
+      if (registry === null || !asked.has(category)) return null;
+      if (registry === 'unknown') return unknown;
+      if ((registry.markOf(to) & categoryBit[category]) === 0) return null;
+      return {
+        ok: false,
+        code: 'recipient_do_not_disturb',
+        field: 'to',
+        detail: `is in the do-not-disturb registry (version ${registry.version}) for ${category} messages: take it off your list`,
+      };
+    },
+    trace(registry, category) {
+      if (registry === null || registry === 'unknown' || !asked.has(category)) return null;
+      if (line.version !== registry.version) {
+        line = { version: registry.version, text: `not in do-not-disturb registry ${registry.version}` };
+      }
+      return line.text;
+    },
+  };
+}
+
+/** The bits of a mark. Their places are stored in registry versions: never change them. */
+export const categoryBit: Readonly<Record<Category, number>> = { otp: 1, transactional: 2, promotional: 4 };
+
+/** The mark of somebody who does not want these. */
+export function markOfCategories(unwanted: readonly Category[]): number {
+  return categories.reduce((mark, each) => (unwanted.includes(each) ? mark | categoryBit[each] : mark), 0);
+}
+
+const unknown: Refusal = {
+  ok: false,
+  code: 'do_not_disturb_unknown',
+  field: null,
+  detail: 'the do-not-disturb registry cannot be read right now, and this category must not be sent without it',
+};

@@ -1,0 +1,51 @@
+// The rules of one country as the gates read them: numbers, quiet hours, do-not-disturb, keywords. Types only.
+// They come from a country pack (policy/country/packs) and heliograph.yaml; code must never know a country by name.
+import type { Category } from '../../model/message.ts';
+
+export type CountryRules = {
+  /** With the plus sign: `+880`. */
+  readonly callingCode: string;
+  /** How many digits a number may have after the calling code. */
+  readonly nationalLengths: readonly number[];
+  /** First national digits → configured carrier; the longest prefix wins. */
+  readonly prefixes: Readonly<Record<string, string>>;
+  /** Where the lengths differ: first national digits → lengths; the longest prefix wins. */
+  readonly lengthsByPrefix?: Readonly<Record<string, readonly number[]>>;
+  /** What is dialled before a national number inside the country, as in 01712…; empty when nothing is. */
+  readonly trunkPrefix?: string;
+  readonly quietHours?: readonly QuietRule[];
+  readonly doNotDisturb?: DoNotDisturbRules;
+  readonly keywords?: KeywordRules;
+};
+
+/** A time in which a category is not sent. */
+export type QuietRule = {
+  readonly categories: readonly Category[];
+  /** IANA name: `Asia/Dhaka`. */
+  readonly timeZone: string;
+  /** Local dates, YYYY-MM-DD: in force from the first and before the second; null is open-ended. */
+  readonly from: string | null;
+  readonly until: string | null;
+  /** 0 is Sunday. Not looked at when `dates` are given. */
+  readonly days: readonly number[];
+  /** Local dates, YYYY-MM-DD: holidays. Empty: the rule holds on `days`. */
+  readonly dates: readonly string[];
+  /** Minutes after local midnight. A window whose end is not after its start runs into the next day. */
+  readonly closed: readonly { readonly startMinute: number; readonly endMinute: number }[];
+};
+
+export type DoNotDisturbRules = {
+  /** The categories the registry is asked for. */
+  readonly appliesTo: readonly Category[];
+  /** The words a registry file uses for what a person does not want → categories. */
+  readonly preferences: Readonly<Record<string, readonly Category[]>>;
+  /** The preference of a row that names none; a key of `preferences`. */
+  readonly defaultPreference: string;
+};
+
+/** Words a person may answer with, by language (BCP 47), in upper case. */
+export type KeywordRules = {
+  readonly stop: Readonly<Record<string, readonly string[]>>;
+  readonly start: Readonly<Record<string, readonly string[]>>;
+  readonly help: Readonly<Record<string, readonly string[]>>;
+};
