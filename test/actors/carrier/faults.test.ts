@@ -169,3 +169,19 @@ test('a drain in the middle of a long message: the next life sends only the part
   expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
   expect(house.simulator.stats().submits.accepted).toBe(30);
 });
+
+test('while EVENTS is full no PDU goes out without its intent; when there is room everything goes by itself, once', async () => {
+  house = await openCarrierHouse();
+  const { manager } = house.bus;
+  const { config } = await manager.streams.info('EVENTS');
+  await house.publisher.publishOne('ev.filler.0', Buffer.alloc(2_000), null);
+  await manager.streams.update('EVENTS', { ...config, max_bytes: 2_100 });
+  const { actor } = await house.actor(carrierWith(house.simulator));
+  const sent = await house.send(100);
+  await until('a window is chosen', () => actor.status.held >= 100);
+  await until('it is refused and tried again', () => house.simulator.stats().binds.now === 2);
+  expect(submits()).toBe(0);
+  await manager.streams.update('EVENTS', config);
+  await manager.streams.purge('EVENTS', { filter: 'ev.filler.0' });
+  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+});
