@@ -53,12 +53,19 @@ export function encodeBind(command: BindCommand, sequence: number, bind: BindFie
   }).toBuffer();
 }
 
-export function encodeBindResp(command: BindCommand, sequence: number, status: number, systemId: string): Buffer {
+/** `interfaceVersion` is the peer's: below 3.4 it knows no optional parameter (§3.2.5.1). */
+export function encodeBindResp(
+  command: BindCommand,
+  sequence: number,
+  status: number,
+  systemId: string,
+  interfaceVersion = 0x34,
+): Buffer {
   return new PDU(`${command}_resp`, {
     sequence_number: sequence,
     command_status: status,
     system_id: systemId,
-    sc_interface_version: 0x34,
+    ...(interfaceVersion >= 0x34 && { sc_interface_version: 0x34 }),
   }).toBuffer();
 }
 

@@ -2,7 +2,7 @@
 // validity_period, the optional fields of its contract. Pure (SMPP 3.4 sections 4.4.1 and 7.1.1). It must leave the
 // number of segments alone: a contract counts those, however few PDUs they travel in.
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import type { SenderKind, TlvSource, WireTlvConfig } from '../../cluster/config/wire.ts';
+import type { AddressKind, TlvSource, WireTlvConfig } from '../../cluster/config/wire.ts';
 import { hash } from 'node:crypto';
 import type { Message } from '../../model/message.ts';
 import { RejectMessage, messageOf } from '../../platform/errors.ts';
@@ -65,7 +65,7 @@ export function submitPdu(message: Message, part: WireSegment, rules: SubmitRule
   };
 }
 
-const kindOf: Readonly<Record<number, SenderKind>> = {
+const kindOf: Readonly<Record<number, AddressKind>> = {
   [typeOfNumber.alphanumeric]: 'alphanumeric',
   [typeOfNumber.networkSpecific]: 'short_code',
   [typeOfNumber.international]: 'international',

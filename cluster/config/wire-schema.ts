@@ -6,7 +6,7 @@ import type { CountryConfig } from './configuration.ts';
 import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import {
   plainWire,
-  senderKinds,
+  addressKinds,
   tlvSources,
   tlvTypes,
   type TlvType,
@@ -18,8 +18,8 @@ const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...Nation
 const octet = whole(0, 255);
 const kind = mapOf({ ton: whole(0, 6).nullable().default(null), npi: whole(0, 18).nullable().default(null) });
 const kindPlain = { ton: null, npi: null };
-const kinds = Object.fromEntries(senderKinds.map((each) => [each, kind.default(kindPlain)])) as Record<
-  (typeof senderKinds)[number],
+const kinds = Object.fromEntries(addressKinds.map((each) => [each, kind.default(kindPlain)])) as Record<
+  (typeof addressKinds)[number],
   ReturnType<typeof kind.default>
 >;
 

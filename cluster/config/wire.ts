@@ -6,7 +6,7 @@ import type { NationalLanguage } from '../../model/text/national-languages.ts';
 export type WireConfig = {
   text: WireTextConfig;
   /** TON and NPI of the sender by its kind; null keeps what its form suggests. */
-  source: Record<SenderKind, { ton: number | null; npi: number | null }>;
+  source: Record<AddressKind, { ton: number | null; npi: number | null }>;
   destination: {
     format: 'e164_digits' | 'national' | 'plus';
     /** Digits of the home country's calling code: what a national number leaves out. */
@@ -38,8 +38,8 @@ export type WireTextConfig = {
   nationalTables: readonly NationalLanguage[];
 };
 
-export const senderKinds = ['alphanumeric', 'short_code', 'international', 'national'] as const;
-export type SenderKind = (typeof senderKinds)[number];
+export const addressKinds = ['alphanumeric', 'short_code', 'international', 'national'] as const;
+export type AddressKind = (typeof addressKinds)[number];
 
 export const tlvTypes = ['string', 'cstring', 'int8', 'int16', 'int32', 'hex'] as const;
 export type TlvType = (typeof tlvTypes)[number];

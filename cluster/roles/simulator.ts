@@ -23,12 +23,14 @@ runRole('simulator', async () => {
   };
 });
 
-function startCarrier({ name, simulate, binds }: CarrierConfig, port: number | undefined) {
+function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: number | undefined) {
   const bind = binds[0];
   assert(simulate !== null && bind !== undefined && port !== undefined, `${name} has nowhere to listen`);
   return startSimulator({
     port,
     accounts: [{ systemId: bind.systemId, password: bind.password, tps: simulate.tps }],
+    // What an SMSC knows of its clients by contract.
+    alphabet: wire.text,
     latency: latencyOf(simulate.latencyMs),
     response: latencyOf(simulate.responseMs),
     receipts: simulate.receipts,

@@ -1,5 +1,6 @@
 // `heliograph smsc`: the simulator on the command line. It reads the options, starts, says in one line what it
 // listens on, and stops cleanly on SIGINT and SIGTERM. Wrong options end it with a sentence, not a stack.
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { seededRandom, systemRandom } from '../../platform/random.ts';
@@ -41,6 +42,12 @@ const flags = {
   password: { type: 'string' },
   tps: { type: 'string' },
   account: { type: 'string', multiple: true },
+  'system-type': { type: 'string' },
+  gsm7: { type: 'string' },
+  'gsm7-data-coding': { type: 'string' },
+  'tls-cert': { type: 'string' },
+  'tls-key': { type: 'string' },
+  'tls-ca': { type: 'string' },
   'binds-max': { type: 'string' },
   'latency-ms': { type: 'string' },
   'response-ms': { type: 'string' },
@@ -72,6 +79,11 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
     port: count('port', values.port ?? '2776', 65_535),
     statsPort: count('stats-port', values['stats-port'] ?? '0', 65_535),
     accounts: accountsOf(values),
+    alphabet: {
+      gsm7Form: oneOf('gsm7', values.gsm7 ?? 'unpacked', ['unpacked', 'packed']),
+      gsm7DataCoding: count('gsm7-data-coding', values['gsm7-data-coding'] ?? '0', 255),
+    },
+    tls: tlsOf(values),
     magic: !values['no-magic'],
     random: values.seed === undefined ? systemRandom : seededRandom(count('seed', values.seed)),
     faults: (values.fault ?? []).map((text) => {
@@ -100,6 +112,7 @@ function accountsOf(values: Values): AccountOptions[] {
     systemId: values['system-id'] ?? 'heliograph',
     password: values.password ?? 'sandbox',
     tps: count('tps', values.tps ?? '0', 1_000_000),
+    systemType: values['system-type'],
   };
   const others = (values.account ?? []).map((text) => {
     const match = /^([^:]{1,15}):([^:]{0,8})(?::(\d{1,7}))?$/.exec(text);
@@ -107,6 +120,21 @@ function accountsOf(values: Values): AccountOptions[] {
     return { systemId: match[1]!, password: match[2]!, tps: Number(match[3] ?? 0) };
   });
   return [first, ...others];
+}
+
+function tlsOf(values: Values): SimulatorOptions['tls'] {
+  const [cert, key, ca] = (['tls-cert', 'tls-key', 'tls-ca'] as const).map((name) => {
+    const path = values[name];
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (error) {
+      return refuse(name, path, `a PEM file (${messageOf(error)})`);
+    }
+  });
+  if (cert === undefined && key === undefined && ca === undefined) return undefined;
+  if (cert === undefined || key === undefined) return refuse('tls-cert', 'alone', '--tls-cert and --tls-key together');
+  return { cert, key, ca };
 }
 
 function count(name: string, text: string, max = Number.MAX_SAFE_INTEGER): number {
@@ -135,6 +163,11 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
   --password P         and password (sandbox)
   --tps N              more submits than this in any one second answer ESME_RTHROTTLED (0: no limit)
   --account ID:P[:N]   another account, with its own limit; may be repeated
+  --system-type T      binds that name another system_type are refused
+  --gsm7 F             unpacked or packed septets (unpacked)
+  --gsm7-data-coding N which data_coding is GSM-7, besides 0
+  --tls-cert FILE      speak TLS with this certificate (PEM) and --tls-key FILE;
+                       with --tls-ca FILE clients must show one of that authority
   --binds-max N        more binds of one account answer ESME_RALYBND (0: no limit)
   --latency-ms D       from the answer to the receipt (lognormal:250,0.4)
   --response-ms D      from the submit to its answer (fixed:0)
@@ -149,7 +182,8 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
                        ${faultNames.slice(0, 11).join(', ')},
                        ${faultNames.slice(11).join(', ')}
   --stats-port N       counters as JSON over HTTP (0 takes a free port):
-                       GET /stats /messages /nonces, POST /fault /mo /reset, DELETE /fault
+                       GET /stats /messages /binds /nonces, POST /fault /mo /reset,
+                       DELETE /fault
   --seed N             repeatable latencies and garbage
   --json               print one JSON line when ready
 `;

@@ -13,6 +13,8 @@ export class Counters {
   parts = 0;
   unanswered = 0;
   enquireLinks = 0;
+  queries = 0;
+  handshakesFailed = 0;
   broken = 0;
   receiptsSent = 0;
   receiptsAcked = 0;

@@ -24,6 +24,7 @@ export const faultNames = [
   'out-of-order-receipts', // each second receipt overtakes the one before
   'receipt-other-bind', // never on the bind that submitted
   'no-receipt',
+  'no-query-resp',
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 

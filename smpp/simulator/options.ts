@@ -4,6 +4,7 @@ import { limits } from '../../platform/limits.ts';
 import { type Random, systemRandom } from '../../platform/random.ts';
 import type { FaultArgs, FaultName } from './faults.ts';
 import { type Latency, parseLatency } from './latency.ts';
+import { type AlphabetOptions, plainAlphabet } from './reading.ts';
 
 export const receiptForms = ['text', 'tlv', 'both'] as const;
 export type ReceiptForm = (typeof receiptForms)[number];
@@ -11,8 +12,11 @@ export type ReceiptForm = (typeof receiptForms)[number];
 export const idStyles = ['decimal', 'hex', 'resp-hex-receipt-decimal'] as const;
 export type IdStyle = (typeof idStyles)[number];
 
-/** `tps` is the account's submits in any one second, over all its sessions; 0 is no limit. */
-export type AccountOptions = { systemId: string; password: string; tps: number };
+/**
+ * `tps` is the account's submits in any one second, over all its sessions; 0 is no limit. With `systemType` a bind
+ * that names another is refused.
+ */
+export type AccountOptions = { systemId: string; password: string; tps: number; systemType?: string | undefined };
 
 export type SimulatorOptions = {
   host: string;
@@ -33,6 +37,9 @@ export type SimulatorOptions = {
   /** Inbound messages per second to each account that can receive. */
   moPerS: number;
   recordMax: number;
+  alphabet: AlphabetOptions;
+  /** PEM: with it the port speaks TLS. With `ca` clients must show a certificate of that authority. */
+  tls: { cert: string; key: string; ca?: string | undefined } | undefined;
   faults: { name: FaultName; args: FaultArgs }[];
   clock: Clock;
   random: Random;
@@ -53,6 +60,8 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     magic: true,
     moPerS: 0,
     recordMax: limits.simulator.recordMax,
+    alphabet: plainAlphabet,
+    tls: undefined,
     faults: [],
     clock: systemClock,
     random: systemRandom,

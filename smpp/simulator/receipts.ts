@@ -1,12 +1,11 @@
 // Message ids and receipts as carriers make them: ids in decimal or hex, receipts as text, TLVs or both. It
 // builds values; when and where they are sent is for smsc.ts and deliveries.ts.
-import { decodeText } from '../../model/text/octets.ts';
 import { limits } from '../../platform/limits.ts';
 import { type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
 import type { ReceiptState } from '../receipt.ts';
 import { buildReceiptText, receiptStateNumber } from '../receipt-text.ts';
 import type { IdStyle, ReceiptForm } from './options.ts';
-import { bodyOf } from './recording.ts';
+import { type AlphabetOptions, bodyOf, textOf } from './reading.ts';
 import type { SmscSession } from './smsc-session.ts';
 
 /** A submit the carrier took. */
@@ -59,6 +58,7 @@ export function receiptFor(
   errorCode: string,
   doneAtMs: number,
   form: ReceiptForm,
+  alphabet: AlphabetOptions,
 ): ShortMessage {
   const { pdu, receiptId, submittedAtMs } = taken;
   const text =
@@ -70,7 +70,7 @@ export function receiptFor(
           errorCode,
           submittedAtMs,
           doneAtMs,
-          text: beginningOf(pdu),
+          text: beginningOf(pdu, alphabet),
         });
   return {
     sourceTon: pdu.destinationTon,
@@ -98,9 +98,9 @@ function receiptTlvs(receiptId: string, state: ReceiptState, errorCode: string):
   return tlvs;
 }
 
-function beginningOf(pdu: ShortMessagePdu): string {
-  const { body } = bodyOf(pdu);
-  return decodeText(body.subarray(0, 40), pdu.dataCoding)
+function beginningOf(pdu: ShortMessagePdu, alphabet: AlphabetOptions): string {
+  const read = bodyOf(pdu);
+  return textOf(pdu, { ...read, body: read.body.subarray(0, 40) }, alphabet)
     .slice(0, 20)
     .replace(/[^\x20-\x7e]/g, '?');
 }

@@ -1,9 +1,8 @@
 // What the simulator was sent, for tests and for `GET /messages`: the last recordMax accepted submits, kept as
 // octets and only read as text, with long messages put together again, when somebody asks.
-import { readConcatenation } from '../../model/text/concatenation.ts';
-import { decodeText } from '../../model/text/octets.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ShortMessagePdu } from '../pdu.ts';
+import { type AlphabetOptions, bodyOf, isPart, plainAlphabet, textOf } from './reading.ts';
 
 export type RecordedMessage = {
   /** The id of the first part, as in its submit_sm_resp. */
@@ -16,20 +15,41 @@ export type RecordedMessage = {
   partsTotal: number;
   /** Wall time of the first part, milliseconds since the epoch. */
   at: number;
+  /** Of the first part. */
+  wire: RecordedWire;
+};
+
+export type RecordedWire = {
+  serviceType: string;
+  sourceTon: number;
+  sourceNpi: number;
+  destinationTon: number;
+  destinationNpi: number;
+  esmClass: number;
+  priority: number;
+  validity: string;
+  registeredDelivery: number;
+  dataCoding: number;
+  /** Of short_message or message_payload, the header included. */
+  octets: number;
+  /** Hexadecimal, by tag in hexadecimal. */
+  tlvs: Record<string, string>;
 };
 
 type Kept = { id: string; pdu: ShortMessagePdu; at: number };
 
 export class Recording {
   readonly #max: number;
+  readonly #alphabet: AlphabetOptions;
   readonly #kept: Kept[] = [];
   #next = 0;
   #overwritten = 0;
   #messages = 0;
   readonly #partsMissing = new Map<string, number>();
 
-  constructor(max: number) {
+  constructor(max: number, alphabet: AlphabetOptions = plainAlphabet) {
     this.#max = max;
+    this.#alphabet = alphabet;
   }
 
   /** Messages begun: single ones and first-seen parts of long ones. */
@@ -57,18 +77,25 @@ export class Recording {
     }
   }
 
+  /** Whether a submit with this id is among those kept. */
+  has(id: string): boolean {
+    return this.#kept.some((kept) => kept.id === id);
+  }
+
   /** The recorded messages, oldest first. */
   list(filter: { destination?: string } = {}): RecordedMessage[] {
     const messages: RecordedMessage[] = [];
     const open = new Map<string, { message: RecordedMessage; texts: (string | undefined)[] }>();
     for (let index = 0; index < this.#kept.length; index += 1) {
       const { id, pdu, at } = this.#kept[(this.#next + index) % this.#kept.length]!;
-      const { source, destination, dataCoding } = pdu;
+      const { source, destination } = pdu;
       if (filter.destination !== undefined && destination !== filter.destination) continue;
-      const { concatenation, body } = bodyOf(pdu);
-      const text = decodeText(body, dataCoding);
+      const read = bodyOf(pdu);
+      const { concatenation } = read;
+      const text = textOf(pdu, read, this.#alphabet);
+      const wire = wireOf(pdu);
       if (!concatenation || concatenation.total < 2) {
-        messages.push({ id, source, destination, text, parts: 1, partsTotal: 1, at });
+        messages.push({ id, source, destination, text, parts: 1, partsTotal: 1, at, wire });
         continue;
       }
       const key = keyOf(pdu, concatenation);
@@ -76,7 +103,7 @@ export class Recording {
       // A part that was there already: the same reference again is another copy.
       if (!entry || entry.texts[concatenation.part - 1] !== undefined) {
         const partsTotal = concatenation.total;
-        entry = { message: { id, source, destination, text: '', parts: 0, partsTotal, at }, texts: [] };
+        entry = { message: { id, source, destination, text: '', parts: 0, partsTotal, at, wire }, texts: [] };
         open.set(key, entry);
         messages.push(entry.message);
       }
@@ -88,7 +115,7 @@ export class Recording {
   }
 
   #count(pdu: ShortMessagePdu): void {
-    const concatenation = (pdu.esmClass & udhIndicator) === 0 ? undefined : bodyOf(pdu).concatenation;
+    const concatenation = isPart(pdu) ? bodyOf(pdu).concatenation : undefined;
     if (!concatenation || concatenation.total < 2) {
       this.#messages += 1;
       return;
@@ -106,18 +133,24 @@ export class Recording {
   }
 }
 
-/** The part number of a submit of a long message, or 0. */
-export function partOf(pdu: ShortMessagePdu): number {
-  return (pdu.esmClass & udhIndicator) === 0 ? 0 : (bodyOf(pdu).concatenation?.part ?? 0);
-}
-
-export function bodyOf(pdu: ShortMessagePdu): ReturnType<typeof readConcatenation> {
-  if ((pdu.esmClass & udhIndicator) === 0) return { concatenation: undefined, body: pdu.octets };
-  return readConcatenation(pdu.octets);
+/** The fields a carrier's configuration shapes. */
+function wireOf(pdu: ShortMessagePdu): RecordedWire {
+  return {
+    serviceType: pdu.serviceType ?? '',
+    sourceTon: pdu.sourceTon,
+    sourceNpi: pdu.sourceNpi,
+    destinationTon: pdu.destinationTon,
+    destinationNpi: pdu.destinationNpi,
+    esmClass: pdu.esmClass,
+    priority: pdu.priority ?? 0,
+    validity: pdu.validity ?? '',
+    registeredDelivery: pdu.registeredDelivery,
+    dataCoding: pdu.dataCoding,
+    octets: pdu.octets.length,
+    tlvs: Object.fromEntries((pdu.tlvs ?? []).map(({ tag, value }) => [tag.toString(16), value.toString('hex')])),
+  };
 }
 
 function keyOf(pdu: ShortMessagePdu, concatenation: { reference: number; total: number }): string {
   return `${pdu.source}>${pdu.destination}>${concatenation.reference}/${concatenation.total}`;
 }
-
-const udhIndicator = 0x40;

@@ -1,15 +1,18 @@
 // The bundled SMSC: a real SMPP 3.4 server over TCP, the sandbox's carrier, the demo's, the tests' and the benches'
 // far end. This file starts and stops it; the carrier is smsc.ts. It never sees anything of the product but PDUs.
 import net from 'node:net';
+import tls from 'node:tls';
 import { withDeadline } from '../../platform/deadline.ts';
 import { segmentText } from '../../model/text/segments.ts';
 import { encodeText } from '../../model/text/octets.ts';
+import type { BindCommand, BindFields } from '../pdu.ts';
 import type { FaultArgs, FaultName } from './faults.ts';
 import { playOnLine } from './line-faults.ts';
 import { listen } from './listen.ts';
 import { type SimulatorOptions, withDefaults } from './options.ts';
 import type { RecordedMessage } from './recording.ts';
 import { Smsc } from './smsc.ts';
+import type { SmscSession } from './smsc-session.ts';
 import { type Stats, statsOf } from './stats.ts';
 import { startStatsServer } from './stats-server.ts';
 
@@ -19,6 +22,8 @@ export type Simulator = {
   stats(): Stats;
   /** The recorded messages, long ones put together, oldest first. */
   messages(filter?: { destination?: string }): RecordedMessage[];
+  /** The sessions bound now: what each said in its bind, without its password. */
+  binds(): BoundSession[];
   /** How often a nonce (base 36) came. */
   nonceCount(nonce: string): number;
   /** Adds a fault, or clears all with null. */
@@ -30,12 +35,13 @@ export type Simulator = {
   close(): Promise<void>;
 };
 
+export type BoundSession = Omit<BindFields, 'password'> & { command: BindCommand; encrypted: boolean };
 export type Inbound = { from: string; to: string; text: string; systemId?: string };
 
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const full = withDefaults(options);
   const smsc = new Smsc(full);
-  const server = net.createServer({ noDelay: true, highWaterMark: 64 * 1024 }, (socket) => smsc.accept(socket));
+  const server = startServer(smsc, full);
   const port = await listen(server, full.port, full.host);
   const stopInbound = startInbound(smsc, full, (inbound) => simulator.sendInbound(inbound));
   let closed: Promise<void> | undefined;
@@ -44,6 +50,7 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
     statsPort: 0,
     stats: () => statsOf(smsc),
     messages: (filter = {}) => smsc.recording.list(filter),
+    binds: () => [...smsc.sessions].flatMap(boundSession),
     nonceCount: (nonce: string) => smsc.nonces.countOf(Number.parseInt(nonce, 36)),
     setFault: (name: FaultName | null, args: FaultArgs = {}) => applyFault(smsc, full, name, args),
     sendInbound: (inbound: Inbound) => sendInbound(smsc, inbound),
@@ -72,6 +79,35 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
 }
 
 const closeMs = 5_000;
+
+function startServer(smsc: Smsc, options: SimulatorOptions): net.Server {
+  if (!options.tls) {
+    return net.createServer({ noDelay: true, highWaterMark: 64 * 1024 }, (socket) => smsc.accept(socket));
+  }
+  const mutual = options.tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
+  const server = tls.createServer({ ...options.tls, ...mutual, noDelay: true }, (socket) => smsc.accept(socket));
+  server.on('tlsClientError', (_error, socket) => {
+    smsc.counters.handshakesFailed += 1;
+    socket.destroy();
+  });
+  // A client that never finishes its handshake is no session yet, and must not keep the port open.
+  const raw = new Set<net.Socket>();
+  server.on('connection', (socket: net.Socket) => {
+    raw.add(socket);
+    socket.on('close', () => raw.delete(socket));
+  });
+  smsc.onClose(() => {
+    for (const socket of raw) socket.destroy();
+  });
+  return server;
+}
+
+function boundSession({ bind, link }: SmscSession): BoundSession[] {
+  if (!bind) return [];
+  const { command, systemId, systemType, interfaceVersion, addressTon, addressNpi, addressRange } = bind;
+  const encrypted = link.socket instanceof tls.TLSSocket;
+  return [{ command, systemId, systemType, interfaceVersion, addressTon, addressNpi, addressRange, encrypted }];
+}
 
 function applyFault(smsc: Smsc, options: SimulatorOptions, name: FaultName | null, args: FaultArgs): void {
   if (name === null) {

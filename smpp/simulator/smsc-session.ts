@@ -18,6 +18,7 @@ export class SmscSession {
   readonly #smsc: Smsc;
   #state: SessionState = 'open';
   #account: Account | undefined;
+  #bind: BindPdu | undefined;
   #sequence = 0;
   readonly #cancelBindWait: () => void;
 
@@ -53,6 +54,15 @@ export class SmscSession {
 
   get account(): Account {
     return this.#account!;
+  }
+
+  get interfaceVersion(): number {
+    return this.#bind?.interfaceVersion ?? 0x34;
+  }
+
+  /** The bind it was opened with; undefined before. */
+  get bind(): BindPdu | undefined {
+    return this.#bind;
   }
 
   get canTake(): boolean {
@@ -119,8 +129,8 @@ export class SmscSession {
 
   #onBind(pdu: BindPdu): void {
     if (this.#smsc.faults.take('no-bind-resp')) return;
-    const { status, account } = this.#smsc.admitBind(pdu.systemId, pdu.password);
-    this.link.sendBytes(encodeBindResp(pdu.command, pdu.sequence, status, 'heliograph-smsc'));
+    const { status, account } = this.#smsc.admitBind(pdu);
+    this.link.sendBytes(encodeBindResp(pdu.command, pdu.sequence, status, 'heliograph-smsc', pdu.interfaceVersion));
     if (!account) {
       this.link.end();
       return this.#closed('bind refused');
@@ -129,6 +139,7 @@ export class SmscSession {
     const states = { bind_transmitter: 'bound_tx', bind_receiver: 'bound_rx', bind_transceiver: 'bound_trx' } as const;
     this.#state = become(this.#state, states[pdu.command], 'bind accepted');
     this.#account = account;
+    this.#bind = pdu;
     account.sessions.add(this);
     if (canReceive(this.#state)) account.deliveries.addReceiver(this);
   }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { type Cancel, type Clock, epochUs } from '../../platform/clock.ts';
 import { commandStatus } from '../command-status.ts';
 import { encodeQueryResp } from '../codec.ts';
-import type { QueryPdu, ShortMessagePdu } from '../pdu.ts';
+import type { BindFields, QueryPdu, ShortMessagePdu } from '../pdu.ts';
 import { receiptDate, receiptStateNumber } from '../receipt-text.ts';
 import { Counters } from './counters.ts';
 import { Deliveries, type Delivery } from './deliveries.ts';
@@ -16,10 +16,12 @@ import { LatencyHistogram } from './latency-histogram.ts';
 import { Nonces } from './nonces.ts';
 import type { AccountOptions, SimulatorOptions } from './options.ts';
 import { MessageIds, receiptFor, type Taken } from './receipts.ts';
-import { bodyOf, partOf, Recording } from './recording.ts';
+import { bodyOf, isPart, partOf, plainOctets } from './reading.ts';
+import { Recording } from './recording.ts';
 import { SlidingRate } from './sliding-rate.ts';
 import { SmscSession } from './smsc-session.ts';
 import { TimingWheel } from './timing-wheel.ts';
+import { refusalOf } from './validation.ts';
 
 export type Account = AccountOptions & { sessions: Set<SmscSession>; rate: SlidingRate; deliveries: Deliveries };
 
@@ -34,6 +36,7 @@ export class Smsc {
   readonly #wheel: TimingWheel<() => void>;
   readonly #magic = new MagicNumbers();
   readonly #cancelSweep: Cancel;
+  readonly #onClose: (() => void)[] = [];
   #recording: Recording;
   #nonces = new Nonces();
   /** A receipt that waits for the next one to overtake it. */
@@ -44,7 +47,7 @@ export class Smsc {
     this.clock = options.clock;
     this.#wheel = new TimingWheel<() => void>(options.clock, (run) => run());
     this.#ids = new MessageIds(options.ids, options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n);
-    this.#recording = new Recording(options.recordMax);
+    this.#recording = new Recording(options.recordMax, options.alphabet);
     for (const account of options.accounts) {
       const deliveries = new Deliveries(this.clock, this.faults, this.counters, this.#wheel);
       const rate = new SlidingRate(account.tps);
@@ -65,7 +68,7 @@ export class Smsc {
 
   /** Forgets recording and nonces, for the next measurement. */
   forget(): void {
-    this.#recording = new Recording(this.#options.recordMax);
+    this.#recording = new Recording(this.#options.recordMax, this.#options.alphabet);
     this.#nonces = new Nonces();
     this.counters.intendedToReceiptAcked = new LatencyHistogram();
   }
@@ -76,13 +79,19 @@ export class Smsc {
     if (this.faults.has('stall')) socket.pause();
   }
 
+  /** Run when it closes. */
+  onClose(run: () => void): void {
+    this.#onClose.push(run);
+  }
+
   close(): void {
+    for (const run of this.#onClose) run();
     this.#cancelSweep();
     this.#wheel.clear();
     for (const session of this.sessions) session.destroy('the simulator closes');
   }
 
-  admitBind(systemId: string, password: string): { status: number; account?: Account } {
+  admitBind({ systemId, password, systemType }: BindFields): { status: number; account?: Account } {
     const account = this.accounts.get(systemId);
     const refuse = (status: number) => {
       this.counters.bindsRefused += 1;
@@ -90,6 +99,9 @@ export class Smsc {
     };
     if (!account) return refuse(commandStatus.ESME_RINVSYSID);
     if (account.password !== password) return refuse(commandStatus.ESME_RINVPASWD);
+    if (account.systemType !== undefined && account.systemType !== systemType) {
+      return refuse(commandStatus.ESME_RINVSYSTYP);
+    }
     const { bindsMax } = this.#options;
     if (this.faults.take('already-bound') || (bindsMax > 0 && account.sessions.size >= bindsMax)) {
       return refuse(commandStatus.ESME_RALYBND);
@@ -104,7 +116,7 @@ export class Smsc {
     counters.submits += 1;
     counters.rate.add(nowMs);
     if (faults.any && playOnSubmit(this, session, pdu, this.#options.random)) return;
-    const fate = this.#decide(session.account, pdu, nowMs);
+    const fate = this.#decide(session, pdu, nowMs);
     counters.countStatus(fate.status);
     if (fate.status !== 0) {
       if (fate.status === commandStatus.ESME_RTHROTTLED) counters.throttled += 1;
@@ -122,7 +134,10 @@ export class Smsc {
   }
 
   onQuery(session: SmscSession, pdu: QueryPdu): void {
-    const state = this.#ids.stateOf(pdu.messageId);
+    this.counters.queries += 1;
+    if (this.faults.take('no-query-resp')) return;
+    const enroute = { state: 'enroute', doneAtMs: undefined } as const;
+    const state = this.#ids.stateOf(pdu.messageId) ?? (this.#recording.has(pdu.messageId) ? enroute : undefined);
     const status = state ? 0 : commandStatus.ESME_RQUERYFAIL;
     const finalDate = state?.doneAtMs === undefined ? '' : `${receiptDate(state.doneAtMs)}000+`;
     const messageState = receiptStateNumber[state?.state ?? 'enroute'];
@@ -130,7 +145,7 @@ export class Smsc {
     session.link.sendBytes(encodeQueryResp(pdu.sequence, status, answer));
   }
 
-  #decide(account: Account, pdu: ShortMessagePdu, nowMs: number): Fate {
+  #decide({ account, interfaceVersion }: SmscSession, pdu: ShortMessagePdu, nowMs: number): Fate {
     const { faults } = this;
     if (faults.any) {
       if (faults.take('queue-full')) return { status: commandStatus.ESME_RMSGQFUL };
@@ -141,6 +156,8 @@ export class Smsc {
         return { status: commandStatus.ESME_RSUBMITFAIL };
       }
     }
+    const refusal = refusalOf(pdu, interfaceVersion, this.clock.nowMs());
+    if (refusal !== 0) return { status: refusal };
     if (account.tps > 0) {
       if (account.rate.count(nowMs) >= account.tps) return { status: commandStatus.ESME_RTHROTTLED };
       account.rate.add(nowMs);
@@ -151,9 +168,10 @@ export class Smsc {
   #take(session: SmscSession, pdu: ShortMessagePdu): Taken {
     const { counters } = this;
     counters.accepted += 1;
-    if ((pdu.esmClass & 0x40) !== 0) counters.parts += 1;
+    if (isPart(pdu)) counters.parts += 1;
     const submittedAtMs = this.clock.nowMs();
-    const intendedUs = this.#nonces.count(bodyOf(pdu).body, pdu.dataCoding, epochUs(this.clock.monotonicMs()));
+    const octets = plainOctets(pdu, bodyOf(pdu), this.#options.alphabet);
+    const intendedUs = this.#nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()));
     const taken: Taken = { ...this.#ids.next(), pdu, session, submittedAtMs, intendedUs };
     this.#recording.add(taken.responseId, pdu, submittedAtMs);
     return taken;
@@ -175,7 +193,14 @@ export class Smsc {
     const state = fate.state ?? 'delivered';
     const doneAtMs = this.clock.nowMs();
     this.#ids.settle(taken, state, doneAtMs);
-    const message = receiptFor(taken, state, fate.errorCode ?? '000', doneAtMs, this.#options.receipts);
+    const message = receiptFor(
+      taken,
+      state,
+      fate.errorCode ?? '000',
+      doneAtMs,
+      this.#options.receipts,
+      this.#options.alphabet,
+    );
     const delivery: Delivery = {
       message,
       isReceipt: true,

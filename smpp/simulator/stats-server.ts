@@ -50,6 +50,8 @@ async function answer(request: IncomingMessage, simulator: Simulator, smsc: Smsc
       const limit = Number(query.get('limit') ?? 1_000);
       return { status: 200, body: { data: messages.slice(-limit), total: messages.length } };
     }
+    case 'GET /binds':
+      return { status: 200, body: { data: simulator.binds() } };
     case 'GET /nonces':
       if (query.get('format') === 'binary') return { status: 200, body: smsc.nonces.toBinary() };
       if (query.get('list') === 'duplicated') return { status: 200, body: smsc.nonces.duplicates(1_000) };
@@ -65,7 +67,10 @@ async function answer(request: IncomingMessage, simulator: Simulator, smsc: Smsc
       simulator.forget();
       return { status: 200, body: { reset: true } };
     default:
-      return { status: 404, body: { detail: 'GET /stats /messages /nonces, POST /fault /mo /reset, DELETE /fault' } };
+      return {
+        status: 404,
+        body: { detail: 'GET /stats /messages /binds /nonces, POST /fault /mo /reset, DELETE /fault' },
+      };
   }
 }
 

@@ -38,6 +38,8 @@ export function statsOf(smsc: Smsc) {
     },
     inbound: { sent: counters.moSent, acked: counters.moAcked },
     enquireLinks: counters.enquireLinks,
+    queries: counters.queries,
+    handshakesFailed: counters.handshakesFailed,
     sessionsBroken: counters.broken,
     nonces: nonces.totals(),
     intendedToSubmit: nonces.sinceIntended.summary(),

@@ -3,9 +3,9 @@
 // takes as many segments as the client was told. Pure.
 import { assert } from '../../platform/assert.ts';
 import { type Concatenation, readConcatenation, withHeader } from '../../model/text/concatenation.ts';
-import { type NationalLanguage, noShift, type Shift } from '../../model/text/national-languages.ts';
+import { noShift, type Shift } from '../../model/text/national-languages.ts';
 import { dataCodingOf, type EncodedSegment, encodeSegments, encodeText } from '../../model/text/octets.ts';
-import { segmentText, type TextEncoding } from '../../model/text/segments.ts';
+import { segmentDecided, type TextEncoding } from '../../model/text/segments.ts';
 import { type Tlv, tlvTag } from '../pdu.ts';
 import { fillBitsAfter, packSeptets } from './packed-septets.ts';
 
@@ -16,8 +16,6 @@ export type TextRules = {
   latin1DataCoding: number;
   latin1: 'never' | 'instead_of_ucs2' | 'first';
   concatenation: 'udh' | 'sar' | 'message_payload';
-  /** Shift tables the carrier passes on; the door counted with the same. */
-  nationalTables: readonly NationalLanguage[];
 };
 
 /** `octets` is short_message; what travels as TLVs instead or besides stands in `tlvs`. */
@@ -25,11 +23,20 @@ export type WireSegment = EncodedSegment & { tlvs?: Tlv[] };
 
 type Alphabet = TextEncoding | 'latin1';
 
-/** The parts of a text, each one submit_sm. `reference` ties them together. A text its encoding cannot hold asserts. */
-export function wireSegments(text: string, encoding: TextEncoding, reference: number, rules: TextRules): WireSegment[] {
+/**
+ * The parts of a text, each one submit_sm. `reference` ties them together. Encoding
+ * and tables were decided at the door: a text they cannot hold asserts.
+ */
+export function wireSegments(
+  text: string,
+  encoding: TextEncoding,
+  reference: number,
+  rules: TextRules,
+  nationalTables?: Shift,
+): WireSegment[] {
   const alphabet = alphabetOf(text, encoding, rules);
-  if (isPlain(rules, alphabet)) return encodeSegments(text, encoding, reference, rules.nationalTables);
-  const segmented = segmentText(text, encoding, rules.nationalTables);
+  if (isPlain(rules, alphabet)) return encodeSegments(text, encoding, reference, nationalTables);
+  const segmented = segmentDecided(text, encoding, nationalTables);
   assert(segmented.ok, 'a text reached the encoder in an encoding that cannot hold it');
   const { segments, referenceBits } = segmented;
   const shift = alphabet === 'gsm7' ? segmented.shift : noShift;

@@ -1,0 +1,66 @@
+// How the simulator reads the text of a submit: parts tied by header or SAR, septets packed or not, the alphabet its
+// data_coding means. What data_coding cannot say (packed or not) the simulator is told, as an SMSC is by contract.
+import { type Concatenation, readConcatenation } from '../../model/text/concatenation.ts';
+import { decodeText } from '../../model/text/octets.ts';
+import { type Shift } from '../../model/text/national-languages.ts';
+import { type ShortMessagePdu, tlvTag } from '../pdu.ts';
+import { fillBitsAfter, unpackSeptets } from '../text/packed-septets.ts';
+
+/** Which data_coding values are GSM-7 with this carrier, besides 0, and whether its septets are packed. */
+export type AlphabetOptions = { gsm7DataCoding: number; gsm7Form: 'unpacked' | 'packed' };
+
+export const plainAlphabet: AlphabetOptions = { gsm7DataCoding: 0, gsm7Form: 'unpacked' };
+
+export type Body = {
+  concatenation: Concatenation | undefined;
+  shift: Shift | undefined;
+  body: Buffer;
+  headerOctets: number;
+};
+
+/** The octets behind the header, and which part of a long message they are. */
+export function bodyOf(pdu: ShortMessagePdu): Body {
+  const sar = pdu.tlvs !== undefined && pdu.tlvs.length > 0 ? sarOf(pdu) : undefined;
+  if ((pdu.esmClass & udhIndicator) === 0) {
+    return { concatenation: sar, shift: undefined, body: pdu.octets, headerOctets: 0 };
+  }
+  const { concatenation, shift, body } = readConcatenation(pdu.octets);
+  return { concatenation: concatenation ?? sar, shift, body, headerOctets: pdu.octets.length - body.length };
+}
+
+/** The text's octets with one septet per octet where it is GSM-7. */
+export function plainOctets(pdu: ShortMessagePdu, read: Body, alphabet: AlphabetOptions): Buffer {
+  const isPacked = alphabet.gsm7Form === 'packed' && isGsm7(pdu.dataCoding, alphabet);
+  return isPacked ? unpackSeptets(read.body, fillBitsAfter(read.headerOctets)) : read.body;
+}
+
+export function textOf(pdu: ShortMessagePdu, read: Body, alphabet: AlphabetOptions): string {
+  const octets = plainOctets(pdu, read, alphabet);
+  return decodeText(octets, isGsm7(pdu.dataCoding, alphabet) ? 0 : pdu.dataCoding, read.shift);
+}
+
+/** Part number of a submit of a long message, or 0. */
+export function partOf(pdu: ShortMessagePdu): number {
+  return bodyOf(pdu).concatenation?.part ?? 0;
+}
+
+export function isPart(pdu: ShortMessagePdu): boolean {
+  return (pdu.esmClass & udhIndicator) !== 0 || (pdu.tlvs !== undefined && pdu.tlvs.some(isSarPart));
+}
+
+function isGsm7(dataCoding: number, { gsm7DataCoding }: AlphabetOptions): boolean {
+  return dataCoding === 0 || dataCoding === gsm7DataCoding;
+}
+
+function sarOf(pdu: ShortMessagePdu): Concatenation | undefined {
+  let [reference, total, part] = [0, 0, 0];
+  for (const { tag, value } of pdu.tlvs ?? []) {
+    if (tag === tlvTag.sarReference && value.length === 2) reference = value.readUInt16BE(0);
+    else if (tag === tlvTag.sarTotal) total = value[0] ?? 0;
+    else if (tag === tlvTag.sarPart) part = value[0] ?? 0;
+  }
+  return part > 0 && part <= total ? { reference, referenceBits: 16, total, part } : undefined;
+}
+
+const isSarPart = ({ tag }: { tag: number }) => tag === tlvTag.sarPart;
+const udhIndicator = 0x40;
