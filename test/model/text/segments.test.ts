@@ -78,7 +78,7 @@ describe('the number of segments', () => {
 
   // Known difference: the calculator keeps a grapheme of several code points (a family emoji, a Bengali
   // syllable) in one segment and may need one segment more. The handset joins the parts before it draws, so
-  // only surrogate halves must stay together, and split-sms agrees with us.
+  // we keep them whole only where that is free (graphemes.test.ts), and split-sms counts as we do.
   test('does not grow because a grapheme meets a segment end', () => {
     const family = '\u{1F468}‍\u{1F469}‍\u{1F467}';
     const text = 'ব'.repeat(64) + family + 'ব'.repeat(62);
