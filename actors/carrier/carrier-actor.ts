@@ -190,7 +190,10 @@ export class CarrierActor {
     this.#ledger.learn(event);
     if (event.kind === 'submitted') this.#outstanding.add(event);
     else if (event.kind === 'unknown') this.#unknown.add(event);
-    else if (event.carrierMessageId !== null) this.#outstanding.settle(event);
+    else if (event.carrierMessageId !== null) {
+      this.#outstanding.settle(event);
+      this.#unknown.settle(event);
+    }
   }
 
   #onDeliver(pdu: ShortMessagePdu, respond: Respond): void {

@@ -48,6 +48,8 @@ export class Receipts {
   /** Receipts whose id is not known (yet), by each way to read it. */
   readonly #early = new Map<string, Early[]>();
   #earlyCount = 0;
+  /** Receipts the event store is asked about: they count against the same bound. */
+  #searching = 0;
   readonly #stopSweep: Cancel;
 
   constructor(parts: ReceiptsParts) {
@@ -92,6 +94,7 @@ export class Receipts {
 
   #settle(submitted: DeliveryEvent, kind: EventKind, receipt: Receipt, respond: Respond): void {
     this.#parts.outstanding.settle(submitted);
+    this.#parts.unknown.settle(submitted);
     const event = deliveryEvent(submitted, {
       kind,
       atMs: this.#parts.clock.nowMs(),
@@ -106,7 +109,8 @@ export class Receipts {
   }
 
   #wait(early: Early): void {
-    if (this.#earlyCount >= limits.carrier.earlyReceiptsMax) return this.#end('not_safe', early.respond);
+    if (this.#earlyCount + this.#searching >= limits.carrier.earlyReceiptsMax)
+      return this.#end('not_safe', early.respond);
     for (const id of this.#parts.outstanding.candidates(early.receipt.carrierMessageId)) {
       const waiting = this.#early.get(id);
       if (waiting === undefined) this.#early.set(id, [early]);
@@ -129,13 +133,13 @@ export class Receipts {
   async #search({ receipt, respond, waits }: Early): Promise<void> {
     const { outstanding, unknown, lookUp, park } = this.#parts;
     const kind = kindOfState[receipt.state] as EventKind;
-    const stored = await lookUp(receipt, outstanding.candidates(receipt.carrierMessageId));
+    this.#searching += 1;
+    const stored = await lookUp(receipt, outstanding.candidates(receipt.carrierMessageId)).finally(() => {
+      this.#searching -= 1;
+    });
     if (stored !== null) return this.#settle(stored, kind, receipt, respond);
     const fits = unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null);
-    if (fits !== null) {
-      unknown.settle(fits);
-      return this.#settle(fits, kind, receipt, respond);
-    }
+    if (fits !== null) return this.#settle(fits, kind, receipt, respond);
     if (waits >= limits.carrier.parkedReceiptWaitsMs.length) return this.#end('unmatched', respond);
     park(receipt, waits, (safe) => this.#end(safe ? 'parked' : 'not_safe', respond));
   }

@@ -29,7 +29,9 @@ export class UnknownSubmits {
     return candidates.length === 1 ? (candidates[0] as DeliveryEvent) : null;
   }
 
+  /** This message is settled, by whatever way: from now on it is nobody's candidate. */
   settle(unknown: DeliveryEvent): void {
+    if (this.#byNumbers.size === 0) return;
     const key = keyOf(unknown.recipient, unknown.sender);
     const left = (this.#byNumbers.get(key) ?? []).filter((each) => each.messageId !== unknown.messageId);
     if (left.length === 0) this.#byNumbers.delete(key);

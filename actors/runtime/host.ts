@@ -3,7 +3,6 @@
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';

@@ -7,7 +7,7 @@ import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { recordsOf } from '../../support/bus.ts';
-import { type CarrierHouse, bodyKey, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import { eventsOf, statesOf } from '../../support/invariant.ts';
 import { messageWith } from '../../support/messages.ts';
 

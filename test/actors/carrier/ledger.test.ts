@@ -148,6 +148,14 @@ describe('unknown submits', () => {
     submits.add(unknown(messageWith({ recipient: message.recipient })));
     expect(submits.find(message.recipient, 'HELIO', null)).toBeNull();
   });
+  test('once one of two is settled, the other is the only one left', () => {
+    const submits = new UnknownSubmits(new ManualClock());
+    const [one, other] = [unknown(), unknown(messageWith({ recipient: message.recipient }))];
+    submits.add(one);
+    submits.add(other);
+    submits.settle(event(message, { kind: 'delivered', segment: 1, carrierMessageId: '7' }));
+    expect(submits.find(message.recipient, 'HELIO', null)).toBe(other);
+  });
   test('the submit date tells two apart when they are a day apart', () => {
     const submits = new UnknownSubmits(new ManualClock());
     const early = unknown(message, 0);
