@@ -36,13 +36,18 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     maxPingOut: pingsUnansweredMax,
     noAsyncTraces: true,
   });
+  const manager = await jetstreamManager(connection, { timeout: 5_000 }).catch(async (error: unknown) => {
+    // JetStream is off or starting: a connection nobody holds would reconnect for ever.
+    await connection.close();
+    throw error;
+  });
   const listeners: (() => void)[] = [];
   const link = { up: true };
   void watchStatus(connection, name, link, listeners);
   return {
     connection,
     jetstream: jetstream(connection, { timeout: 5_000 }),
-    manager: await jetstreamManager(connection, { timeout: 5_000 }),
+    manager,
     connected: () => link.up && !connection.isClosed(),
     onReconnect: (run) => void listeners.push(run),
     async close() {
