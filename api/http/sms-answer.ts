@@ -2,15 +2,20 @@
 // the order of its fields is the one in the documentation.
 import type { MessageView } from '../../analytics/contract.ts';
 import type { Message } from '../../model/message.ts';
+import type { Admitted } from '../../policy/contract.ts';
 
-/** The body of the 202, and of its replays. */
-export function acceptedBody(message: Message): string {
+/** The body of the 202, and of its replays. `ucs2_because` is there only when a character forced UCS-2. */
+export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Because'] = null): string {
   const reference = message.clientReference === null ? 'null' : JSON.stringify(message.clientReference);
+  const because =
+    ucs2Because === null
+      ? ''
+      : `,"ucs2_because":{"character":${JSON.stringify(ucs2Because.character)},"index":${ucs2Because.index}}`;
   // Ids, numbers, categories and encodings hold nothing that JSON would have to escape; the rest goes through it.
   return (
     `{"id":"${message.messageId}","object":"sms","status":"accepted","to":"${message.recipient}"` +
     `,"from":${JSON.stringify(message.sender)},"category":"${message.category}","encoding":"${message.encoding}"` +
-    `,"segments":${message.segments},"livemode":${message.livemode},"client_reference":${reference}` +
+    `,"segments":${message.segments}${because},"livemode":${message.livemode},"client_reference":${reference}` +
     `,"created_at":"${isoTime(message.acceptedAtMs)}"}`
   );
 }

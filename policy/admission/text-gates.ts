@@ -2,10 +2,20 @@
 // U+0000 and halves of surrogate pairs are refused: telephones end a text at the first and show the second as
 // rubbish, and neither survives the way to the carrier unchanged.
 import { type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
+import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
 
 const { segmentsMax, textUnitsMax } = limits.message;
+
+/**
+ * The text the recipient will read: with `transliterate`, in GSM-7 where all of it can be written so. It comes before
+ * the gates of the text, because a forbidden word in look-alikes becomes the word itself.
+ */
+export function textToSend(text: string, { transliterate: isAllowed, encoding }: SmsRequest): string {
+  if (!isAllowed || text.length > textUnitsMax) return text;
+  return writeInGsm(text, encoding).text;
+}
 
 export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal | null {
   const { message } = request;
@@ -17,24 +27,26 @@ export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal
   return null;
 }
 
+/** Asked with the text of textToSend. */
 export function segmentsGate(request: SmsRequest): SegmentCount | Refusal {
   const { message, encoding } = request;
   // No text of more UTF-16 units can fit in either encoding, so do not count hundreds of kilobytes.
   if (message.length > textUnitsMax) return no('message_too_long', tooLong(`${message.length} characters`));
-  const counted = countSegments(message, encoding);
-  if (!counted.ok) {
-    const { character, index } = counted;
-    const point = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
-    return no(
-      'encoding_mismatch',
-      `"${character}" (U+${point}, position ${index}) is not in GSM-7: remove it or use encoding "auto"`,
-    );
-  }
+  // Where transliteration is allowed, the character to blame is one that it cannot help.
+  const counted = request.transliterate ? writeInGsm(message, encoding).counted : countSegments(message, encoding);
+  if (!counted.ok) return no('encoding_mismatch', foreignCharacter(counted.character, counted.index));
   if (counted.segmentCount <= segmentsMax) return counted;
   return no('message_too_long', tooLong(`${counted.segmentCount} segments of ${counted.encoding}`));
 }
 
 const tooLong = (found: string) => `takes ${found}, at most ${segmentsMax} segments are allowed: shorten it`;
+
+function foreignCharacter(character: string, index: number): string {
+  const point = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
+  const found = `"${character}" (U+${point}, position ${index}) is not in GSM-7`;
+  const wayOut = transliterate(character) === character ? '' : 'set transliterate to true, ';
+  return `${found}: ${wayOut}remove it or use encoding "auto"`;
+}
 
 function no(
   code: 'message_empty' | 'message_too_long' | 'encoding_mismatch' | 'invalid_field',
