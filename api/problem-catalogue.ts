@@ -72,6 +72,25 @@ export const problemCatalogue = {
     'Nothing is sent until the operator activates the account; reading still works.',
   ),
 
+  ip_not_allowed: entry(
+    403,
+    'owner',
+    'The API key may not be used from here',
+    'Ask from an allowed network, or extend `ip_allowlist` of the key or the account.',
+  ),
+  rate_limited: entry(
+    429,
+    'client',
+    'Too many requests',
+    'Slow down to the rate in `RateLimit-Policy`; ' + retryHow,
+  ),
+  idempotency_quota_exceeded: entry(
+    429,
+    'client',
+    'Too many idempotency keys',
+    'The account used its idempotency keys of this hour: ask for a larger quota, or send without one where a repeat does no harm.',
+  ),
+
   // what is to be sent
   invalid_recipient: entry(422, 'client', 'The recipient is not a phone number', 'Send E.164 with the leading plus.'),
   unsupported_destination: entry(
@@ -86,6 +105,24 @@ export const problemCatalogue = {
     'The sender is not approved',
     'Use an approved sender (`GET /v1/senders`), or ask for this one with `POST /v1/senders`.',
   ),
+  template_mismatch: entry(
+    422,
+    'client',
+    'The text is not that of an approved template',
+    'Name an approved template with the right variables (`GET /v1/templates`), or send a text that it could have given.',
+  ),
+  content_blocked: entry(
+    422,
+    'client',
+    'The text is blocked by content rules',
+    'Leave out the word or link named in `detail`; the rules are of the account (`GET /v1/account`) or of the operator.',
+  ),
+  recipient_opted_out: entry(
+    422,
+    'client',
+    'The recipient must not be sent to',
+    'Take the number off your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
+  ),
   message_empty: entry(422, 'client', 'The message is empty', 'Send a text of at least one character.'),
   message_too_long: entry(422, 'client', 'The message is too long', 'Shorten it to at most 10 segments.'),
   encoding_mismatch: entry(
@@ -93,6 +130,24 @@ export const problemCatalogue = {
     'client',
     'The text does not fit the encoding',
     'Remove the character named in `detail`, or use `encoding: "auto"`.',
+  ),
+  recipient_do_not_disturb: entry(
+    422,
+    'client',
+    'The recipient does not want such messages',
+    'Take the number off your list for this category; `detail` names the version of the registry.',
+  ),
+  do_not_disturb_unknown: entry(
+    503,
+    'operator',
+    'The do-not-disturb registry cannot be read',
+    'Only categories it applies to are refused. See the log of the ingress; ' + retryHow,
+  ),
+  quiet_hours: entry(
+    422,
+    'client',
+    'Not at this hour',
+    'Send it at the time in `detail`, or leave `quiet_hours` out: it is then held until the window opens.',
   ),
   no_route: entry(
     422,

@@ -5,7 +5,16 @@ import { assert } from '../platform/assert.ts';
 import { secretBytes } from '../platform/random.ts';
 
 /** What a key may do. A scope is added here when the first route that asks for it exists. */
-export const scopes = ['sms:send', 'sms:read', 'account:read', 'keys:manage', 'senders:manage'] as const;
+export const scopes = [
+  'sms:send',
+  'sms:read',
+  'account:read',
+  'account:manage',
+  'keys:manage',
+  'senders:manage',
+  'templates:manage',
+  'suppressions:manage',
+] as const;
 export type Scope = (typeof scopes)[number];
 
 export type ApiKeyParts = { readonly livemode: boolean; readonly publicId: string; readonly secret: string };

@@ -10,6 +10,8 @@ export type EventId = string & { readonly __brand: 'EventId' };
 export type AccountId = string & { readonly __brand: 'AccountId' };
 export type ApiKeyId = string & { readonly __brand: 'ApiKeyId' };
 export type SenderId = string & { readonly __brand: 'SenderId' };
+export type TemplateId = string & { readonly __brand: 'TemplateId' };
+export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
 export type RequestId = string & { readonly __brand: 'RequestId' };
 
 /** Crockford's base 32: no I, L, O, U, so that an id read over the telephone survives. */
@@ -56,6 +58,14 @@ export function newApiKeyId(nowMs: number): ApiKeyId {
 
 export function newSenderId(nowMs: number): SenderId {
   return `snd_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as SenderId;
+}
+
+export function newTemplateId(nowMs: number): TemplateId {
+  return `tpl_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as TemplateId;
+}
+
+export function newSuppressionId(nowMs: number): SuppressionId {
+  return `sup_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as SuppressionId;
 }
 
 export function newRequestId(): RequestId {

@@ -47,6 +47,9 @@ export const metrics = {
   childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child']),
   childRestarts: counter('child_restarts_total', 'Restarts of a supervised child, by child', ['child']),
 
+  configReloads: counter('config_reloads_total', 'Times a changed heliograph.yaml was applied'),
+  configReloadFailed: counter('config_reload_failed_total', 'Times a changed heliograph.yaml was refused'),
+
   // bus
   busPublishes: counter('bus_publishes_total', 'Publishes acknowledged by JetStream, by stream', ['stream']),
   busPublishRetries: counter('bus_publish_retries_total', 'Publishes sent again after no answer, by stream', [
@@ -79,12 +82,23 @@ export const metrics = {
   directoryBadEntries: counter('directory_bad_entries_total', 'Directory entries that could not be read'),
   directoryOutbox: gauge('directory_outbox_rows', 'Changes the directory has not been told yet (at most one batch)'),
   directoryProjected: counter('directory_projected_total', 'Directory entries written, by operation', ['operation']),
+  directoryBlocks: counter('directory_suppression_blocks_total', 'Blocks of suppressed numbers written or removed'),
   directoryDrift: counter(
     'directory_drift_total',
     'Directory entries that differed from the database and were repaired',
   ),
   managementRequests: counter('management_requests_total', 'Management requests answered, by status', ['status']),
   directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
+
+  // registries
+  registryNumbers: gauge('registry_numbers', 'Numbers in the registry version in force, by registry', ['registry']),
+  registryVersion: gauge('registry_version', 'Running number of the registry version in force, by registry', [
+    'registry',
+  ]),
+  registryLoads: counter('registry_loads_total', 'Loads of a registry version, by registry and how they ended', [
+    'registry',
+    'ended',
+  ]),
 
   // carriers
   submits: counter('carrier_submits_total', 'submit_sm written, by carrier and category', ['carrier', 'category']),
@@ -100,6 +114,15 @@ export const metrics = {
   carrierUnknown: counter('carrier_unknown_total', 'Messages whose submit has no known outcome, by carrier', [
     'carrier',
   ]),
+  rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
+    'carrier',
+    'to',
+    'category',
+  ]),
+  carrierHealth: gauge('carrier_health', 'How a carrier does: 0 good, 1 weak (OTP avoids it), 2 down, by carrier', [
+    'carrier',
+  ]),
+  carrierRate: gauge('carrier_rate_per_s', 'Segments per second the pacing allows right now, by carrier', ['carrier']),
   hostRestarts: counter('actor_thread_restarts_total', 'Actor threads started again after they died'),
   outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', [
     'carrier',

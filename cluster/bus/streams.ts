@@ -127,7 +127,11 @@ export function laterConsumer(second: number): Partial<ConsumerConfig> {
 
 export const keyValueBuckets = {
   directory: { name: 'directory', ttlMs: 0, maxBytes: gib / 4 },
+  /** 30 million numbers at ~11 B each, apart from the directory: an import must never leave no room for a revocation. */
+  suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: gib },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
+  /** Three versions of 60 million numbers, in chunks. */
+  registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;

@@ -11,12 +11,14 @@ import {
   readAccountRows,
   readKeyRows,
   readOutbox,
+  readTemplateRows,
   readTenants,
 } from '../store/directory-rows.ts';
 import type { Store } from '../store/store.ts';
 import { carryOut, heldEntries } from './bucket-writer.ts';
 import type { BusCalls } from './bus-calls.ts';
-import { accountEntryName, filledEntryName, keyEntryName, subjectOfEntry } from './entry.ts';
+import { accountEntryName, filledEntryName, keyEntryName, subjectOfEntry, templateEntryName } from './entry.ts';
+import { projectBlocks, reconcileBlocks } from './suppression-projection.ts';
 import { type HeldEntry, repairsOf, wantedEntries } from './wanted.ts';
 import { readBucket } from './watch.ts';
 
@@ -24,9 +26,22 @@ import { readBucket } from './watch.ts';
  * Projects what is in the outbox until it is empty. A row is deleted after JetStream acked its entry; a crash in
  * between repeats a comparison, which then finds nothing to write.
  */
-export async function projectOutbox(store: Store, calls: BusCalls, bucket: KV, stopping: AbortSignal): Promise<void> {
+export async function projectOutbox(
+  store: Store,
+  calls: BusCalls,
+  buckets: { readonly tenants: KV; readonly suppressions: KV },
+  stopping: AbortSignal,
+): Promise<void> {
   while (!stopping.aborted) {
-    const rows = await readOutbox(store, limits.directory.outboxBatchMax);
+    await projectTenants(store, calls, buckets.tenants, stopping);
+    // A few blocks at a time, and tenants again in between: a revocation must not wait behind an import.
+    if (stopping.aborted || !(await projectBlocks(store, calls, buckets.suppressions))) return;
+  }
+}
+
+async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
+    const rows = await readOutbox(store, limits.directory.outboxBatchMax, 'tenants');
     metrics.directoryOutbox.set(rows.length);
     if (rows.length === 0) return;
     const settled = await projectRows(store, calls, bucket, rows);
@@ -47,13 +62,13 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
   reading.stop();
   // A copy: a revision that came in after the rows were read would let older rows win.
   const held = new Map(told);
-  const { accounts, keys } = await readTenants(store);
-  const repairs = repairsOf(held, wantedEntries(accounts, keys));
+  const { accounts, keys, templates } = await readTenants(store);
+  const repairs = repairsOf(held, wantedEntries(accounts, keys, templates));
   const lost = await carryOut(calls, reading.bucket, repairs);
   if (!reading.filled && lost.length === 0)
     await calls.call('marking the directory', reading.bucket.put(filledEntryName, '{"v":1}'));
   // A lost race is a change that came meanwhile, not drift.
-  const drifted = repairs.length - lost.length;
+  const drifted = repairs.length - lost.length + (await reconcileBlocks(store, calls));
   if (drifted > 0) {
     metrics.directoryDrift.inc(drifted);
     log.warn({ drifted }, 'the directory differed from the database and was repaired');
@@ -64,10 +79,16 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
 async function projectRows(store: Store, calls: BusCalls, bucket: KV, rows: readonly OutboxRow[]): Promise<number[]> {
   const accountIds = idsOf(rows, 'account');
   const publicIds = idsOf(rows, 'key');
-  const held = await heldEntries(calls, bucket, [...accountIds.map(accountEntryName), ...publicIds.map(keyEntryName)]);
+  const templates = idsOf(rows, 'template');
+  const names = [accountIds.map(accountEntryName), publicIds.map(keyEntryName), templates.map(templateEntryName)];
+  const held = await heldEntries(calls, bucket, names.flat());
   const accounts = await readAccountRows(store.db, accountIds);
   const keys = await readKeyRows(store.db, publicIds);
-  const lost = await carryOut(calls, bucket, repairsOf(held, wantedEntries(accounts, keys)));
+  const approved = await readTemplateRows(
+    store.db,
+    templates.map((of) => of.slice(of.indexOf('.') + 1)),
+  );
+  const lost = await carryOut(calls, bucket, repairsOf(held, wantedEntries(accounts, keys, approved)));
   const lostNames = new Set(lost.map((repair) => repair.name));
   return rows.filter((row) => !lostNames.has(entryNameOf(row))).map((row) => row.id);
 }
@@ -76,5 +97,7 @@ const idsOf = (rows: readonly OutboxRow[], entity: OutboxRow['entity']) => [
   ...new Set(rows.filter((row) => row.entity === entity).map((row) => row.entity_id)),
 ];
 
-const entryNameOf = (row: OutboxRow) =>
-  row.entity === 'account' ? accountEntryName(row.entity_id) : keyEntryName(row.entity_id);
+function entryNameOf({ entity, entity_id: id }: OutboxRow): string {
+  if (entity === 'account') return accountEntryName(id);
+  return entity === 'template' ? templateEntryName(id) : keyEntryName(id);
+}

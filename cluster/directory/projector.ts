@@ -91,13 +91,14 @@ export function startProjector(options: ProjectorOptions): Projector {
     try {
       await client.connect();
       await client.query(`listen ${outboxChannel}`);
-      const bucket = await calls.call('opening the directory', openBucket(bus, 'directory'));
+      const tenants = await calls.call('opening the directory', openBucket(bus, 'directory'));
+      const suppressions = await calls.call('opening the suppressed numbers', openBucket(bus, 'suppression'));
       let holding = false;
       while (!stopping.signal.aborted) {
         if (broken !== null) throw broken;
         holding ||= (await client.query('select pg_try_advisory_lock($1) as held', [projectorLock])).rows[0].held;
         if (holding) {
-          await projectOutbox(store, calls, bucket, stopping.signal);
+          await projectOutbox(store, calls, { tenants, suppressions }, stopping.signal);
           if (reconciling === null && clock.monotonicMs() >= reconcileAtMs) reconciling = reconcileOnce();
         }
         trouble = null;

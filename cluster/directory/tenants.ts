@@ -1,8 +1,9 @@
-// Keys and accounts in memory, and the question every request begins with: whose key is this? Two map look-ups
+// Keys, accounts and templates in memory, and the question every request begins with: whose key is this? Two map look-ups
 // and one SHA-256. No I/O: entries are put in by whoever reads the bucket. Its size is bounded by the bucket's.
 import { secretMatches, splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
-import type { Account, Authentication, KeyEntry } from './contract.ts';
+import type { Account, AccountEntry, AccountSuppressions, Authentication, KeyEntry } from './contract.ts';
+import { TemplateShelf } from './template-shelf.ts';
 import { decodeEntry, subjectOfEntry } from './entry.ts';
 
 type HeldKey = { readonly entry: KeyEntry; readonly secretHash: Buffer };
@@ -13,6 +14,19 @@ const invalid: Authentication = { ok: false, code: 'invalid_api_key' };
 export class Tenants {
   readonly #keys = new Map<string, HeldKey>();
   readonly #accounts = new Map<AccountId, Account>();
+  readonly #templates = new Map<string, TemplateShelf>();
+  readonly #suppressionsOf: (accountId: AccountId) => AccountSuppressions;
+
+  /** Suppressed numbers come from a bucket of their own; without it nobody is suppressed. */
+  constructor(suppressionsOf: (accountId: AccountId) => AccountSuppressions = () => nobodySuppressed) {
+    this.#suppressionsOf = suppressionsOf;
+  }
+
+  get templateCount(): number {
+    let count = 0;
+    for (const shelf of this.#templates.values()) count += shelf.size;
+    return count;
+  }
 
   get keyCount(): number {
     return this.#keys.size;
@@ -52,16 +66,41 @@ export class Tenants {
     const decoded = body === null ? null : decodeEntry(name, body);
     if (decoded === null) {
       if (subject.kind === 'key') this.#keys.delete(subject.id);
-      else this.#accounts.delete(subject.id as AccountId);
+      else if (subject.kind === 'account') this.#accounts.delete(subject.id as AccountId);
+      else {
+        const [accountId = '', templateId = ''] = subject.id.split('.');
+        this.#templates.get(accountId)?.remove(templateId);
+      }
       return body === null;
     }
     if (decoded.kind === 'key') {
       const { entry } = decoded;
       this.#keys.set(entry.publicId, { entry, secretHash: Buffer.from(entry.secretHash, 'base64url') });
-    } else {
-      const { entry } = decoded;
-      this.#accounts.set(entry.accountId, { ...entry, senders: new Set(entry.senders) });
-    }
+    } else if (decoded.kind === 'account') {
+      this.#accounts.set(decoded.entry.accountId, this.#accountOf(decoded.entry));
+    } else this.#shelfOf(decoded.entry.accountId).put(decoded.entry);
     return true;
   }
+
+  #accountOf(entry: AccountEntry): Account {
+    return {
+      ...entry,
+      senders: new Set(entry.senders),
+      senderCategories: new Map(Object.entries(entry.senderCategories ?? {})),
+      // Entries come in any order: the shelf and the list fill and empty while the account stays as it is.
+      templates: this.#shelfOf(entry.accountId),
+      suppressions: this.#suppressionsOf(entry.accountId),
+    };
+  }
+
+  #shelfOf(accountId: AccountId): TemplateShelf {
+    let shelf = this.#templates.get(accountId);
+    if (shelf === undefined) {
+      shelf = new TemplateShelf();
+      this.#templates.set(accountId, shelf);
+    }
+    return shelf;
+  }
 }
+
+const nobodySuppressed: AccountSuppressions = { has: () => false };

@@ -1,7 +1,15 @@
 // From rows of the database to entries of the directory, and the difference between what the bucket holds and
 // what it should hold. Pure: this is where drift is decided.
-import type { AccountRow, KeyRow } from '../store/directory-rows.ts';
-import { accountEntryName, encodeAccountEntry, encodeKeyEntry, keyEntryName } from './entry.ts';
+import type { AccountRow, KeyRow, TemplateRow } from '../store/directory-rows.ts';
+import type { TemplateVariableEntry } from './contract.ts';
+import {
+  accountEntryName,
+  encodeAccountEntry,
+  encodeKeyEntry,
+  encodeTemplateEntry,
+  keyEntryName,
+  templateEntryName,
+} from './entry.ts';
 
 /** An entry in the bucket: its text (null: deleted) and the revision a change of it must name. */
 export type HeldEntry = { readonly text: string | null; readonly revision: number };
@@ -10,11 +18,13 @@ export type HeldEntry = { readonly text: string | null; readonly revision: numbe
 export type Repair = { readonly name: string; readonly text: string | null; readonly revision: number };
 
 /** Accounts first: a key must never be in the directory before its account. */
-export function wantedEntries(accounts: readonly AccountRow[], keys: readonly KeyRow[]): Map<string, string> {
+export function wantedEntries(
+  accounts: readonly AccountRow[],
+  keys: readonly KeyRow[],
+  templates: readonly TemplateRow[] = [],
+): Map<string, string> {
   const wanted = new Map<string, string>();
-  for (const { id, name, status, senders } of accounts) {
-    wanted.set(accountEntryName(id), encodeAccountEntry({ v: 1, accountId: id, name, status, senders }));
-  }
+  for (const row of accounts) wanted.set(accountEntryName(row.id), accountText(row));
   for (const key of keys) {
     wanted.set(
       keyEntryName(key.public_id),
@@ -27,10 +37,42 @@ export function wantedEntries(accounts: readonly AccountRow[], keys: readonly Ke
         livemode: key.livemode,
         scopes: key.scopes,
         expiresAtMs: key.expires_at?.getTime() ?? null,
+        networks: key.ip_allowlist,
+        rate: rateOf(key),
       }),
     );
   }
+  for (const { id, account_id: accountId, category, body, variables } of templates) {
+    const entry = { v: 1, templateId: id, accountId, category, body } as const;
+    wanted.set(
+      templateEntryName(`${accountId}.${id}`),
+      // The types of variables were checked when the template was made.
+      encodeTemplateEntry({ ...entry, variables: variables as readonly TemplateVariableEntry[] }),
+    );
+  }
   return wanted;
+}
+
+function accountText(row: AccountRow): string {
+  const content = { words: row.content_words, linksDenied: row.links_denied, linksAllowed: row.links_allowed };
+  return encodeAccountEntry({
+    v: 1,
+    accountId: row.id,
+    name: row.name,
+    status: row.status,
+    senders: row.senders,
+    senderCategories: row.sender_categories ?? {},
+    networks: row.ip_allowlist,
+    rate: rateOf(row),
+    idempotencyKeysPerHour: row.idempotency_keys_per_hour,
+    requireTemplate: row.require_template,
+    content: Object.values(content).every((list) => list.length === 0) ? null : content,
+  });
+}
+
+function rateOf(row: { readonly rate_per_second: number | null; readonly rate_burst: number | null }) {
+  const { rate_per_second: perSecond, rate_burst: burst } = row;
+  return perSecond === null ? null : { perSecond, burst: burst ?? perSecond };
 }
 
 /** What must be written to make `held` say what `wanted` says: removals first, because they lock somebody out. */

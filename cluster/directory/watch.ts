@@ -1,4 +1,4 @@
-// One reading of the bucket `directory`: all entries there are, then every change as it comes. A reading that broke
+// One reading of a bucket of tenants' data: all entries there are, then every change as it comes. A reading that broke
 // is not mended but replaced by a new one: whoever owns it decides when. It interprets no entry.
 import type { KV, KvWatchEntry } from '@nats-io/kv';
 import { ignoring } from '../../platform/errors.ts';
@@ -7,8 +7,11 @@ import { openBucket } from '../bus/ensure.ts';
 import type { BusCalls } from './bus-calls.ts';
 import { filledEntryName } from './entry.ts';
 
-/** The stream behind the bucket. */
-export const directoryStream = 'KV_directory';
+/** The buckets that are read whole into memory. */
+export type WatchedBucketName = 'directory' | 'suppression';
+
+/** The stream behind a bucket. */
+export const streamOfBucket = (bucket: WatchedBucketName) => `KV_${bucket}`;
 
 /** `body` is null for a deletion. */
 export type EntrySink = (name: string, body: Uint8Array | null, revision: number) => void;
@@ -27,10 +30,14 @@ export type BucketReading = {
 };
 
 /** Resolves when every entry that existed was told to `sink`; rejects when that takes too long. */
-export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<BucketReading> {
-  const bucket = await calls.call('opening the directory', openBucket(calls.bus, 'directory'));
+export async function readBucket(
+  calls: BusCalls,
+  sink: EntrySink,
+  name: WatchedBucketName = 'directory',
+): Promise<BucketReading> {
+  const bucket = await calls.call(`opening the bucket ${name}`, openBucket(calls.bus, name));
   // Taken before the watch begins: whatever it covers is either told or was deleted for good.
-  const lastBefore = await lastRevision(calls);
+  const lastBefore = await lastRevision(calls, name);
   const watch = bucket.watch();
   const entries = await calls.call('watching the directory', watch).catch((error: unknown) => {
     // It may still begin, and then nobody would stop it.
@@ -57,7 +64,7 @@ export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<Buck
     // An empty bucket tells nothing, so nothing can end the wait.
     const { created, state } = await calls.call(
       'asking for the size of the directory',
-      calls.bus.manager.streams.info(directoryStream),
+      calls.bus.manager.streams.info(streamOfBucket(name)),
     );
     madeAt = created;
     if (state.messages === 0) complete.resolve();
@@ -71,8 +78,8 @@ export async function readBucket(calls: BusCalls, sink: EntrySink): Promise<Buck
 }
 
 /** The revision of the newest change in the bucket. */
-export async function lastRevision(calls: BusCalls): Promise<number> {
-  const info = calls.bus.manager.streams.info(directoryStream);
+export async function lastRevision(calls: BusCalls, name: WatchedBucketName = 'directory'): Promise<number> {
+  const info = calls.bus.manager.streams.info(streamOfBucket(name));
   return (await calls.call('checking the directory', info, limits.directory.checkTimeoutMs)).state.last_seq;
 }
 

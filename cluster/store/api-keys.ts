@@ -1,5 +1,6 @@
 // API keys in the database. The whole key is returned once, by createKey; afterwards only its public id and the
 // hash of its secret exist. A revoked key keeps its row for the audit and is never valid again.
+import type { Selectable } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
@@ -17,7 +18,13 @@ export type StoredApiKey = {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | null;
   readonly revokedAtMs: number | null;
+  /** Networks it may be used from; empty: all. */
+  readonly ipAllowlist: readonly string[];
+  readonly rate: KeyRate | null;
 };
+
+/** Requests per second, and how many at once after a pause. */
+export type KeyRate = { readonly perSecond: number; readonly burst: number };
 
 export type NewKey = {
   readonly accountId: AccountId;
@@ -25,6 +32,8 @@ export type NewKey = {
   readonly scopes: readonly Scope[];
   readonly description?: string;
   readonly expiresAtMs?: number | null;
+  readonly ipAllowlist?: readonly string[];
+  readonly rate?: KeyRate | null;
   readonly actor?: Actor;
 };
 
@@ -61,6 +70,9 @@ export async function createKey(
         created_at: new Date(nowMs),
         expires_at: wanted.expiresAtMs == null ? null : new Date(wanted.expiresAtMs),
         revoked_at: null,
+        ip_allowlist: [...(wanted.ipAllowlist ?? [])],
+        rate_per_second: wanted.rate?.perSecond ?? null,
+        rate_burst: wanted.rate?.burst ?? null,
       })
       .returningAll()
       .executeTakeFirstOrThrow();
@@ -113,7 +125,7 @@ export async function listKeys(store: Store, accountId: AccountId, page: PageReq
   return { items: items.map(storedKey), next };
 }
 
-function storedKey(row: ApiKeysTable): StoredApiKey {
+function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -124,5 +136,10 @@ function storedKey(row: ApiKeysTable): StoredApiKey {
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at?.getTime() ?? null,
     revokedAtMs: row.revoked_at?.getTime() ?? null,
+    ipAllowlist: row.ip_allowlist,
+    rate:
+      row.rate_per_second === null
+        ? null
+        : { perSecond: row.rate_per_second, burst: row.rate_burst ?? row.rate_per_second },
   };
 }

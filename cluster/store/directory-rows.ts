@@ -2,7 +2,9 @@
 // entries may say something else. Plain rows; the shape of an entry is the directory's business.
 import { type Kysely, type Transaction, sql } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
-import type { AccountId, ApiKeyId } from '../../model/ids.ts';
+import type { AccountId, ApiKeyId, TemplateId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import type { StoredVariable } from './templates.ts';
 import type { AccountStatus, OutboxTable, Tables } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -12,6 +14,25 @@ export type AccountRow = {
   readonly status: AccountStatus;
   /** Names of the approved senders. */
   readonly senders: readonly string[];
+  /** Those of them that are approved for some categories only. */
+  readonly sender_categories: Readonly<Record<string, readonly Category[]>> | null;
+  readonly ip_allowlist: readonly string[];
+  readonly rate_per_second: number | null;
+  readonly rate_burst: number | null;
+  readonly idempotency_keys_per_hour: number | null;
+  readonly require_template: readonly Category[];
+  readonly content_words: readonly string[];
+  readonly links_denied: readonly string[];
+  readonly links_allowed: readonly string[];
+};
+
+/** An approved template. */
+export type TemplateRow = {
+  readonly id: TemplateId;
+  readonly account_id: AccountId;
+  readonly category: Category;
+  readonly body: string;
+  readonly variables: readonly StoredVariable[];
 };
 
 export type KeyRow = {
@@ -22,15 +43,27 @@ export type KeyRow = {
   readonly livemode: boolean;
   readonly scopes: readonly Scope[];
   readonly expires_at: Date | null;
+  readonly ip_allowlist: readonly string[];
+  readonly rate_per_second: number | null;
+  readonly rate_burst: number | null;
 };
 
 export type OutboxRow = { readonly id: number; readonly entity: OutboxTable['entity']; readonly entity_id: string };
 
 type Reader = Kysely<Tables> | Transaction<Tables>;
 
-/** The oldest changes the directory may not know yet. */
-export async function readOutbox(store: Store, limit: number): Promise<OutboxRow[]> {
-  return store.db.selectFrom('outbox').select(['id', 'entity', 'entity_id']).orderBy('id').limit(limit).execute();
+/**
+ * The oldest changes the directory may not know yet. `tenants`: all but suppressed numbers, whose blocks are large and
+ * must not keep a revocation waiting.
+ */
+export async function readOutbox(
+  store: Store,
+  limit: number,
+  of: 'all' | 'tenants' | 'suppressions' = 'all',
+): Promise<OutboxRow[]> {
+  let query = store.db.selectFrom('outbox').select(['id', 'entity', 'entity_id']).orderBy('id').limit(limit);
+  if (of !== 'all') query = query.where('entity', of === 'tenants' ? '<>' : '=', 'suppression');
+  return query.execute();
 }
 
 /** Call only after the directory holds what these rows asked for. */
@@ -55,7 +88,17 @@ export async function readAccountRows(reader: Reader, ids: readonly string[] | '
       'accounts.id',
       'accounts.name',
       'accounts.status',
+      'accounts.ip_allowlist',
+      'accounts.rate_per_second',
+      'accounts.rate_burst',
+      'accounts.idempotency_keys_per_hour',
+      'accounts.require_template',
+      'accounts.content_words',
+      'accounts.links_denied',
+      'accounts.links_allowed',
       sql<string[]>`coalesce(array_agg(senders.name) filter (where senders.name is not null), '{}')`.as('senders'),
+      sql<Record<string, Category[]> | null>`jsonb_object_agg(senders.name, to_jsonb(senders.categories))
+        filter (where senders.categories is not null)`.as('sender_categories'),
     ]);
   if (ids !== 'all') query = query.where('accounts.id', 'in', ids as AccountId[]);
   return query.execute();
@@ -67,15 +110,33 @@ export async function readKeyRows(reader: Reader, publicIds: readonly string[] |
   let query = reader
     .selectFrom('api_keys')
     .select(['id', 'account_id', 'public_id', 'secret_hash', 'livemode', 'scopes', 'expires_at'])
+    .select(['ip_allowlist', 'rate_per_second', 'rate_burst'])
     .where('revoked_at', 'is', null);
   if (publicIds !== 'all') query = query.where('public_id', 'in', [...publicIds]);
   return query.execute();
 }
 
-/** All accounts and keys as of one moment. */
-export async function readTenants(store: Store): Promise<{ accounts: AccountRow[]; keys: KeyRow[] }> {
+/** Approved templates. `ids` are of the templates, without their account. */
+export async function readTemplateRows(reader: Reader, ids: readonly string[] | 'all'): Promise<TemplateRow[]> {
+  if (ids !== 'all' && ids.length === 0) return [];
+  let query = reader
+    .selectFrom('templates')
+    .select(['id', 'account_id', 'category', 'body', 'variables'])
+    .where('status', '=', 'approved');
+  if (ids !== 'all') query = query.where('id', 'in', ids as TemplateId[]);
+  return (await query.execute()) as TemplateRow[];
+}
+
+/** All accounts, keys and approved templates as of one moment. */
+export async function readTenants(
+  store: Store,
+): Promise<{ accounts: AccountRow[]; keys: KeyRow[]; templates: TemplateRow[] }> {
   return store.db
     .transaction()
     .setIsolationLevel('repeatable read')
-    .execute(async (tx) => ({ accounts: await readAccountRows(tx, 'all'), keys: await readKeyRows(tx, 'all') }));
+    .execute(async (tx) => ({
+      accounts: await readAccountRows(tx, 'all'),
+      keys: await readKeyRows(tx, 'all'),
+      templates: await readTemplateRows(tx, 'all'),
+    }));
 }

@@ -2,7 +2,8 @@
 // stands here when the last migration has it. Times are timestamptz, ids are text made in model/ids.ts.
 import type { Generated } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
-import type { AccountId, ApiKeyId, SenderId } from '../../model/ids.ts';
+import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
 import type { SenderKind } from '../../model/sender.ts';
 
 export const accountStatuses = ['active', 'suspended'] as const;
@@ -11,11 +12,29 @@ export type AccountStatus = (typeof accountStatuses)[number];
 export const senderStatuses = ['approved', 'pending', 'rejected'] as const;
 export type SenderStatus = (typeof senderStatuses)[number];
 
+export const templateStatuses = ['pending', 'approved', 'rejected'] as const;
+export type TemplateStatus = (typeof templateStatuses)[number];
+
+export const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import'] as const;
+export type SuppressionReason = (typeof suppressionReasons)[number];
+
 export type AccountsTable = {
   id: AccountId;
   name: string;
   status: AccountStatus;
   created_at: Date;
+  ip_allowlist: Generated<string[]>;
+  rate_per_second: number | null;
+  rate_burst: number | null;
+  /** Null: limits.idempotency.keysPerHourDefault. */
+  idempotency_keys_per_hour: number | null;
+  require_template: Generated<Category[]>;
+  content_words: Generated<string[]>;
+  links_denied: Generated<string[]>;
+  links_allowed: Generated<string[]>;
+  /** How many rows of `suppressions` are this account's, and how finely its list is cut into blocks. */
+  suppressed: Generated<number>;
+  suppression_bits: Generated<number>;
 };
 
 export type ApiKeysTable = {
@@ -30,6 +49,9 @@ export type ApiKeysTable = {
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
+  ip_allowlist: Generated<string[]>;
+  rate_per_second: number | null;
+  rate_burst: number | null;
 };
 
 export type SendersTable = {
@@ -39,12 +61,52 @@ export type SendersTable = {
   kind: SenderKind;
   status: SenderStatus;
   created_at: Date;
+  /** Null: for every category. */
+  categories: Category[] | null;
 };
 
-/** What the directory has not been told yet. `entity_id` is the account's id or the key's public id. */
+export type TemplatesTable = {
+  id: TemplateId;
+  account_id: AccountId;
+  name: string;
+  category: Category;
+  body: string;
+  /** jsonb: written as JSON text, read as a list of TemplateVariable. */
+  variables: unknown;
+  status: TemplateStatus;
+  /** The operator's word to the account, such as why it was rejected. */
+  note: Generated<string>;
+  created_at: Date;
+};
+
+export type SuppressionsTable = {
+  id: SuppressionId;
+  account_id: AccountId;
+  /** E.164 without its plus. */
+  number: number;
+  place: number;
+  /** '' covers every sender. */
+  sender: string;
+  /** '' covers every category. */
+  category: Category | '';
+  reason: SuppressionReason;
+  created_at: Date;
+};
+
+export type SuppressionBlocksTable = {
+  account_id: AccountId;
+  bits: number;
+  block: number;
+  version: string;
+};
+
+/**
+ * What the directory has not been told yet. `entity_id` is the account's id, the key's public id,
+ * `<account>.<template>` or `<account>.<bits>.<block>`.
+ */
 export type OutboxTable = {
   id: Generated<number>;
-  entity: 'account' | 'key';
+  entity: 'account' | 'key' | 'template' | 'suppression';
   entity_id: string;
   created_at: Generated<Date>;
 };
@@ -65,6 +127,9 @@ export type Tables = {
   accounts: AccountsTable;
   api_keys: ApiKeysTable;
   senders: SendersTable;
+  templates: TemplatesTable;
+  suppressions: SuppressionsTable;
+  suppression_blocks: SuppressionBlocksTable;
   outbox: OutboxTable;
   audit_log: AuditLogTable;
 };

@@ -2,6 +2,7 @@
 // approved names reach the directory, and with it the gates.
 import { type AccountId, type SenderId, newSenderId } from '../../model/ids.ts';
 import { type SenderKind, senderKindOf } from '../../model/sender.ts';
+import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { SenderStatus, SendersTable } from './schema.ts';
@@ -13,6 +14,8 @@ export type StoredSender = {
   readonly name: string;
   readonly kind: SenderKind;
   readonly status: SenderStatus;
+  /** Null: for every category. */
+  readonly categories: readonly Category[] | null;
   readonly createdAtMs: number;
 };
 
@@ -36,7 +39,15 @@ export async function createSender(
     const nowMs = store.clock.nowMs();
     const row = await tx
       .insertInto('senders')
-      .values({ id: newSenderId(nowMs), account_id: accountId, name, kind, status, created_at: new Date(nowMs) })
+      .values({
+        id: newSenderId(nowMs),
+        account_id: accountId,
+        name,
+        kind,
+        status,
+        created_at: new Date(nowMs),
+        categories: null,
+      })
       .returningAll()
       .executeTakeFirstOrThrow();
     await record(store, tx, { ...changeOf(row, actor, 'sender.created'), detail: { name, status } });
@@ -44,15 +55,22 @@ export async function createSender(
   });
 }
 
-/** The operator's word about a sender. Null when there is no such sender. */
+/** The operator's word about a sender, for some categories or (null) for all. Null when there is no such sender. */
 export async function setSenderStatus(
   store: Store,
   id: SenderId,
   status: SenderStatus,
   actor: Actor = operator,
+  categories: readonly Category[] | null = null,
 ): Promise<StoredSender | null> {
   return transaction(store, async (tx) => {
-    const row = await tx.updateTable('senders').set({ status }).where('id', '=', id).returningAll().executeTakeFirst();
+    const approvedFor = categories === null ? null : [...categories];
+    const row = await tx
+      .updateTable('senders')
+      .set({ status, categories: approvedFor })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirst();
     if (row === undefined) return null;
     await record(store, tx, changeOf(row, actor, `sender.${status}`));
     return storedSender(row);
@@ -78,13 +96,20 @@ export async function deleteSender(
   });
 }
 
-export async function listSenders(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredSender>> {
+/** `of` 'all': of every account, for the operator. */
+export async function listSenders(
+  store: Store,
+  of: AccountId | 'all',
+  page: PageRequest,
+  status?: SenderStatus,
+): Promise<Page<StoredSender>> {
   let query = store.db
     .selectFrom('senders')
     .selectAll()
-    .where('account_id', '=', accountId)
     .orderBy('id', 'desc')
     .limit(page.limit + 1);
+  if (of !== 'all') query = query.where('account_id', '=', of);
+  if (status !== undefined) query = query.where('status', '=', status);
   if (page.after !== null) query = query.where('id', '<', page.after as SenderId);
   const { items, next } = pageOf(await query.execute(), page.limit);
   return { items: items.map(storedSender), next };
@@ -107,6 +132,7 @@ function storedSender(row: SendersTable): StoredSender {
     name: row.name,
     kind: row.kind,
     status: row.status,
+    categories: row.categories,
     createdAtMs: row.created_at.getTime(),
   };
 }

@@ -33,8 +33,10 @@ export type Change = {
   readonly target: string;
   readonly detail?: Record<string, unknown>;
   /** What the directory must look at again; null when it does not know the thing that changed. */
-  readonly tell: { readonly entity: OutboxTable['entity']; readonly entityId: string } | null;
+  readonly tell: Telling | readonly Telling[] | null;
 };
+
+export type Telling = { readonly entity: OutboxTable['entity']; readonly entityId: string };
 
 /** Runs `work` in a transaction. */
 export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
@@ -55,7 +57,9 @@ export async function record(store: Store, tx: Transaction<Tables>, change: Chan
     })
     .execute();
   if (change.tell === null) return;
-  await tx.insertInto('outbox').values({ entity: change.tell.entity, entity_id: change.tell.entityId }).execute();
+  const rows = [change.tell].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
+  if (rows.length === 0) return;
+  await tx.insertInto('outbox').values(rows).execute();
   await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
 }
 

@@ -1,18 +1,21 @@
 // Rules, applicants and requests for the tests of policy: one good one of each, to be varied.
-import type { Applicant, RoutingRules, SmsRequest } from '../../policy/contract.ts';
+import { type Category, categories } from '../../model/message.ts';
+import { senderKinds } from '../../model/sender.ts';
+import type { Applicant, CarrierOffer, RoutingRules, SmsRequest } from '../../policy/contract.ts';
 
 export const rules: RoutingRules = {
   country: { callingCode: '+880', nationalLengths: [10], prefixes: { '17': 'alpha', '18': 'beta', '1719': 'gamma' } },
   carriers: [
-    { name: 'alpha', classes: ['otp', 'transactional', 'promotional'] },
-    { name: 'beta', classes: ['otp', 'transactional'] },
-    { name: 'gamma', classes: ['otp'] },
-    { name: 'sandbox', classes: ['otp', 'transactional', 'promotional'] },
+    offer('alpha', ['otp', 'transactional', 'promotional']),
+    offer('beta', ['otp', 'transactional']),
+    offer('gamma', ['otp']),
+    offer('sandbox', ['otp', 'transactional', 'promotional']),
   ],
   routes: [
-    { prefix: '+8801799', classes: ['promotional'], carriers: ['beta', 'alpha'] },
-    { prefix: '+8801799', classes: [], carriers: ['gamma', 'beta'] },
+    { prefix: '+8801799', classes: ['promotional'], carriers: ['beta', 'alpha'], choose: 'listed' },
+    { prefix: '+8801799', classes: [], carriers: ['gamma', 'beta'], choose: 'listed' },
   ],
+  fallback: [],
   sandboxCarrier: 'sandbox',
 };
 
@@ -30,8 +33,18 @@ export function request(over: Partial<SmsRequest> = {}): SmsRequest {
     message: 'Your code is 123456',
     category: 'transactional',
     encoding: 'auto',
+    transliterate: false,
     clientReference: null,
     validitySeconds: null,
+    quietHours: 'hold',
     ...over,
   };
+}
+
+export function offer(
+  name: string,
+  classes: readonly Category[] = categories,
+  more: Partial<CarrierOffer> = {},
+): CarrierOffer {
+  return { name, classes, senders: senderKinds, cost: 0, weight: 1, ...more };
 }

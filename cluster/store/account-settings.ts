@@ -1,0 +1,75 @@
+// What an account decides for itself and what the operator decides about it: from which networks, how fast, which
+// texts. Values are checked by whoever takes them from a person; here they are only kept, audited and told.
+import type { Selectable } from 'kysely';
+import type { AccountId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import type { AccountsTable } from './schema.ts';
+import { type Actor, type Store, operator, record, transaction } from './store.ts';
+
+export type AccountSettings = {
+  readonly ipAllowlist: readonly string[];
+  readonly requireTemplate: readonly Category[];
+  readonly contentWords: readonly string[];
+  readonly linksDenied: readonly string[];
+  readonly linksAllowed: readonly string[];
+  /** Null: no limit. */
+  readonly rate: { readonly perSecond: number; readonly burst: number } | null;
+  /** Null: the default of the installation. */
+  readonly idempotencyKeysPerHour: number | null;
+};
+
+export async function readAccountSettings(store: Store, id: AccountId): Promise<AccountSettings | null> {
+  const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : settingsOf(row);
+}
+
+/** Changes what is given and nothing else. Null when there is no such account. */
+export async function changeAccountSettings(
+  store: Store,
+  id: AccountId,
+  change: Partial<AccountSettings>,
+  actor: Actor = operator,
+): Promise<AccountSettings | null> {
+  const columns = {
+    ...(change.ipAllowlist === undefined ? {} : { ip_allowlist: [...change.ipAllowlist] }),
+    ...(change.requireTemplate === undefined ? {} : { require_template: [...change.requireTemplate] }),
+    ...(change.contentWords === undefined ? {} : { content_words: [...change.contentWords] }),
+    ...(change.linksDenied === undefined ? {} : { links_denied: [...change.linksDenied] }),
+    ...(change.linksAllowed === undefined ? {} : { links_allowed: [...change.linksAllowed] }),
+    ...(change.rate === undefined
+      ? {}
+      : { rate_per_second: change.rate?.perSecond ?? null, rate_burst: change.rate?.burst ?? null }),
+    ...(change.idempotencyKeysPerHour === undefined
+      ? {}
+      : { idempotency_keys_per_hour: change.idempotencyKeysPerHour }),
+  };
+  if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
+  return transaction(store, async (tx) => {
+    const row = await tx.updateTable('accounts').set(columns).where('id', '=', id).returningAll().executeTakeFirst();
+    if (row === undefined) return null;
+    await record(store, tx, {
+      accountId: id,
+      actor,
+      action: 'account.changed',
+      target: id,
+      detail: { fields: Object.keys(columns) },
+      tell: { entity: 'account', entityId: id },
+    });
+    return settingsOf(row);
+  });
+}
+
+function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
+  return {
+    ipAllowlist: row.ip_allowlist,
+    requireTemplate: row.require_template,
+    contentWords: row.content_words,
+    linksDenied: row.links_denied,
+    linksAllowed: row.links_allowed,
+    rate:
+      row.rate_per_second === null
+        ? null
+        : { perSecond: row.rate_per_second, burst: row.rate_burst ?? row.rate_per_second },
+    idempotencyKeysPerHour: row.idempotency_keys_per_hour,
+  };
+}

@@ -1,0 +1,40 @@
+// What the directory should say about suppressed numbers: which blocks exist in which version, and the numbers of one
+// block. A block is read alone; nobody ever reads a whole list.
+import type { AccountId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import { placesOfBlock } from '../../model/suppression.ts';
+import type { Store } from './store.ts';
+
+export type BlockName = { readonly accountId: AccountId; readonly bits: number; readonly block: number };
+export type BlockVersion = BlockName & { readonly version: string };
+
+export type BlockNumber = { readonly number: number; readonly sender: string; readonly category: Category | '' };
+
+/** Every block there is. At most 256 for an account. */
+export async function readBlockVersions(store: Store): Promise<BlockVersion[]> {
+  const rows = await store.db.selectFrom('suppression_blocks').selectAll().execute();
+  return rows.map(({ account_id: accountId, bits, block, version }) => ({ accountId, bits, block, version }));
+}
+
+/** Null when there is no such block (any more). Ask for the version before the numbers, never after. */
+export async function readBlockVersion(store: Store, { accountId, bits, block }: BlockName): Promise<string | null> {
+  const row = await store.db
+    .selectFrom('suppression_blocks')
+    .select('version')
+    .where('account_id', '=', accountId)
+    .where('bits', '=', bits)
+    .where('block', '=', block)
+    .executeTakeFirst();
+  return row?.version ?? null;
+}
+
+export async function readBlockNumbers(store: Store, { accountId, bits, block }: BlockName): Promise<BlockNumber[]> {
+  const { from, to } = placesOfBlock(block, bits);
+  return store.db
+    .selectFrom('suppressions')
+    .select(['number', 'sender', 'category'])
+    .where('account_id', '=', accountId)
+    .where('place', '>=', from)
+    .where('place', '<=', to)
+    .execute();
+}

@@ -1,0 +1,185 @@
+// Numbers an account must not send to. A change touches the blocks its numbers lie in and no others; when the list has
+// grown past what its blocks should hold, it is cut more finely in the same transaction, and the directory is told of
+// the new blocks before the old ones, so that no number is missing in between.
+import { type Transaction, sql } from 'kysely';
+import { type AccountId, type SuppressionId, newSuppressionId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import { blockOfPlace, numberKeyOf, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
+import { type Page, type PageRequest, pageOf } from './page.ts';
+import type { SuppressionReason, SuppressionsTable, Tables } from './schema.ts';
+import { type Actor, type Store, type Telling, operator, record, transaction } from './store.ts';
+
+export type StoredSuppression = {
+  readonly id: SuppressionId;
+  readonly accountId: AccountId;
+  /** E.164. */
+  readonly number: string;
+  readonly sender: string | null;
+  readonly category: Category | null;
+  readonly reason: SuppressionReason;
+  readonly createdAtMs: number;
+};
+
+export type NewSuppressions = {
+  readonly accountId: AccountId;
+  /** E.164, checked by the caller. */
+  readonly numbers: readonly string[];
+  readonly sender: string | null;
+  readonly category: Category | null;
+  readonly reason: SuppressionReason;
+  readonly actor?: Actor;
+};
+
+export type SuppressionRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_suppressions' };
+
+/** What is listed already stays as it is and is not counted in `added`. */
+export async function addSuppressions(
+  store: Store,
+  wanted: NewSuppressions,
+): Promise<{ readonly ok: true; readonly added: readonly StoredSuppression[] } | SuppressionRefusal> {
+  const { accountId, sender, category, reason, actor = operator } = wanted;
+  const numbers = [...new Set(wanted.numbers.map(numberKeyOf))];
+  return transaction(store, async (tx) => {
+    const account = await lockedList(tx, accountId);
+    if (account === null) return { ok: false, code: 'account_not_found' };
+    if (account.suppressed + numbers.length > limits.suppression.perAccountMax) {
+      return { ok: false, code: 'too_many_suppressions' };
+    }
+    const nowMs = store.clock.nowMs();
+    const ids = numbers.map(() => newSuppressionId(nowMs));
+    // One statement with four arrays: ten thousand rows of parameters would be more than PostgreSQL takes.
+    const { rows } = await sql<SuppressionsTable>`
+      insert into suppressions (id, account_id, number, place, sender, category, reason, created_at)
+      select id, ${accountId}, number, place, ${sender ?? ''}, ${category ?? ''}, ${reason}, ${new Date(nowMs)}
+      from unnest(${ids}::text[], ${numbers}::bigint[], ${numbers.map(suppressionPlaceOf)}::smallint[])
+        as fresh (id, number, place)
+      on conflict (account_id, number, sender, category) do nothing
+      returning *`.execute(tx);
+    if (rows.length === 0) return { ok: true, added: [] };
+    const tell = await touch(
+      tx,
+      accountId,
+      account,
+      rows.map((row) => row.place),
+      rows.length,
+    );
+    await record(store, tx, {
+      accountId,
+      actor,
+      action: 'suppression.added',
+      target: accountId,
+      detail: { count: rows.length, sender, category, reason },
+      tell,
+    });
+    return { ok: true, added: rows.map(storedSuppression) };
+  });
+}
+
+/** Null when the account has no such entry. */
+export async function removeSuppression(
+  store: Store,
+  id: SuppressionId,
+  { accountId, actor = operator }: { accountId: AccountId; actor?: Actor },
+): Promise<StoredSuppression | null> {
+  return transaction(store, async (tx) => {
+    const account = await lockedList(tx, accountId);
+    if (account === null) return null;
+    const row = await tx
+      .deleteFrom('suppressions')
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return null;
+    const tell = await touch(tx, accountId, account, [row.place], -1);
+    await record(store, tx, { accountId, actor, action: 'suppression.removed', target: id, tell });
+    return storedSuppression(row);
+  });
+}
+
+export async function listSuppressions(
+  store: Store,
+  accountId: AccountId,
+  page: PageRequest,
+  number?: string,
+): Promise<Page<StoredSuppression>> {
+  let query = store.db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1);
+  if (number !== undefined) query = query.where('number', '=', numberKeyOf(number));
+  if (page.after !== null) query = query.where('id', '<', page.after as SuppressionId);
+  const { items, next } = pageOf(await query.execute(), page.limit);
+  return { items: items.map(storedSuppression), next };
+}
+
+type ListState = { readonly suppressed: number; readonly suppression_bits: number };
+
+/** Keeps two changes of one list apart: a block's version must not be older than its numbers. */
+async function lockedList(tx: Transaction<Tables>, accountId: AccountId): Promise<ListState | null> {
+  const row = await tx
+    .selectFrom('accounts')
+    .select(['suppressed', 'suppression_bits'])
+    .where('id', '=', accountId)
+    .forUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Gives the touched blocks new versions, or the whole list finer blocks. Returns what the directory must look at. */
+async function touch(
+  tx: Transaction<Tables>,
+  accountId: AccountId,
+  before: ListState,
+  places: readonly number[],
+  difference: number,
+): Promise<Telling[]> {
+  const suppressed = before.suppressed + difference;
+  // Finer only: a list that shrinks keeps its blocks, so that a name never comes back with another meaning.
+  const bits = Math.max(before.suppression_bits, suppressionBitsFor(suppressed));
+  await tx.updateTable('accounts').set({ suppressed, suppression_bits: bits }).where('id', '=', accountId).execute();
+  const isRecut = bits !== before.suppression_bits;
+  const blocks = isRecut
+    ? Array.from({ length: 1 << bits }, (_, block) => block)
+    : [...new Set(places.map((place) => blockOfPlace(place, bits)))];
+  await tx
+    .insertInto('suppression_blocks')
+    .values(blocks.map((block) => ({ account_id: accountId, bits, block, version: newVersion() })))
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'bits', 'block']).doUpdateSet({ version: (eb) => eb.ref('excluded.version') }),
+    )
+    .execute();
+  const told = blocks.map((block) => tellingOf(accountId, bits, block));
+  if (!isRecut) return told;
+  const old = await tx
+    .deleteFrom('suppression_blocks')
+    .where('account_id', '=', accountId)
+    .where('bits', '<>', bits)
+    .returning(['bits', 'block'])
+    .execute();
+  return [...told, ...old.map((each) => tellingOf(accountId, each.bits, each.block))];
+}
+
+/** By chance and not by counting: a database that was set back must not give an old version to new content. */
+const newVersion = () => secretBytes(9).toString('base64url');
+
+const tellingOf = (accountId: AccountId, bits: number, block: number): Telling => ({
+  entity: 'suppression',
+  entityId: `${accountId}.${bits}.${block}`,
+});
+
+function storedSuppression(row: SuppressionsTable): StoredSuppression {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    number: `+${row.number}`,
+    sender: row.sender === '' ? null : row.sender,
+    category: row.category === '' ? null : row.category,
+    reason: row.reason,
+    createdAtMs: row.created_at.getTime(),
+  };
+}

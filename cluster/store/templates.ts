@@ -1,0 +1,160 @@
+// Templates an account wrote. A new one waits as `pending` until the operator approves it; only approved ones reach
+// the directory. A template never changes: what was approved is what is sent, so a new text is a new template.
+import type { Selectable } from 'kysely';
+import { type AccountId, type TemplateId, newTemplateId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Page, type PageRequest, pageOf } from './page.ts';
+import type { TemplateStatus, TemplatesTable } from './schema.ts';
+import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
+
+/** As policy reads it: name, type and size. The store keeps it and does not look inside. */
+export type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
+
+export type StoredTemplate = {
+  readonly id: TemplateId;
+  readonly accountId: AccountId;
+  readonly name: string;
+  readonly category: Category;
+  readonly body: string;
+  readonly variables: readonly StoredVariable[];
+  readonly status: TemplateStatus;
+  readonly note: string;
+  readonly createdAtMs: number;
+};
+
+export type NewTemplate = {
+  readonly accountId: AccountId;
+  readonly name: string;
+  readonly category: Category;
+  readonly body: string;
+  readonly variables: readonly StoredVariable[];
+  readonly status: TemplateStatus;
+  readonly actor?: Actor;
+};
+
+export type TemplateRefusal = {
+  readonly ok: false;
+  readonly code: 'account_not_found' | 'template_exists' | 'too_many_templates';
+};
+
+export async function createTemplate(
+  store: Store,
+  wanted: NewTemplate,
+): Promise<{ readonly ok: true; readonly template: StoredTemplate } | TemplateRefusal> {
+  const { accountId, name, category, body, variables, status, actor = operator } = wanted;
+  return transaction(store, async (tx) => {
+    if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
+    const existing = await tx.selectFrom('templates').select('name').where('account_id', '=', accountId).execute();
+    if (existing.some((template) => template.name === name)) return { ok: false, code: 'template_exists' };
+    if (existing.length >= limits.templates.perAccountMax) return { ok: false, code: 'too_many_templates' };
+    const nowMs = store.clock.nowMs();
+    const row = await tx
+      .insertInto('templates')
+      .values({
+        id: newTemplateId(nowMs),
+        account_id: accountId,
+        name,
+        category,
+        body,
+        variables: JSON.stringify(variables),
+        status,
+        created_at: new Date(nowMs),
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    await record(store, tx, { ...changeOf(row, actor, 'template.created'), detail: { name, category, status } });
+    return { ok: true, template: storedTemplate(row) };
+  });
+}
+
+/** The operator's word about a template. Null when there is no such template. */
+export async function setTemplateStatus(
+  store: Store,
+  id: TemplateId,
+  status: TemplateStatus,
+  { note = '', actor = operator }: { note?: string; actor?: Actor } = {},
+): Promise<StoredTemplate | null> {
+  return transaction(store, async (tx) => {
+    const row = await tx
+      .updateTable('templates')
+      .set({ status, note })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return null;
+    await record(store, tx, changeOf(row, actor, `template.${status}`));
+    return storedTemplate(row);
+  });
+}
+
+/** False when the account has no such template. */
+export async function deleteTemplate(
+  store: Store,
+  id: TemplateId,
+  { accountId, actor = operator }: { accountId: AccountId; actor?: Actor },
+): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    const row = await tx
+      .deleteFrom('templates')
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return false;
+    await record(store, tx, { ...changeOf(row, actor, 'template.deleted'), detail: { name: row.name } });
+    return true;
+  });
+}
+
+export async function findTemplate(store: Store, id: TemplateId, accountId: AccountId): Promise<StoredTemplate | null> {
+  const row = await store.db
+    .selectFrom('templates')
+    .selectAll()
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+  return row === undefined ? null : storedTemplate(row);
+}
+
+/** `of` 'all': of every account, for the operator. */
+export async function listTemplates(
+  store: Store,
+  of: AccountId | 'all',
+  page: PageRequest,
+  status?: TemplateStatus,
+): Promise<Page<StoredTemplate>> {
+  let query = store.db
+    .selectFrom('templates')
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1);
+  if (of !== 'all') query = query.where('account_id', '=', of);
+  if (status !== undefined) query = query.where('status', '=', status);
+  if (page.after !== null) query = query.where('id', '<', page.after as TemplateId);
+  const { items, next } = pageOf(await query.execute(), page.limit);
+  return { items: items.map(storedTemplate), next };
+}
+
+const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, actor: Actor, action: string) =>
+  ({
+    accountId: row.account_id,
+    actor,
+    action,
+    target: row.id,
+    tell: { entity: 'template', entityId: `${row.account_id}.${row.id}` },
+  }) as const;
+
+function storedTemplate(row: Selectable<TemplatesTable>): StoredTemplate {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    category: row.category,
+    body: row.body,
+    variables: row.variables as readonly StoredVariable[],
+    status: row.status,
+    note: row.note,
+    createdAtMs: row.created_at.getTime(),
+  };
+}
