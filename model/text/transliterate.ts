@@ -15,8 +15,8 @@ export type WrittenText = { readonly text: string; readonly counted: SegmentCoun
 
 /**
  * The text to send when the client allows transliteration, and its count. All or nothing: where some character would
- * still need UCS-2, the others are not spoilt for it, and the text stays as it was written. The character that is
- * then to blame is the one without a look-alike, at its place in the client's text.
+ * still need UCS-2, or the look-alikes would take more segments, nothing is spoilt in vain: the text stays as it was
+ * written. The character that is then to blame is the one without a look-alike, at its place in the client's text.
  */
 export function writeInGsm(
   text: string,
@@ -29,7 +29,11 @@ export function writeInGsm(
   const sources: number[] = [];
   const gsmText = written(text, sources);
   const gsm = countSegments(gsmText, encoding, languages);
-  if (gsm.ok && gsm.encoding === 'gsm7') return { text: gsmText, counted: gsm };
+  if (gsm.ok && gsm.encoding === 'gsm7') {
+    // Sixty ellipses are one segment of UCS-2 and, as dots, two of GSM-7: the text that costs less goes out.
+    if (counted.ok && counted.segmentCount < gsm.segmentCount) return { text, counted };
+    return { text: gsmText, counted: gsm };
+  }
   if (counted.ok && counted.encoding === 'gsm7') return { text, counted };
   const blamed = gsm.ok ? gsm.forcedBy : gsm;
   const index = blamed === null ? undefined : sources[blamed.index];
