@@ -1,4 +1,4 @@
-// Publishes the records of LATER back when they are due. One consumer per due second, opened when the second
+// Publishes the records of LATER back when they are due. One consumer per due second, opened just before the second
 // comes and something waits in it; any number of releasers may run, they share the work. A record is acked
 // only after its release is durable, and the release carries a fixed id, so a repeat is dropped.
 import type { JsMsg } from '@nats-io/jetstream';
@@ -20,6 +20,8 @@ type OpenSecond = { readonly consumption: Consumption; readonly openedAtMs: numb
 const lookEveryMs = 250;
 /** A second is looked at until this long after it ended: its last records may have been published just now. */
 const lookBackSeconds = 3;
+/** Opened before it begins, a second's first record need not wait for its consumer. */
+const lookAheadSeconds = 1;
 /** Stragglers (a releaser died, a second was closed too soon) are looked for this often. */
 const sweepEveryMs = 30_000;
 const secondsOpenMax = 64;
@@ -63,7 +65,7 @@ export class LaterReleaser {
     this.#looking = true;
     try {
       const second = Math.floor(this.#clock.nowMs() / 1_000);
-      for (let back = lookBackSeconds; back >= 0; back -= 1) {
+      for (let back = lookBackSeconds; back >= -lookAheadSeconds; back -= 1) {
         if (!this.#open.has(second - back) && (await this.#count(laterSecondFilter(second - back))).length > 0) {
           await this.#openSecond(second - back);
         }
@@ -134,7 +136,7 @@ export class LaterReleaser {
       return moveToDead(this.#publisher, record, streamNames.later, 'a LATER record without its headers');
     const open = this.#open.get(second);
     if (open !== undefined) open.held += 1;
-    // A record waits here for less than its second, far less than ack_wait.
+    // A record waits here for two seconds at the most, far less than ack_wait.
     const waitMs = Math.max(0, later.dueAtMs - this.#clock.nowMs());
     this.#clock.after(waitMs, () => this.#release(later, record, open));
   }
