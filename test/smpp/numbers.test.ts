@@ -1,6 +1,13 @@
 // TON and NPI for recipients and senders, both sides of each limit.
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isRefusal, recipientAddress, senderAddress } from '../../smpp/numbers.ts';
+import {
+  destinationAddress,
+  isRefusal,
+  recipientAddress,
+  senderAddress,
+  subscriberDigits,
+} from '../../smpp/numbers.ts';
 
 describe('a recipient', () => {
   test.each(['+8801712345678', '8801712345678'])('%s is international, without its plus', (recipient) => {
@@ -32,5 +39,41 @@ describe('a sender', () => {
 
   test.each(['', 'ABCDEFGHIJKL', 'naïve', '12', '+', '   ', '1234567890123456'])('"%s" is refused', (sender) => {
     expect(senderAddress(sender)).toEqual({ ok: false, code: 'address_not_usable' });
+  });
+});
+
+describe('what a carrier calls a subscriber', () => {
+  const home = { format: 'national', callingCode: '880', nationalPrefix: '0', nationalDigitsMax: 10 } as const;
+  const bare = { ...home, nationalPrefix: '' };
+
+  test.each([
+    ['01712345678', home, '8801712345678'],
+    ['1712345678', home, '8801712345678'],
+    ['8801712345678', home, '8801712345678'],
+    ['+8801712345678', home, '8801712345678'],
+    ['1712345678', bare, '8801712345678'],
+    // Ten digits that begin like the calling code are still a national number.
+    ['8801234567', bare, '8808801234567'],
+    ['4915112345678', { ...home, format: 'e164_digits' as const }, '4915112345678'],
+    ['+4915112345678', { ...home, format: 'plus' as const }, '4915112345678'],
+  ])('%s is %s', (address, rules, digits) => {
+    expect(subscriberDigits(address, rules)).toBe(digits);
+  });
+
+  test('goes there and back for every number of the country', () => {
+    const national = fc.stringMatching(/^[1-9][0-9]{7,9}$/);
+    const rules = fc.record({
+      format: fc.constantFrom('e164_digits' as const, 'national' as const, 'plus' as const),
+      callingCode: fc.constant('880'),
+      nationalPrefix: fc.constantFrom('', '0'),
+      nationalDigitsMax: fc.constant(10),
+    });
+    fc.assert(
+      fc.property(national, rules, (number, rule) => {
+        const address = destinationAddress(`+880${number}`, rule);
+        if (isRefusal(address)) throw new Error('a good number was refused');
+        expect(subscriberDigits(address.address, rule)).toBe(`880${number}`);
+      }),
+    );
   });
 });
