@@ -71,6 +71,7 @@ export const metrics = {
   accepted: counter('accepted_total', 'Messages accepted, by category and carrier', ['category', 'carrier']),
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
   refused: counter('refused_total', 'Requests refused at the door, by code', ['code']),
+  refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', ['why']),
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it'),
 

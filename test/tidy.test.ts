@@ -17,13 +17,14 @@ const mayImport: Record<string, readonly string[] | 'everything'> = {
   'cluster/bus': [...base, 'cluster/config'],
   'cluster/store': [...base, 'cluster/config'],
   'cluster/directory': [...base, 'cluster/config', 'cluster/bus', 'cluster/store'],
+  'cluster/registry': [...base, 'policy', 'cluster/config', 'cluster/bus'],
   'cluster/embedded': [...base, 'cluster/config', 'cluster/bus'],
   'cluster/setup': [],
   'cluster/supervisor': [...base, 'cluster/config', 'cluster/embedded', 'cluster/setup'],
-  api: [...base, 'policy', 'cluster/config', 'cluster/bus', 'cluster/directory'],
+  api: [...base, 'policy', 'cluster/config', 'cluster/bus', 'cluster/directory', 'cluster/registry'],
   // The management API is the control plane's door: the only part of api/ that may wait for the database.
   'api/management': [...base, 'api', 'policy', 'cluster/config', 'cluster/bus', 'cluster/directory', 'cluster/store'],
-  actors: [...base, 'policy', 'smpp', 'cluster/config', 'cluster/bus', 'cluster/directory'],
+  actors: [...base, 'policy', 'smpp', 'cluster/config', 'cluster/bus', 'cluster/directory', 'cluster/registry'],
   analytics: [...base, 'cluster/config', 'cluster/bus', 'cluster/directory'],
   // Composition roots, and what stands outside of the product.
   'cluster/main.ts': 'everything',

@@ -2,6 +2,8 @@
 // beside it; those are loaded only for the command that needs them, because a command shall answer at once.
 import { Command, CommanderError } from 'commander';
 import { FixSetup } from '../../platform/errors.ts';
+import type { RegistryName } from '../../policy/registry/contract.ts';
+import type { ImportOptions } from './registry.ts';
 
 const program = new Command('heliograph')
   .description('Self-hosted business messaging: OTP and campaign SMS over HTTP and SMPP, straight to the carriers')
@@ -73,14 +75,32 @@ program
     await runSimulatorCommand(process.argv.slice(process.argv.indexOf('smsc') + 1));
   });
 
-program
-  .command('dnd')
-  .description('do-not-disturb registry (not_available yet)')
-  .allowUnknownOption()
-  .argument('[arguments...]')
-  .action(() => {
-    throw new FixSetup('not_available: the do-not-disturb registry is not built yet');
-  });
+registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]');
+registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier');
+
+function registryCommands(name: RegistryName, what: string, file: string): void {
+  const registry = program.command(name).description(`${what} of the running system`);
+  registry
+    .command('import')
+    .description(`put a new version of the ${what} in force on all nodes; one that was broken off goes on`)
+    .argument('<file>', file)
+    .option('--delta', 'the rows are changes: + or - in a column before the number (default: a full snapshot)')
+    .option('--bad-rows-max <n>', 'stop after more unreadable rows than this')
+    .option('--allow-shrink', 'a snapshot may have less than half of the numbers in force')
+    .option('--json', 'print one JSON object')
+    .action(async (path: string, options: ImportOptions) => {
+      const { importCommand } = await import('./registry.ts');
+      await importCommand(name, path, options);
+    });
+  registry
+    .command('status')
+    .description('which version is in force')
+    .option('--json', 'print one JSON object')
+    .action(async (options: { json?: boolean }) => {
+      const { statusCommand } = await import('./registry.ts');
+      await statusCommand(name, options);
+    });
+}
 
 try {
   await program.parseAsync();

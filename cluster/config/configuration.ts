@@ -17,7 +17,14 @@ export type Configuration = {
   retention: RetentionConfig;
   limits: LimitsConfig;
   actors: { threads: number };
-  ingress: { threads: number };
+  ingress: {
+    threads: number;
+    /** Networks whose word about a client's address is taken. */
+    trustedProxies: string[];
+    proxyHeader: 'x-forwarded-for' | 'forwarded';
+  };
+  /** What no account may send. */
+  content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
 };
 
 /** The country's rules with all defaults, and how the operator named the pack they came from. */
@@ -30,6 +37,8 @@ export type CountryConfig = {
   nationalLengths: number[];
   /** Longest national prefix wins: `{ '17': 'alpha' }` for +88017… */
   prefixes: Record<string, string>;
+  /** What the pack calls carriers → ours; null: none of ours. */
+  carrierNames: Record<string, string | null>;
   lengthsByPrefix: Record<string, number[]>;
   trunkPrefix: string;
   quietHours: QuietRule[];

@@ -114,6 +114,7 @@ function countryOf(pack: Partial<PackFile>, own: OwnFile): CountryConfig {
     callingCode: file.calling_code ?? '',
     nationalLengths: file.national_lengths ?? [],
     prefixes: { ...mapped(pack.prefixes ?? {}, carriers ?? {}), ...prefixes },
+    carrierNames: carriers ?? {},
     lengthsByPrefix: file.lengths_by_prefix ?? {},
     trunkPrefix: file.trunk_prefix ?? '',
     quietHours: (file.quiet_hours ?? []).map((each) => quietRuleOf(each, zone)),

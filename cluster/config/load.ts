@@ -27,7 +27,7 @@ export const configurationVariable = 'HELIOGRAPH_CONFIGURATION';
 /** In a role: what the supervisor handed over. Elsewhere: the file. */
 export async function loadConfiguration(file: string, env: Env = process.env): Promise<Configuration> {
   const handed = env[configurationVariable];
-  if (handed !== undefined && handed !== '') return JSON.parse(handed) as Configuration;
+  if (isHandedOver(env) && handed !== undefined) return JSON.parse(handed) as Configuration;
   return readConfiguration(file, env);
 }
 
@@ -40,8 +40,18 @@ export async function readConfiguration(file: string, env: Env = process.env): P
       `${shown(file)}: cannot be read (${messageOf(error)}); set HELIOGRAPH_CONFIG to the file`,
     ]);
   }
+  return parseText(text, file, env);
+}
+
+/** The text of `file`, wherever it came from. */
+export async function parseText(text: string, file: string, env: Env = process.env): Promise<Configuration> {
   const { parseConfiguration } = await import('./parse.ts');
   return parseConfiguration(text, shown(file), env);
+}
+
+/** Whether the configuration was handed over, so that the file says nothing. */
+export function isHandedOver(env: Env = process.env): boolean {
+  return (env[configurationVariable] ?? '') !== '';
 }
 
 /** The path as the person would type it. */

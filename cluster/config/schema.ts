@@ -8,7 +8,8 @@ import type { CarrierConfig, Configuration, SimulatorConfig } from './configurat
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
-import { listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
+import { contentSchema, ingressKeys } from './door-schema.ts';
+import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 
 /** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
@@ -35,7 +36,16 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         streamStoreMbMax: file.limits.stream_store_mb_max,
       },
       actors: { threads: threadsOf(file.actors.threads) },
-      ingress: { threads: threadsOf(file.ingress.threads) },
+      ingress: {
+        threads: threadsOf(file.ingress.threads),
+        trustedProxies: file.ingress.trusted_proxies,
+        proxyHeader: file.ingress.proxy_header,
+      },
+      content: {
+        words: file.content.words,
+        linksDenied: file.content.links_denied,
+        linksAllowed: file.content.links_allowed,
+      },
     };
   });
 }
@@ -130,7 +140,12 @@ const fileKeys = {
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
   }).default({ queue_messages_max: 5_000_000, stream_replicas: 1, stream_store_mb_max: 20_480 }),
   actors: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
-  ingress: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
+  ingress: mapOf({ threads: threads.default('auto'), ...ingressKeys }).default({
+    threads: 'auto',
+    trusted_proxies: [],
+    proxy_header: 'x-forwarded-for',
+  }),
+  content: contentSchema,
 };
 const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 

@@ -1,0 +1,98 @@
+// `dnd import`, `dnd status`, `ported import`, `ported status`: registries of the running system. Progress goes to
+// standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
+import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { RegistryName } from '../../policy/registry/contract.ts';
+import { type Bus, connectBus } from '../bus/connect.ts';
+import { loadConfiguration } from '../config/load.ts';
+import { loadSettings } from '../config/settings.ts';
+import { importRegistry } from '../registry/import/import.ts';
+import { RegistryVersions, versionName } from '../registry/versions.ts';
+import { readConnections } from '../supervisor/data-folder.ts';
+
+export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean; json?: boolean };
+
+export async function importCommand(name: RegistryName, file: string, options: ImportOptions): Promise<void> {
+  const settings = loadSettings();
+  const configuration = await loadConfiguration(settings.configFile);
+  const badRowsMax = Number(options.badRowsMax ?? limits.registry.badRowsMax);
+  if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
+    throw new FixSetup(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
+  }
+  const report = await withBus((bus) =>
+    importRegistry(bus, {
+      name,
+      file,
+      delta: options.delta === true,
+      badRowsMax,
+      allowShrink: options.allowShrink === true,
+      dataDir: settings.dataDir,
+      configuration,
+      onProgress: (text) => process.stderr.write(`${text}\n`),
+    }),
+  );
+  const { rows } = report;
+  for (const each of rows.shown) process.stderr.write(`bad row, ${each}\n`);
+  print(
+    options,
+    {
+      object: 'registry_import',
+      registry: name,
+      version: report.version,
+      changed: report.changed,
+      numbers: report.numbers,
+      numbers_before: report.numbersBefore,
+      lines: rows.lines,
+      bad_rows: rows.badRows,
+      not_served: rows.notServed,
+      conflicts: report.conflicts,
+      resumed_from_line: report.resumedFrom,
+    },
+    [
+      `${report.changed ? 'In force' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
+      `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
+    ],
+  );
+}
+
+export async function statusCommand(name: RegistryName, options: { json?: boolean }): Promise<void> {
+  const pointer = await withBus(async (bus) => (await RegistryVersions.open(bus)).current(name));
+  if (pointer === null) return print(options, { registry: name, version: null }, [`${name}: nothing was imported yet`]);
+  const { count, importedAtMs, source, callingCode } = pointer.value;
+  const importedAt = new Date(importedAtMs).toISOString();
+  const version = versionName(pointer.value);
+  print(
+    options,
+    { object: 'registry', registry: name, version, numbers: count, imported_at: importedAt, source, callingCode },
+    [`${name} ${version}: ${format(count)} numbers, imported ${importedAt} from ${source}`],
+  );
+}
+
+/** The NATS of NATS_URL, else of what runs on the data folder. */
+async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
+  const settings = loadSettings();
+  const url = settings.natsUrl ?? readConnections(settings.dataDir)?.natsUrl;
+  if (url === undefined || url === null) {
+    throw new FixSetup(
+      `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or NATS_URL`,
+    );
+  }
+  let bus: Bus;
+  try {
+    bus = await connectBus(url, 'cli');
+  } catch (error) {
+    throw new FixSetup(`NATS cannot be reached: ${messageOf(error)}`, error);
+  }
+  try {
+    return await work(bus);
+  } finally {
+    await bus.close();
+  }
+}
+
+const numbers = new Intl.NumberFormat('en-US');
+const format = (value: number) => numbers.format(value);
+
+function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
+  process.stdout.write(options.json === true ? `${JSON.stringify(object)}\n` : `${lines.join('\n')}\n`);
+}

@@ -1,0 +1,106 @@
+// One line of a registry file → an entry, or what is wrong with it. Files come from regulators and carriers, so
+// numbers may be written as people of the country write them; what could be two numbers is never guessed at. Pure.
+import { nationalLengths } from '../country/number-plan.ts';
+import type { CountryRules } from '../country/contract.ts';
+import { numberKey, packEntry } from './number-table.ts';
+
+export type Row =
+  /** Packed as in number-table.ts; mark 0 takes the number out of the registry. */
+  | { readonly kind: 'entry'; readonly entry: number }
+  | { readonly kind: 'empty' }
+  /** A sound number that cannot be sent to from here: another country, a fixed line. */
+  | { readonly kind: 'not_served' }
+  | { readonly kind: 'bad'; readonly why: string };
+
+export type Columns = { readonly number: number; readonly value: number; readonly change: number };
+
+export type RowRules = {
+  readonly country: Pick<CountryRules, 'callingCode' | 'nationalLengths' | 'lengthsByPrefix' | 'trunkPrefix'>;
+  /** Rows begin with + or −. */
+  readonly delta: boolean;
+  /** The mark for what stands behind the number, '' when nothing does; a sentence when it is not known. */
+  readonly markOf: (value: string) => number | string;
+};
+
+/** Without a heading: [+ or −,] number [, value]. */
+export function usualColumns(delta: boolean): Columns {
+  return delta ? { change: 0, number: 1, value: 2 } : { change: -1, number: 0, value: 1 };
+}
+
+/** The columns by their names, or null when the line is no heading. */
+export function headingOf(line: string, delta: boolean): Columns | null {
+  const names = fieldsOf(line.replace(/^\uFEFF|^\u00EF\u00BB\u00BF/, '')).map((name) => name.trim().toLowerCase());
+  const placeOf = (...wanted: string[]) => names.findIndex((name) => wanted.includes(name));
+  const number = placeOf('number', 'msisdn', 'phone', 'phone_number');
+  if (number === -1) return null;
+  return {
+    number,
+    value: placeOf('preferences', 'preference', 'carrier'),
+    change: delta ? placeOf('change', 'op', 'operation') : -1,
+  };
+}
+
+export function rowReader(rules: RowRules, columns: Columns): (line: string) => Row {
+  const nationalOf = nationalReader(rules.country);
+  return (line) => {
+    if (line.trim() === '') return { kind: 'empty' };
+    const fields = fieldsOf(line);
+    let mark: number | string = 0;
+    const change = columns.change === -1 ? '' : (fields[columns.change] ?? '').trim();
+    if (rules.delta && change !== '+' && change !== '-') return bad('the row must begin with + or -');
+    if (change !== '-') {
+      mark = rules.markOf(columns.value === -1 ? '' : (fields[columns.value] ?? '').trim());
+      if (typeof mark === 'string') return bad(mark);
+    }
+    const national = nationalOf((fields[columns.number] ?? '').trim());
+    if (national === null) return bad('not a phone number');
+    if (national === '') return { kind: 'not_served' };
+    // A preference of nothing is no entry; in a delta it takes the entry away.
+    if (mark === 0 && !rules.delta) return { kind: 'empty' };
+    return { kind: 'entry', entry: packEntry(numberKey(national), mark) };
+  };
+}
+
+/** Digits after the calling code; '' for a number that is not served; null for what is no number. */
+function nationalReader(country: RowRules['country']): (text: string) => string | null {
+  const code = country.callingCode.slice(1);
+  const trunk = country.trunkPrefix ?? '';
+  const lengthsOf = nationalLengths({ ...country, prefixes: {} });
+  const isServed = (national: string) => lengthsOf(national, 0).includes(national.length);
+
+  return (text) => {
+    let digits = plainDigits.test(text) ? text : text.replaceAll(/[\s().-]/g, '');
+    let isInternational = false;
+    if (digits.startsWith('+')) [digits, isInternational] = [digits.slice(1), true];
+    else if (digits.startsWith('00')) [digits, isInternational] = [digits.slice(2), true];
+    if (!plainDigits.test(digits) || digits.length < digitsMin || digits.length > digitsMax) return null;
+    if (isInternational) {
+      const national = digits.startsWith(code) ? digits.slice(code.length) : '';
+      return isServed(national) ? national : '';
+    }
+    if (isServed(digits)) return digits;
+    if (trunk !== '' && digits.startsWith(trunk) && isServed(digits.slice(trunk.length))) {
+      return digits.slice(trunk.length);
+    }
+    if (digits.startsWith(code) && isServed(digits.slice(code.length))) return digits.slice(code.length);
+    return '';
+  };
+}
+
+const plainDigits = /^[0-9]+$/;
+/** Shorter ones are service codes, longer ones do not exist (E.164). */
+const digitsMin = 5;
+const digitsMax = 15;
+
+function fieldsOf(line: string): string[] {
+  if (!line.includes('"')) return line.split(',');
+  const fields: string[] = [];
+  for (const [, quoted, plain] of line.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(?=,|$)/g)) {
+    fields.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+  }
+  return fields;
+}
+
+function bad(why: string): Row {
+  return { kind: 'bad', why };
+}
