@@ -3,12 +3,13 @@
 // each to a carrier of its own so that each has its own far end: quiet (500/s) and full (5,000/s). Messages
 // are counted at the far ends by the nonce in their text, latency runs from the intended send time.
 import { until } from '../platform/deadline.ts';
+import { countEvents } from '../test/support/recorded-messages.ts';
+import { endSystems } from '../test/support/system.ts';
+import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './main.ts';
-import { countEvents } from './harness/events.ts';
 import { cpuBetween, processTree, watchMemory } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 import { type FarEnd, startFarEnd } from './harness/far-end.ts';
-import { type RunningSystem, startSystem } from './harness/system.ts';
 import type { LoadResult, LoadTask } from './load/http-load.ts';
 import { offerLoad } from './load/offer.ts';
 
@@ -25,18 +26,18 @@ export const bench: Bench = {
 
 async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   const farEnds = { quiet: await startFarEnd('quiet'), full: await startFarEnd('full') };
-  const system = await startSystem(configuration(farEnds));
+  const system = await startWholeSystem(configuration(farEnds));
   try {
     return await measure(system, farEnds, seconds, seed);
   } finally {
     await system.stop();
     await Promise.all([farEnds.quiet.stop(), farEnds.full.stop()]);
-    system.remove();
+    await endSystems();
   }
 }
 
 async function measure(
-  system: RunningSystem,
+  system: WholeSystem,
   farEnds: { quiet: FarEnd; full: FarEnd },
   seconds: number,
   seed: number,
@@ -68,17 +69,18 @@ async function measure(
   const quiet = await offer('quiet', quietRate, quietSeconds, 10_000_000, true);
   await settled(farEnds.quiet, quiet.accepted);
 
-  const memory = watchMemory(system.pid);
-  const before = processTree(system.pid);
+  const root = system.process.pid ?? 0;
+  const memory = watchMemory(root);
+  const before = processTree(root);
   const full = await offer('full', fullRate, seconds, 20_000_000, true);
   const warmUp = warmUpSeconds * fullRate;
   await settled(farEnds.full, warmUp + full.accepted);
-  const cpu = cpuBetween(before, processTree(system.pid));
+  const cpu = cpuBetween(before, processTree(root));
   memory.stop();
   const ends = { quiet: await farEnds.quiet.stats(), full: await farEnds.full.stats() };
 
   const accepted = warmUp + quiet.accepted + full.accepted;
-  await until('all events are recorded', () => everythingRecorded(system), { limitMs: 30_000, everyMs: 200 });
+  await system.recorded();
   await system.stop();
   const recorded = await countEvents(system.dataDir);
 
@@ -132,17 +134,6 @@ async function settled(farEnd: FarEnd, messages: number): Promise<void> {
     },
     { limitMs: 60_000, everyMs: 100 },
   );
-}
-
-/** The recorder says it holds nothing that is not in ClickHouse. */
-async function everythingRecorded(system: RunningSystem): Promise<boolean> {
-  const metrics = await (await fetch(`http://127.0.0.1:${system.adminPort}/metrics`)).text();
-  const totalOf = (name: string) =>
-    [...metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.e+]+)$`, 'gm'))].reduce(
-      (sum, each) => sum + Number(each[1]),
-      0,
-    );
-  return totalOf('heliograph_recorder_pending_records') === 0 && totalOf('heliograph_recorder_unflushed_events') === 0;
 }
 
 function cpuFigures(cpu: ReadonlyMap<string, number>, messages: number): Record<string, number> {
