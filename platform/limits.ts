@@ -105,7 +105,8 @@ export const limits = {
     laterDaysMax: 36,
     /** Longer than this and a record goes through LATER: a delayed nak holds an ack-pending slot. */
     nakDelayMsMax: 1_000,
-    deliveriesMax: 8,
+    /** After this many failures of its handler a record is poison and goes to DEAD. */
+    handlerFailuresMax: 5,
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
@@ -185,6 +186,8 @@ export const limits = {
   configuration: {
     lookEveryMs: 200,
     bytesMax: 4 * 1024 * 1024,
+    /** A carrier whose binds are opened anew: what is written gets this long to be answered. */
+    carrierDrainMs: 5_000,
   },
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */

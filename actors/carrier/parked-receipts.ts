@@ -54,6 +54,7 @@ export function takeParked(
     consumer: inboundConsumer(carrier),
     prefetch: 64,
     clock,
+    onPoison: (record, reason) => moveToDead(publisher, record, streamNames.inbound, reason),
     handle: (record) => {
       let parked: ParkedReceipt;
       try {

@@ -2,6 +2,7 @@
 // records already have an outcome, which were in the middle of a submit, and which submits still wait for a
 // receipt. The window is longer than any record can wait for its redelivery (limits.ts asserts it).
 import { DeliverPolicy } from '@nats-io/jetstream';
+import { isAbandoned } from '../../cluster/bus/abandoned-lanes.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../cluster/bus/event-record.ts';
 import { consumerNotFound, isApiError } from '../../cluster/bus/ensure.ts';
@@ -68,9 +69,7 @@ async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number
     const name = messageConsumer(lane, carrier, 0).durable_name ?? '';
     try {
       const info = await bus.manager.consumers.info(streamNames.messages[lane], name);
-      const servedAtMs = Date.parse(String(info.delivered.last_active ?? ''));
-      const recently = nowMs - servedAtMs < replayWindowMs / 2;
-      if (info.num_ack_pending > 0 && !recently) return replayReachMs;
+      if (isAbandoned(info, nowMs)) return replayReachMs;
     } catch (error) {
       // No consumer yet: nothing can come back from this lane.
       if (!isApiError(error, consumerNotFound)) throw error;

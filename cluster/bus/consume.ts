@@ -17,6 +17,8 @@ export type ConsumeOptions = {
    */
   readonly prefetch: number;
   readonly handle: (record: JsMsg) => void;
+  /** Takes a record whose handler failed again and again (moveToDead); without it the record is offered for ever. */
+  readonly onPoison?: (record: JsMsg, reason: string) => void;
   readonly clock?: Clock;
 };
 
@@ -26,6 +28,7 @@ export type Consumption = {
 };
 
 const retryAfterMs = 500;
+const failuresRemembered = 4_096;
 /** A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. */
 const pull = { expires: 5_000, idle_heartbeat: 500 };
 
@@ -33,13 +36,14 @@ const pull = { expires: 5_000, idle_heartbeat: 500 };
 export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
   const clock = options.clock ?? systemClock;
   let stopped = false;
-  let messages: ConsumerMessages | null = await open(bus, options);
+  const failures = new Map<number, number>();
+  let messages: ConsumerMessages | null = await open(bus, options, failures);
   const running = keepGoing();
 
   async function keepGoing(): Promise<void> {
     while (!stopped) {
       try {
-        messages ??= await open(bus, options);
+        messages ??= await open(bus, options, failures);
         // Stopped while it was opened: stop() had nothing to stop yet.
         if (stopped) messages.stop();
         await messages.closed();
@@ -60,28 +64,39 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   };
 }
 
-async function open(bus: Bus, options: ConsumeOptions): Promise<ConsumerMessages> {
+async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, number>): Promise<ConsumerMessages> {
   const name = options.consumer.durable_name ?? '';
   await ensureConsumer(bus.manager, options.stream, options.consumer);
   const consumer = await bus.jetstream.consumers.get(options.stream, name);
   const messages = await consumer.consume({
     max_messages: options.prefetch,
     ...pull,
-    callback: (record) => handOver(options, record),
+    callback: (record) => handOver(options, failures, record),
   });
   void watch(messages);
   return messages;
 }
 
-/** A handler that throws has a bug; thrown into the client, it would stop every other record too. */
-function handOver(options: ConsumeOptions, record: JsMsg): void {
+/**
+ * A handler that throws has a bug; thrown into the client, it would stop every other record too. Its own failures are
+ * what makes a record poison; deliveries alone prove nothing, since every restart of a healthy system adds one.
+ */
+function handOver(options: ConsumeOptions, failures: Map<number, number>, record: JsMsg): void {
+  const { stream, onPoison } = options;
   try {
     options.handle(record);
+    failures.delete(record.seq);
   } catch (error) {
-    log.error(
-      { alarm: 'handler_failed', stream: options.stream, seq: record.seq, error: messageOf(error) },
-      'a record could not be handled and is offered again',
-    );
+    const failed = (failures.get(record.seq) ?? 0) + 1;
+    const reason = messageOf(error);
+    log.error({ alarm: 'handler_failed', stream, seq: record.seq, failed, error: reason }, 'a record was not handled');
+    if (failed >= limits.bus.handlerFailuresMax && onPoison !== undefined) {
+      failures.delete(record.seq);
+      return onPoison(record, reason);
+    }
+    // Bounded by the records that can be out at once; an entry that is pushed out only begins to count anew.
+    if (failures.size >= failuresRemembered) failures.delete(failures.keys().next().value as number);
+    failures.set(record.seq, failed);
     record.nak(limits.bus.nakDelayMsMax);
   }
 }

@@ -9,6 +9,7 @@ import { ensureConsumer, ensureStreams, openBucket } from '../../../cluster/bus/
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamDeclarations } from '../../../cluster/bus/streams.ts';
 import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
 
 let test_: TestBus;
@@ -176,6 +177,36 @@ describe('poison', () => {
       record.ack();
     });
     await until('all others are there', () => taken.size >= 19, { limitMs: 8_000 });
+  });
+
+  test('a record whose handler fails again and again goes to DEAD with the reason, and the stream moves on', async () => {
+    await publishMany('fails', 0, 3);
+    const taken: string[] = [];
+    let failures = 0;
+    consumptions.push(
+      await consumeStream(test_.bus, {
+        stream: 'MT_TXN',
+        consumer: config('fails'),
+        prefetch: 100,
+        handle: (record) => {
+          if (record.string() === 'fails.1') {
+            failures += 1;
+            throw new Error('a bug in a handler');
+          }
+          taken.push(record.string());
+          record.ack();
+        },
+        onPoison: (record, reason) => moveToDead(publisher, record, 'MT_TXN', reason),
+      }),
+    );
+    const inDead = async () => {
+      const records = await recordsOf(test_.bus, 'DEAD', 'dead.MT_TXN');
+      return records.find((each) => Buffer.from(each.data).toString() === 'fails.1');
+    };
+    const dead = await until('it is in DEAD', inDead, { limitMs: 20_000 });
+    expect(dead.header('Heliograph-Reason')).toBe('a bug in a handler');
+    expect(failures).toBe(limits.bus.handlerFailuresMax);
+    expect(taken).toEqual(['fails.0', 'fails.2']);
   });
 });
 
