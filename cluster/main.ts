@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { join } from 'node:path';
 import { FixSetup, messageOf } from '../platform/errors.ts';
 import { log } from '../platform/log.ts';
-import { BadConfiguration, exitCodeBadConfiguration, loadConfiguration } from './config/load.ts';
+import { BadConfiguration, exitCodeBadConfiguration, isHandedOver, loadConfiguration } from './config/load.ts';
 import { loadSettings, parseRoles } from './config/settings.ts';
 import { runSystem } from './supervisor/run-system.ts';
 
@@ -21,7 +21,7 @@ export async function start(options: StartOptions): Promise<number> {
     if (options.roles !== undefined) settings.roles = parseRoles(options.roles, '--roles');
     const configuration = await loadConfiguration(settings.configFile);
     const rolesDir = options.rolesDir ?? join(import.meta.dirname, 'roles');
-    return await runSystem({ settings, configuration, rolesDir });
+    return await runSystem({ settings, configuration, rolesDir, watchFile: !isHandedOver() });
   } catch (error) {
     if (!(error instanceof FixSetup)) throw error;
     process.stderr.write(`${error.message}\n`);

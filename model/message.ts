@@ -33,6 +33,8 @@ export type Message = {
   readonly channel: 'sms';
   readonly category: Category;
   readonly carrier: string;
+  /** The carriers it may go to instead, in the order they are tried; each hop takes one away. */
+  readonly plan: readonly string[];
   readonly sender: string;
   readonly senderTonNpi: TonNpi;
   /** E.164 with the leading plus. */

@@ -73,6 +73,11 @@ export class CarrierBinds {
     return this.#keepers.filter(({ keeper }) => keeper.state === 'bound').length;
   }
 
+  /** Bound ones that can submit. */
+  get boundSubmitters(): number {
+    return this.#keepers.filter(({ keeper, type }) => type !== 'receiver' && keeper.state === 'bound').length;
+  }
+
   get windowUsed(): number {
     return this.#keepers.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
   }

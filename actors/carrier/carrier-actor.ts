@@ -1,39 +1,51 @@
 // One carrier: everything between its three streams and its binds, in one thread, wired together here and
 // nowhere else. The parts know nothing of each other but what they are handed; to follow a message read
 // intake → lanes → sender → binds → settlement, and for its receipt binds → receipts.
+import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
+import { carrierStates } from '../../model/carrier-state.ts';
 import { categories } from '../../model/message.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { CarrierHealthView } from '../../policy/contract.ts';
+import { everyCarrierIsGood, isAvoided } from '../../policy/routing/avoid.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import { parseReceipt } from '../../smpp/receipt.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { CarrierBinds } from './binds.ts';
+import { CarrierHealth } from './health.ts';
+import type { MoveRules } from './health-decision.ts';
 import type { HeldMessage } from './held-message.ts';
 import { Intake } from './intake.ts';
 import { Lanes } from './lanes.ts';
 import { Ledger } from './ledger.ts';
+import { Mover } from './mover.ts';
+import { isCarriersDoing } from './outcome.ts';
 import { Outstanding } from './outstanding.ts';
-import { pacing } from './pacing.ts';
+import { type Pacing, pacing } from './pacing.ts';
 import { parkReceipt, takeParked } from './parked-receipts.ts';
 import { lookUpReceipt } from './receipt-look-up.ts';
 import { type Respond, Receipts } from './receipts.ts';
 import { replayEvents } from './replay.ts';
+import { Reroute } from './reroute.ts';
 import { type SubmitToken, Sender } from './sender.ts';
 import { type SubmitAnswer, Settlement } from './settlement.ts';
 import { segmentToldOf } from './submit-pdu.ts';
 import { UnknownSubmits } from './unknown-submits.ts';
+import { wasTaken } from './was-taken.ts';
 
 export type CarrierActorParts = {
   readonly carrier: CarrierConfig;
@@ -42,12 +54,18 @@ export type CarrierActorParts = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly reconnectBudget: ReconnectBudget;
+  /** How all carriers do: for the choice of another one. */
+  readonly carriers?: CarrierHealthView;
+  readonly moves?: MoveRules;
   readonly clock?: Clock;
 };
 
 const laneCapacity = 16_384;
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;
+const movesDefault: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+/** Tells this life of an actor from any other that serves the carrier. */
+const nodeNameBytes = 6;
 
 export class CarrierActor {
   readonly #parts: CarrierActorParts;
@@ -63,10 +81,20 @@ export class CarrierActor {
   readonly #sender: Sender;
   readonly #intake: Intake;
   #parked: Consumption | null = null;
+  /** What is in force; the parts hold on to this one object, so that a change of its live fields reaches them all. */
+  readonly #carrier: CarrierConfig;
+  readonly #pacings: readonly Pacing[];
+  readonly #health: CarrierHealth;
+  readonly #reroute: Reroute;
+  readonly #mover: Mover;
+  readonly #roundTrip;
   #stopTick: Cancel = () => {};
+  #stopLooks: Cancel = () => {};
 
   constructor(parts: CarrierActorParts) {
-    const { carrier, bus, publisher, cipher } = parts;
+    const { bus, publisher, cipher } = parts;
+    const carrier = { ...parts.carrier };
+    this.#carrier = carrier;
     const clock = parts.clock ?? systemClock;
     this.#parts = parts;
     this.#clock = clock;
@@ -74,9 +102,17 @@ export class CarrierActor {
     this.#events = new EventWriter(publisher, { clock });
     this.#outstanding = new Outstanding(carrier.receiptId, clock);
     this.#unknown = new UnknownSubmits(clock);
-    const tps = carrier.tpsScope === 'bind' ? carrier.tps * bindCount(carrier) : carrier.tps;
-    const pace = pacing(tps);
-    const wire = pacing(tps);
+    const pace = pacing(contractOf(carrier));
+    const wire = pacing(contractOf(carrier));
+    this.#pacings = [pace, wire];
+    this.#roundTrip = metrics.submitRoundTrip.labels({ carrier: carrier.name });
+    const node = secretBytes(nodeNameBytes).toString('hex');
+    this.#health = new CarrierHealth({
+      carrier: carrier.name,
+      clock,
+      rules: parts.moves ?? movesDefault,
+      tell: (state, why) => tellBeacon(bus, { carrier: carrier.name, node, state, why }),
+    });
     const parking = { bus, publisher, carrier: carrier.name, clock };
     this.#receipts = new Receipts({
       carrier: carrier.name,
@@ -97,16 +133,22 @@ export class CarrierActor {
           pace.pauseUntil(atMs);
           wire.pauseUntil(atMs);
         },
+        slowDown(nowMs) {
+          pace.slowDown(nowMs);
+          wire.slowDown(nowMs);
+        },
       },
       ledger: this.#ledger,
       clock,
       intake: () => this.#intake,
+      reroute: () => this.#reroute,
+      whyAvoided: () => this.#health.why,
       onSubmitted: (submitted) => this.#receipts.onSubmitted(submitted),
       onUnknown: (unknown) => this.#receipts.onUnknown(unknown),
     });
     this.#binds = new CarrierBinds(carrier, parts.simulated, parts.reconnectBudget, clock, {
-      onAnswer: (token, answer) => this.#settlement.onAnswer(token, answer),
-      onNoAnswer: (token, why) => this.#settlement.onNoAnswer(token, why),
+      onAnswer: (token, answer) => this.#onAnswer(token, answer),
+      onNoAnswer: (token, why) => this.#onNoAnswer(token, why),
       onLateAnswer: (token, answer) => this.#onLateAnswer(token, answer),
       onDeliver: (pdu, respond) => this.#onDeliver(pdu, respond),
       onRoom: () => this.#sender.wake(),
@@ -123,17 +165,37 @@ export class CarrierActor {
       onRefused: (held, status, code) => this.#settlement.onRefused(held, status, code),
       onNotWritten: (held) => this.#settlement.onNotWritten(held),
     });
+    this.#reroute = new Reroute({
+      carrier: carrier.name,
+      publisher,
+      events: this.#events,
+      cipher,
+      ledger: this.#ledger,
+      clock,
+      carriers: parts.carriers ?? everyCarrierIsGood,
+      intake: () => this.#intake,
+      finish: (held) => this.#settlement.finish(held),
+      wasTaken: (message, by) => wasTaken(bus, message, by),
+    });
+    this.#mover = new Mover({
+      clock,
+      reroute: this.#reroute,
+      held: () => this.#intake.held(),
+      hasRoom: () => publisher.hasRoom && this.#events.hasRoom,
+      onExpired: (held) => this.#settlement.onRefused(held, 'expired', 'validity_passed'),
+      onNotWritten: (held) => this.#settlement.onNotWritten(held),
+    });
     this.#intake = new Intake({
       bus,
       publisher,
       cipher,
       carrier: carrier.name,
-      classes: carrier.classes,
       windowPdus: this.#binds.windowPdus,
       lanes: this.#lanes,
       ledger: this.#ledger,
       clock,
-      onArrival: () => this.#sender.wake(),
+      onArrival: (held) => this.#onArrival(held),
+      onRerouted: (held, rerouted) => this.#reroute.repeat(held, rerouted),
       onUnresolved: (held) => this.#settlement.onUnresolved(held),
     });
   }
@@ -148,6 +210,7 @@ export class CarrierActor {
     );
     await this.#intake.start();
     this.#stopTick = this.#clock.every(tickMs, () => this.#tick());
+    this.#stopLooks = this.#clock.every(limits.carrierHealth.lookEveryMs, () => this.#look());
   }
 
   /** Takes nothing new, lets what is written be answered, makes every outcome durable, unbinds. */
@@ -155,6 +218,7 @@ export class CarrierActor {
     const endAtMs = this.#clock.monotonicMs() + deadlineMs;
     const leftMs = () => Math.max(100, endAtMs - this.#clock.monotonicMs());
     this.#sender.stop();
+    this.#stopLooks();
     await Promise.all([this.#intake.stop(), this.#parked?.stop()]);
     await until('chosen messages written', () => this.#sender.rested, {
       limitMs: leftMs() / 4,
@@ -171,6 +235,17 @@ export class CarrierActor {
     this.#intake.close();
     this.#events.close();
     log.info({ carrier: this.#parts.carrier.name }, 'carrier drained');
+  }
+
+  /** Takes over what may change while it runs (reload.ts says what that is); the binds stay as they are. */
+  configure(carrier: CarrierConfig, moves: MoveRules): void {
+    const before = contractOf(this.#carrier);
+    Object.assign(this.#carrier, carrier);
+    this.#health.setRules(moves);
+    const contract = contractOf(this.#carrier);
+    if (contract === before) return;
+    for (const each of this.#pacings) each.setContract(contract);
+    this.#sender.wake();
   }
 
   get status(): CarrierStatus {
@@ -196,9 +271,38 @@ export class CarrierActor {
     }
   }
 
+  #onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const tookMs = this.#clock.monotonicMs() - token.writtenAtMs;
+    this.#health.onAnswer(isCarriersDoing(answer.status), tookMs);
+    if (answer.status === commandStatus.ESME_ROK) this.#health.onSubmitted();
+    this.#roundTrip.observe(tookMs / 1_000);
+    this.#settlement.onAnswer(token, answer);
+  }
+
+  #onNoAnswer(token: SubmitToken, why: string): void {
+    // A session that ends is told by its binds; only silence on a session that stands is a fault of the carrier.
+    if (why === 'no_response') this.#health.onNoAnswer();
+    this.#settlement.onNoAnswer(token, why);
+  }
+
+  #onArrival(held: HeldMessage): void {
+    const { state, why } = this.#health;
+    if (isAvoided(state, held.category)) this.#mover.moveOne(held, why);
+    this.#sender.wake();
+  }
+
+  #look(): void {
+    this.#health.look(this.#binds.boundSubmitters);
+    const { state, why } = this.#health;
+    if (state === 'good') return;
+    this.#mover.move(state, why);
+    this.#sender.wake();
+  }
+
   #onDeliver(pdu: ShortMessagePdu, respond: Respond): void {
     const reading = parseReceipt(pdu);
     if (reading.kind === 'receipt') {
+      this.#health.onReceipt();
       const { receipt } = reading;
       const recipient = receipt.recipient.startsWith('+') ? receipt.recipient : `+${receipt.recipient}`;
       return this.#receipts.take({ ...receipt, recipient }, respond);
@@ -224,13 +328,20 @@ export class CarrierActor {
   }
 
   #tick(): void {
-    const carrier = this.#parts.carrier.name;
+    this.#mover.expire();
+    const carrier = this.#carrier.name;
+    metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(this.#health.state));
+    metrics.carrierRate.set({ carrier }, this.#pacings[0]?.ratePerS(this.#clock.monotonicMs()) ?? 0);
     metrics.bindState.set({ carrier }, this.#binds.boundCount);
     metrics.windowInUse.set({ carrier }, this.#binds.windowUsed);
     metrics.outstandingReceipts.set({ carrier }, this.#outstanding.size);
     for (const category of categories) metrics.laneDepth.set({ carrier, category }, this.#lanes.size(category));
     this.#sender.wake();
   }
+}
+
+function contractOf(carrier: CarrierConfig): number {
+  return carrier.tpsScope === 'bind' ? carrier.tps * bindCount(carrier) : carrier.tps;
 }
 
 function bindCount(carrier: CarrierConfig): number {

@@ -19,6 +19,8 @@ export type HeldMessage = {
    */
   stage: 'lane' | 'intent' | 'sending' | 'resting' | 'lapsed' | 'settling';
   tries: number;
+  /** The carrier's last word on it; null before the first. */
+  lastRefusal: string | null;
   parts: readonly EncodedSegment[];
   /** Bits 1..n of the segments that the carrier has taken. */
   takenBits: number;

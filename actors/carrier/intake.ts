@@ -17,22 +17,24 @@ import { holdKey } from './attempt.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
 import type { Ledger } from './ledger.ts';
+import type { Rerouted } from './rerouted-event.ts';
 
 export type IntakeParts = {
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly carrier: string;
-  readonly classes: readonly Category[];
   /** The sum of the carrier's windows, in PDUs. */
   readonly windowPdus: number;
   readonly lanes: Lanes<HeldMessage>;
   readonly ledger: Ledger;
   readonly clock: Clock;
   /** Something new is in a lane. */
-  readonly onArrival: () => void;
+  readonly onArrival: (held: HeldMessage) => void;
   /** A record whose intent an earlier life wrote, without an outcome. */
   readonly onUnresolved: (held: HeldMessage) => void;
+  /** A record that is on its way to another carrier. */
+  readonly onRerouted: (held: HeldMessage, rerouted: Rerouted) => void;
 };
 
 const holdsMax = 16_384;
@@ -51,9 +53,15 @@ export class Intake {
     return this.#held.size;
   }
 
+  /** Everything held, in the order it came. */
+  held(): Iterable<HeldMessage> {
+    return this.#held.values();
+  }
+
   async start(): Promise<void> {
-    const { bus, carrier, classes, windowPdus, clock } = this.#parts;
-    for (const category of categories.filter((each) => classes.includes(each))) {
+    const { bus, carrier, windowPdus, clock } = this.#parts;
+    // All of them, whatever the carrier takes now: what was accepted while it took them must not wait for nobody.
+    for (const category of categories) {
       const lane = laneOf[category];
       this.#consumptions.push(
         await consumeStream(bus, {
@@ -61,6 +69,7 @@ export class Intake {
           consumer: messageConsumer(lane, carrier, windowPdus),
           prefetch: Math.max(32, windowPdus * 2),
           handle: (record) => this.#take(record, lane),
+          onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, streamNames.messages[lane], reason),
           clock,
         }),
       );
@@ -118,6 +127,8 @@ export class Intake {
     held.takenBits = ledger.takenBitsOf(held.key);
     this.#held.set(held.key, held);
     if (verdict === 'intent_without_outcome') return this.#parts.onUnresolved(held);
+    const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;
+    if (rerouted !== null) return this.#parts.onRerouted(held, rerouted);
     this.#toLane(held);
   }
 
@@ -125,7 +136,7 @@ export class Intake {
   #toLane(held: HeldMessage): void {
     held.stage = 'lane';
     if (!this.#parts.lanes.put(held)) return this.giveBack(held, limits.bus.nakDelayMsMax);
-    this.#parts.onArrival();
+    this.#parts.onArrival(held);
   }
 
   #keepHold(category: Category, ackWaitMs: number): void {
@@ -159,6 +170,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     holdUntilMs: nowMs + ackWaitOf(message.category),
     stage: 'lane',
     tries: 0,
+    lastRefusal: null,
     parts: [],
     takenBits: 0,
     outstanding: 0,

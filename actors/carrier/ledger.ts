@@ -6,8 +6,9 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { delaysOf, holdKey } from './attempt.ts';
 import { Generations } from './generations.ts';
+import { type Rerouted, readRerouted } from './rerouted-event.ts';
 
-export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome';
+export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted';
 
 /** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
 type Progress = { open: boolean; bits: number; attempt: number };
@@ -17,12 +18,17 @@ export class Ledger {
   /** Only from the replay: what an earlier life of this actor left half done. */
   readonly #progress = new Map<string, Progress>();
 
+  /** Records on their way to another carrier whose publish is not acknowledged yet, as far as is known here. */
+  readonly #rerouted: Generations<string, Rerouted>;
+
   constructor(clock: Clock = systemClock) {
+    this.#rerouted = new Generations(limits.carrier.replayWindowMs, limits.carrier.ledgerEntriesMax, clock);
     this.#settled = new Generations(limits.carrier.replayWindowMs, limits.carrier.ledgerEntriesMax, clock);
   }
 
   verdictOf(key: string): LedgerVerdict {
     if (this.#settled.get(key) === true) return 'settled';
+    if (this.#rerouted.get(key) !== undefined) return 'rerouted';
     return this.#progress.get(key)?.open === true ? 'intent_without_outcome' : 'new';
   }
 
@@ -31,8 +37,20 @@ export class Ledger {
     return this.#progress.get(key)?.bits ?? 0;
   }
 
+  /** Where a record was on its way to; null when it was not. */
+  reroutedOf(key: string): Rerouted | null {
+    return this.#rerouted.get(key) ?? null;
+  }
+
+  /** Its `rerouted` event is durable: from now on it may only go there. */
+  reroute(key: string, rerouted: Rerouted): void {
+    this.#rerouted.set(key, rerouted);
+    this.#progress.delete(key);
+  }
+
   settle(key: string): void {
     this.#settled.set(key, true);
+    this.#rerouted.delete(key);
     this.#progress.delete(key);
   }
 
@@ -54,6 +72,9 @@ export class Ledger {
       case 'undelivered':
         this.#learnSegment(key, event);
         return;
+      case 'rerouted':
+        this.#learnRerouted(key, event);
+        return;
       default:
         this.settle(key);
     }
@@ -65,6 +86,12 @@ export class Ledger {
     const progress = this.#progress.get(key);
     // A batch that was published again can stand behind the next intent: that one is still open.
     if (progress !== undefined && progress.attempt <= event.attempt) progress.open = false;
+  }
+
+  #learnRerouted(key: string, event: DeliveryEvent): void {
+    const rerouted = readRerouted(event);
+    if (rerouted === null) return this.settle(key);
+    this.reroute(key, rerouted);
   }
 
   #learnSegment(key: string, event: DeliveryEvent): void {

@@ -16,7 +16,13 @@ import type { Pacing } from './pacing.ts';
 import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
 
 /** What a response is matched with: the session gives it back with the answer. */
-export type SubmitToken = { readonly held: HeldMessage; readonly segment: number; readonly attempt: number };
+export type SubmitToken = {
+  readonly held: HeldMessage;
+  readonly segment: number;
+  readonly attempt: number;
+  /** When it was written, monotonic. */
+  readonly writtenAtMs: number;
+};
 
 /** One bind as the sender sees it. */
 export type SubmitPort = {
@@ -129,6 +135,10 @@ export class Sender {
   /** False when the message was taken out of its lane instead. */
   #mayBegin(held: HeldMessage): boolean {
     const { lanes, clock, onRefused } = this.#parts;
+    if (held.stage !== 'lane') {
+      lanes.next(); // it was ended or moved while it waited here
+      return false;
+    }
     const verdict = passLateGates(held.message, clock.nowMs());
     if (!verdict.ok) {
       lanes.next();
@@ -211,7 +221,8 @@ export class Sender {
 
   #write(port: SubmitPort, held: HeldMessage, segment: number): boolean {
     const attempt = attemptNumber(held.message.delays, held.tries);
-    if (!port.submit(this.#pduOf(held, segment), { held, segment, attempt })) return false;
+    const writtenAtMs = this.#parts.clock.monotonicMs();
+    if (!port.submit(this.#pduOf(held, segment), { held, segment, attempt, writtenAtMs })) return false;
     held.outstanding += 1;
     this.#submits[held.category]?.inc();
     if (segment === 1 && held.tries === 1) {

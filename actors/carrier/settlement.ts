@@ -9,17 +9,19 @@ import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { type DeliveryEvent, type Happening, eventOfMessage } from '../../model/delivery-event.ts';
+import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { nameOfStatus } from '../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus } from '../../smpp/command-status.ts';
 import { attemptNumber } from './attempt.ts';
 import { type HeldMessage, isDone, segmentsToSend } from './held-message.ts';
 import type { Intake } from './intake.ts';
 import type { Ledger } from './ledger.ts';
 import { decideOutcome } from './outcome.ts';
 import type { Pacing } from './pacing.ts';
+import type { Reroute } from './reroute.ts';
 import type { SubmitToken } from './sender.ts';
 import { segmentToldOf } from './submit-pdu.ts';
 
@@ -28,10 +30,13 @@ export type SettlementParts = {
   readonly publisher: Publisher;
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
-  readonly pacing: Pick<Pacing, 'pauseUntil'>;
+  readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly intake: () => Intake;
+  readonly reroute: () => Reroute;
+  /** Why the carrier is avoided right now; empty when it is not. */
+  readonly whyAvoided: () => string;
   /** A segment was taken by the carrier: its receipt may come from now on. */
   readonly onSubmitted: (submitted: DeliveryEvent) => void;
   /** The outcome of a submit is not known: a late receipt may still tell. */
@@ -60,13 +65,22 @@ export class Settlement {
     held.outstanding -= 1;
     const statusName = nameOfStatus(answer.status);
     metrics.submitResponses.inc({ carrier: carrier.name, status: statusName });
+    // While a part of it is out or taken, it can go nowhere else.
+    const isFree =
+      answer.status !== commandStatus.ESME_ROK &&
+      held.takenBits === 0 &&
+      held.outstanding === 0 &&
+      held.stage !== 'settling';
+    const otherWay = isFree ? this.#parts.reroute().otherWay(held.message) : null;
     const outcome = decideOutcome({
       status: answer.status,
       statusName,
       category: held.category,
       attempt: held.message.delays + held.tries,
       overrides: carrier.errors,
+      otherWay: otherWay?.how ?? 'none',
     });
+    if (answer.status !== commandStatus.ESME_ROK) held.lastRefusal = statusName;
     switch (outcome.action) {
       case 'submitted':
         return this.#taken(held, segment, attempt, answer.carrierMessageId);
@@ -79,11 +93,26 @@ export class Settlement {
           'the carrier refuses this account',
         );
         pacing.pauseUntil(clock.monotonicMs() + outcome.afterMs);
+        if (outcome.goesElsewhere && otherWay !== null) {
+          return this.#parts.reroute().go(held, otherWay.to, statusName, true);
+        }
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
+      case 'next':
+        this.#spare(outcome);
+        assert(otherWay !== null, 'the next carrier was decided for without one');
+        return this.#parts.reroute().go(held, otherWay.to, statusName, false);
       case 'later':
-        if (outcome.pauseMs > 0) pacing.pauseUntil(clock.monotonicMs() + outcome.pauseMs);
+        this.#spare(outcome);
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
     }
+  }
+
+  /** What the answer asks for on behalf of the carrier, whatever becomes of the message. */
+  #spare({ pauseMs, slower }: { readonly pauseMs: number; readonly slower: boolean }): void {
+    const { pacing, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    if (slower) pacing.slowDown(nowMs);
+    if (pauseMs > 0) pacing.pauseUntil(nowMs + pauseMs);
   }
 
   /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
@@ -100,7 +129,10 @@ export class Settlement {
   /** The message ends before it was written. */
   onRefused(held: HeldMessage, status: 'expired' | 'failed', code: string): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
-    this.#write(held, { kind: status, attempt, error: code, atMs: this.#parts.clock.nowMs() });
+    // Why it could not go out in time is what the client wants to know.
+    const reason = status === 'expired' ? (held.lastRefusal ?? this.#parts.whyAvoided()) : '';
+    const error = reason === '' ? code : `${code}:${reason}`;
+    this.#write(held, { kind: status, attempt, error, atMs: this.#parts.clock.nowMs() });
     this.#settle(held);
   }
 
@@ -210,6 +242,11 @@ export class Settlement {
 
   #settle(held: HeldMessage): void {
     held.stage = 'settling';
+    this.#finishWhenDone(held);
+  }
+
+  /** Acks the record when nothing of it is on its way any more. */
+  finish(held: HeldMessage): void {
     this.#finishWhenDone(held);
   }
 

@@ -2,12 +2,14 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
+import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 
 /** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
 export type HostTask = {
   readonly name: string;
   readonly carriers: readonly CarrierConfig[];
+  readonly moves: MoveRules;
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
@@ -15,6 +17,8 @@ export type HostTask = {
 };
 
 export type ToHost =
+  /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
+  | { readonly type: 'configure'; readonly carriers: readonly CarrierConfig[]; readonly moves: MoveRules }
   | { readonly type: 'drain'; readonly deadlineMs: number }
   | { readonly type: 'ask'; readonly id: number };
 

@@ -11,11 +11,13 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 
 export type HostPoolOptions = {
   readonly carriers: readonly CarrierConfig[];
+  readonly moves: MoveRules;
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
@@ -27,7 +29,7 @@ export type HostPoolOptions = {
 
 type Host = {
   readonly name: string;
-  readonly carriers: readonly CarrierConfig[];
+  carriers: readonly CarrierConfig[];
   port: MessagePort | null;
   abort: AbortController;
   ended: Promise<void>;
@@ -47,10 +49,12 @@ export class HostPool {
   readonly #hosts: Host[];
   readonly #asked = new Map<number, (metrics: MetricObject[]) => void>();
   #nextAsk = 1;
+  #moves: MoveRules;
   #stopping = false;
 
   constructor(options: HostPoolOptions) {
     this.#options = options;
+    this.#moves = options.moves;
     const shares = dealOut(options.carriers, options.threads);
     this.#pool = new Piscina({
       filename: new URL('./host.ts', import.meta.url).href,
@@ -101,6 +105,22 @@ export class HostPool {
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   }
 
+  /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
+  configure(carriers: readonly CarrierConfig[], moves: MoveRules): void {
+    this.#moves = moves;
+    for (const host of this.#hosts) {
+      host.carriers = host.carriers.map((own) => carriers.find(({ name }) => name === own.name) ?? own);
+    }
+    for (const carrier of carriers) {
+      if (this.#hosts.some((host) => host.carriers.some(({ name }) => name === carrier.name))) continue;
+      const [lightest] = [...this.#hosts].sort((one, other) => rateOf(one.carriers) - rateOf(other.carriers));
+      if (lightest !== undefined) lightest.carriers = [...lightest.carriers, carrier];
+    }
+    for (const host of this.#hosts) {
+      host.port?.postMessage({ type: 'configure', carriers: host.carriers, moves } satisfies ToHost);
+    }
+  }
+
   async drain(deadlineMs: number): Promise<void> {
     this.#stopping = true;
     for (const host of this.#hosts) host.port?.postMessage({ type: 'drain', deadlineMs } satisfies ToHost);
@@ -145,7 +165,8 @@ export class HostPool {
       if (message.type === 'status') host.status = message.carriers;
       if (message.type === 'metrics') this.#asked.get(message.id)?.(message.metrics);
     });
-    const task: HostTask = { name: host.name, carriers: host.carriers, simulated, natsUrl, bodyKey, port: theirs };
+    const { name, carriers } = host;
+    const task: HostTask = { name, carriers, moves: this.#moves, simulated, natsUrl, bodyKey, port: theirs };
     try {
       await this.#pool.run(task, { transferList: [theirs], signal: host.abort.signal });
     } finally {
@@ -176,10 +197,13 @@ export class HostPool {
 /** The carriers over the threads, the fastest first, each to the thread with the least contracted rate. */
 export function dealOut(carriers: readonly CarrierConfig[], threads: number): CarrierConfig[][] {
   const shares: CarrierConfig[][] = Array.from({ length: Math.min(threads, carriers.length) }, () => []);
-  const rateOf = (share: readonly CarrierConfig[]) => share.reduce((sum, each) => sum + each.tps, 0);
   for (const carrier of [...carriers].sort((one, other) => other.tps - one.tps)) {
     const [lightest] = [...shares].sort((one, other) => rateOf(one) - rateOf(other));
     lightest?.push(carrier);
   }
   return shares;
+}
+
+function rateOf(share: readonly CarrierConfig[]): number {
+  return share.reduce((sum, each) => sum + each.tps, 0);
 }

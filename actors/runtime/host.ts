@@ -1,6 +1,7 @@
 // The life of one Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends only
 // with the thread's work. Everything a carrier needs lives here: one bus connection, one publisher, the binds.
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -8,13 +9,14 @@ import { limits } from '../../platform/limits.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
+import { HostedCarriers } from './hosted-carriers.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 
 const statusEveryMs = 1_000;
 
 /** Resolves after a drain; rejects when the host cannot start. */
 export default async function host(task: HostTask): Promise<void> {
-  const { port, carriers, simulated, natsUrl } = task;
+  const { port, simulated, natsUrl } = task;
   const tell = (message: FromHost) => port.postMessage(message);
   const bus = await connectBus(natsUrl, task.name);
   // Outcomes must become durable as long as this process lives; the events' writer bounds how many wait.
@@ -24,29 +26,31 @@ export default async function host(task: HostTask): Promise<void> {
   });
   const cipher = bodyCipher(task.bodyKey);
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
-  const actors = carriers.map(
-    (carrier) => new CarrierActor({ carrier, simulated, bus, publisher, cipher, reconnectBudget }),
+  const carriers = watchCarriers(bus);
+  const hosted = new HostedCarriers(
+    (carrier, moves) =>
+      new CarrierActor({ carrier, simulated, bus, publisher, cipher, reconnectBudget, carriers, moves }),
   );
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
+      if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });
   });
   const drain = async (deadlineMs: number) => {
-    await starting;
-    await Promise.all(actors.map((actor) => actor.drain(deadlineMs)));
+    await hosted.drain(deadlineMs);
+    carriers.stop();
     await Promise.race([publisher.idle(), systemClock.sleep(500)]);
     publisher.close();
     await bus.connection.flush();
     await bus.close();
   };
   const answer = async (id: number) => tell({ type: 'metrics', id, metrics: await currentMetrics() });
-  const status = () => tell({ type: 'status', carriers: actors.map((actor) => actor.status) });
+  const status = () => tell({ type: 'status', carriers: hosted.status });
 
-  const starting = Promise.all(actors.map((actor) => actor.start()));
-  await starting;
+  await hosted.start(task.carriers, task.moves);
   tell({ type: 'ready' });
   status();
   const stopStatus = systemClock.every(statusEveryMs, status);

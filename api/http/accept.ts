@@ -29,6 +29,7 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
   const { category, validitySeconds } = request;
   const usualMs = category === 'otp' ? limits.message.validityOtpMs : limits.message.validityDefaultMs;
   const validityMs = validitySeconds === null ? usualMs : validitySeconds * 1_000;
+  const plan = admitted.route.planFor(identity.messageId);
   return {
     messageId: identity.messageId,
     hop: 0,
@@ -37,12 +38,13 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     keyId: caller.key.keyId,
     channel: 'sms',
     category,
-    carrier: admitted.carrier,
+    carrier: plan.carrier,
+    plan: plan.others,
     sender: request.from,
     senderTonNpi: null,
     recipient: request.to,
     recipientTonNpi: null,
-    body: { text: request.message },
+    body: { text: admitted.text },
     encoding: admitted.encoding,
     segments: admitted.segments,
     registeredDelivery: 1,
@@ -51,11 +53,11 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     clientReference: request.clientReference,
     campaignId: null,
     variantId: null,
-    templateId: null,
+    templateId: admitted.templateId,
     livemode: caller.key.livemode,
     priceMicros: null,
     priceVersion: null,
-    trace: admitted.trace,
+    trace: admitted.trace.length === 0 ? plan.trace : [...plan.trace, ...admitted.trace],
   };
 }
 

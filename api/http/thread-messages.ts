@@ -1,5 +1,7 @@
 // What the ingress process and its listening threads say to each other. Types only.
+import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 
 /** Given to a thread at its start: everything it needs, so that it reads no file and no environment. */
@@ -13,10 +15,18 @@ export type ThreadData = {
   readonly controlPort: number;
   readonly bodyKey: Uint8Array;
   readonly rules: RoutingRules;
+  readonly proxies: ProxyRules;
+  /** Shared by the threads: what keys and accounts have used of their rates. */
+  readonly rateMemory: SharedArrayBuffer;
+  /** Shared memory of the process: every thread reads the same. */
+  readonly registries: readonly RegistryNews[];
 };
 
 export type ToThread =
   | { readonly type: 'drain'; readonly limitMs: number }
+  /** The configuration has changed: requests from now on go by these. */
+  | { readonly type: 'rules'; readonly rules: RoutingRules }
+  | { readonly type: 'registry'; readonly news: RegistryNews }
   | { readonly type: 'metrics'; readonly id: number };
 
 export type FromThread =

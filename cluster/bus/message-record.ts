@@ -42,6 +42,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     message.priceMicros,
     message.priceVersion,
     message.trace,
+    message.plan,
   ]);
 }
 
@@ -78,6 +79,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       priceMicros: numberOrNull(at[24]),
       priceVersion: numberOrNull(at[25]),
       trace: Array.isArray(at[26]) ? (at[26] as string[]) : [],
+      plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);

@@ -22,6 +22,7 @@ runRole('actors', async () => {
   const publisher = new Publisher(bus);
   const pool = new HostPool({
     carriers: configuration.carriers,
+    moves: configuration.routing,
     simulated: settings.simulatedPorts,
     natsUrl: settings.natsUrl,
     bodyKey: loadSecrets(settings.dataDir).bodyKey,
@@ -33,6 +34,7 @@ runRole('actors', async () => {
 
   return {
     metrics: async () => (await pool.metrics()).flat(),
+    configure: async ({ carriers, routing }) => pool.configure(carriers, routing),
     health: () => {
       const down = pool.hostsDown;
       if (down.length > 0) return { ok: false, detail: `threads down: ${down.join(', ')}` };

@@ -15,10 +15,16 @@ export type AdminServer = {
   close(): Promise<void>;
 };
 
-export async function startAdminServer(host: string, port: number, tree: SupervisionTree): Promise<AdminServer> {
+export type AdminParts = {
+  readonly tree: SupervisionTree;
+  /** Why the configuration file on disk is not in force; null when it is. */
+  readonly configurationRefused: () => readonly string[] | null;
+};
+
+export async function startAdminServer(host: string, port: number, parts: AdminParts): Promise<AdminServer> {
   let stopping = false;
   const server = createServer((request, response) => {
-    route(request, response, tree, stopping).catch((error) => {
+    route(request, response, parts, stopping).catch((error) => {
       log.error({ error: (error as Error).message }, 'admin request failed');
       if (!response.headersSent) response.writeHead(500);
       response.end();
@@ -60,7 +66,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
 async function route(
   request: IncomingMessage,
   response: ServerResponse,
-  tree: SupervisionTree,
+  { tree, configurationRefused }: AdminParts,
   stopping: boolean,
 ): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -73,7 +79,10 @@ async function route(
       const children = tree.status;
       const ready = !stopping && children.every((child) => child.ready);
       const status = stopping ? 'stopping' : ready ? 'ready' : 'not_ready';
-      return sendJson(response, ready ? 200 : 503, { status, children });
+      // A bad file on disk is no reason to take this machine out: what is in force works.
+      const refused = configurationRefused();
+      const configuration = refused === null ? { inForce: true } : { inForce: false, problems: refused };
+      return sendJson(response, ready ? 200 : 503, { status, children, configuration });
     }
     case '/metrics': {
       const merged = AggregatorRegistry.aggregate(await collect(tree));

@@ -6,7 +6,8 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { collectProcessMetrics, currentMetrics } from '../../platform/telemetry.ts';
+import { collectProcessMetrics, currentMetrics, metrics } from '../../platform/telemetry.ts';
+import type { Configuration } from '../config/configuration.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
 export type RunningRole = {
@@ -14,6 +15,8 @@ export type RunningRole = {
   drain(deadlineMs: number): Promise<void>;
   /** Metrics of the role's threads (the process's own registry is added by itself). */
   metrics?(): Promise<MetricObject[]>;
+  /** A changed configuration to put in force, whole, without a restart. Left out: the role reads nothing of it. */
+  configure?(configuration: Configuration): Promise<void>;
   /** Asked every second: cheap and without I/O. */
   health?(): Health;
   /** Told to the supervisor with the ready message, for example the demo account's keys. */
@@ -69,6 +72,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   process.on('disconnect', () => void drain('the supervisor is gone', limits.supervision.orphanDrainMs));
   process.on('message', (message: ToChild) => {
     if (message.type === 'drain') void drain('the supervisor says so', message.deadlineMs);
+    if (message.type === 'configure') void starting.then((running) => configure(running, message.configuration));
     if (message.type === 'ask') void starting.then((running) => answer(running, message.id));
   });
 
@@ -85,6 +89,19 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
       tell({ type: 'failed', why: messageOf(error), fix: error instanceof FixSetup }, () => process.exit(1));
     },
   );
+}
+
+/** What could not be put in force here is taken over at the next start: the supervisor hands out the new one. */
+async function configure(running: RunningRole, configuration: Configuration): Promise<void> {
+  try {
+    await running.configure?.(configuration);
+  } catch (error) {
+    metrics.configReloadFailed.inc();
+    log.error(
+      { alarm: 'config_reload_failed', error: messageOf(error) },
+      'a changed configuration is not in force here',
+    );
+  }
 }
 
 async function answer(running: RunningRole, id: number): Promise<void> {

@@ -1,5 +1,6 @@
 // Supervision is data: what the supervisor knows of each child. Types only.
 import type { Exit } from '../embedded/tether.ts';
+import type { Configuration } from '../config/configuration.ts';
 import type { Health, MetricObject } from './messages.ts';
 
 export type ChildSpec = {
@@ -23,6 +24,7 @@ export type ManagedProcess = {
   ready(limitMs: number): Promise<Record<string, unknown>>;
   health(): Health;
   metrics(): Promise<MetricObject[][]>;
+  configure(configuration: Configuration): void;
   /** Drains it; kills it when it is not gone after `limitMs`. Resolves when it is gone. */
   stop(limitMs: number): Promise<void>;
   kill(): void;

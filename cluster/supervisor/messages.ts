@@ -1,6 +1,7 @@
 // What supervisor and child say to each other over the IPC channel. Types only. A new message is added here
 // first; neither side may understand a message the other does not know.
 
+import type { Configuration } from '../config/configuration.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 
 export type { MetricObject };
@@ -13,6 +14,8 @@ export type Health = {
 
 export type ToChild =
   | { type: 'drain'; deadlineMs: number }
+  /** heliograph.yaml has changed, and nothing in it needs a restart of this child. */
+  | { type: 'configure'; configuration: Configuration }
   /** Asks for the metrics; the answer carries the same id. */
   | { type: 'ask'; id: number };
 

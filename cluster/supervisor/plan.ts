@@ -16,7 +16,8 @@ import { startRole } from './role-process.ts';
 
 export type PlanInput = {
   settings: Settings;
-  configuration: Configuration;
+  /** The configuration as it is now; it may change while the children run. */
+  inForce: () => Configuration;
   secrets: Secrets;
   ports: Ports;
   runDir: string;
@@ -32,7 +33,8 @@ export type Plan = {
 };
 
 export async function planChildren(input: PlanInput): Promise<Plan> {
-  const { settings, configuration, secrets, ports } = input;
+  const { settings, inForce, secrets, ports } = input;
+  const configuration = inForce();
   const has = (role: Role) => settings.roles.includes(role);
   const natsPort = settings.natsUrl === null ? await ports.choose('nats-server') : 0;
   const wantsPostgres = has('control') && settings.databaseUrl === null;
@@ -48,7 +50,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     ...process.env,
     HELIOGRAPH_DATA: settings.dataDir,
     HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn',
-    [configurationVariable]: JSON.stringify(configuration),
     HELIOGRAPH_BODY_KEY: secrets.bodyKey.toString('base64'),
     HELIOGRAPH_SIMULATED: JSON.stringify(simulated),
     HELIOGRAPH_CONTROL_PORT: String(settings.controlPort || (await ports.choose('control'))),
@@ -89,7 +90,8 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           file: join(input.rolesDir, file),
           dataDir: settings.dataDir,
           pidFile: join(input.runDir, `${name}.pid`),
-          env: { ...env, HELIOGRAPH_ROLE: name },
+          // Whoever starts later, or again, starts with what is in force then.
+          env: { ...env, HELIOGRAPH_ROLE: name, [configurationVariable]: JSON.stringify(inForce()) },
           nodeFlags,
           guardian: input.guardian,
         }),
@@ -145,6 +147,7 @@ function managed(embedded: EmbeddedServer): ManagedProcess {
     },
     health: () => ({ ok: true, detail: '' }),
     metrics: async () => [],
+    configure: () => {},
     stop: (limitMs) => embedded.stop(limitMs),
     kill: () => embedded.kill(),
   };

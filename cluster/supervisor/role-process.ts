@@ -93,6 +93,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
         asked.delete(id),
       );
     },
+    configure: (configuration) => void tell(child, { type: 'configure', configuration }),
     async stop(limitMs) {
       if (!tell(child, { type: 'drain', deadlineMs: Math.max(0, limitMs - drainHeadroomMs) })) child.kill('SIGTERM');
       try {

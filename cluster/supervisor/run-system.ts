@@ -6,6 +6,8 @@ import { FixSetup } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { collectProcessMetrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../config/configuration.ts';
+import { parseText } from '../config/load.ts';
+import { type ConfigurationWatch, watchConfiguration } from '../config/watch.ts';
 import type { Settings } from '../config/settings.ts';
 import { rememberedPorts } from '../embedded/ports.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
@@ -19,12 +21,19 @@ import { SupervisionTree } from './supervision-tree.ts';
 export type SystemOptions = {
   settings: Settings;
   configuration: Configuration;
+  /** Follow the file and put changes in force; false when the configuration did not come from it. */
+  watchFile?: boolean;
   /** Holds ingress.ts, actors.ts and so on. */
   rolesDir: string;
 };
 
 /** Resolves with the exit code when everything is gone. Throws FixSetup when it cannot even begin. */
-export async function runSystem({ settings, configuration, rolesDir }: SystemOptions): Promise<number> {
+export async function runSystem({
+  settings,
+  configuration,
+  rolesDir,
+  watchFile = false,
+}: SystemOptions): Promise<number> {
   const beganAtMs = systemClock.monotonicMs();
   const seconds = () => (systemClock.monotonicMs() - beganAtMs) / 1_000;
   const signals = listenToSignals();
@@ -44,10 +53,12 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
     folder.release();
   };
   let exitCode = 0;
+  let inForce = configuration;
+  let watch: ConfigurationWatch | null = null;
   try {
     const plan = await planChildren({
       settings,
-      configuration,
+      inForce: () => inForce,
       secrets: loadSecrets(settings.dataDir),
       ports: rememberedPorts(folder.runDir),
       runDir: folder.runDir,
@@ -65,7 +76,22 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
       void Promise.allSettled(tree.children.map((child) => child.stop())).then(leave);
       systemClock.after(forceWithinMs, leave);
     });
-    const admin = await startAdminServer(settings.adminHost, settings.adminPort, tree);
+    const admin = await startAdminServer(settings.adminHost, settings.adminPort, {
+      tree,
+      configurationRefused: () => watch?.refused() ?? null,
+    });
+    if (watchFile) {
+      watch = watchConfiguration({
+        file: settings.configFile,
+        inForce,
+        parse: (text) => parseText(text, settings.configFile),
+        apply(next, changed) {
+          inForce = next;
+          tree.configure(next);
+          say(`✓ heliograph.yaml: ${changed.join(', ')}`);
+        },
+      });
+    }
     try {
       writeConnections(folder.runDir, {
         pid: process.pid,
@@ -96,6 +122,7 @@ export async function runSystem({ settings, configuration, rolesDir }: SystemOpt
       say(`✗ ${messageOf(error)}`);
       log.error({ error: messageOf(error) }, 'cannot start');
     }
+    watch?.stop();
     admin.announceStop();
     await tree.stop();
     await admin.close();

@@ -8,6 +8,7 @@ import { log } from '../../platform/log.ts';
 import { type Random, systemRandom } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ChildSpec, ManagedProcess } from './child-spec.ts';
+import type { Configuration } from '../config/configuration.ts';
 import type { MetricObject } from './messages.ts';
 import { freshRestartBudget, restartPolicy } from './restart-policy.ts';
 
@@ -98,6 +99,11 @@ export class SupervisedChild {
   kill(): void {
     this.#halt.abort(new Error('the supervisor ends at once'));
     this.#process?.kill();
+  }
+
+  /** A child that is starting has, or gets at its next start, what is in force. */
+  configure(configuration: Configuration): void {
+    this.#process?.configure(configuration);
   }
 
   async metrics(): Promise<MetricObject[][]> {

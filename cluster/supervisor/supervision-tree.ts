@@ -3,6 +3,7 @@
 import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
+import type { Configuration } from '../config/configuration.ts';
 import type { ChildSpec } from './child-spec.ts';
 import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
 
@@ -42,6 +43,10 @@ export class SupervisionTree {
 
   get status(): ChildStatus[] {
     return this.children.map((child) => child.status);
+  }
+
+  configure(configuration: Configuration): void {
+    for (const child of this.children) child.configure(configuration);
   }
 
   /** Everybody has been told to stop and is gone when this resolves. */

@@ -1,45 +1,113 @@
-// By which carrier a message goes. Test keys always go to the sandbox; for live keys the first explicit route that
-// matches number and category decides, else the longest national prefix. Pure and static: a carrier's health and
-// price join in later as further reasons. It never falls back to a carrier the configuration did not name.
-import type { Category } from '../../model/message.ts';
-import type { RoutingRules } from '../contract.ts';
+// By which carriers a message may go, in order. Test keys always go to the sandbox and nowhere else; for live keys
+// the first explicit route that matches number and category decides, else the carrier of the number (ported, or by
+// the longest national prefix) with the configured fallback behind it. Pure: what is known of the carriers' health
+// is handed in and asked when a plan is made. It never uses a carrier that the configuration did not name.
+import { type Category, categories } from '../../model/message.ts';
+import { senderKindOf } from '../../model/sender.ts';
+import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutingRules, Way } from '../contract.ts';
 import type { NumberPlan } from '../country/number-plan.ts';
+import { everyCarrierIsGood } from './avoid.ts';
+import { planner } from './plan.ts';
 
-export type Routed =
-  | { readonly carrier: string; readonly reason: string }
-  | { readonly carrier: null; readonly why: string };
+export type Routed = Route | { readonly why: string };
 
-export type Router = { route(to: string, category: Category, livemode: boolean): Routed };
+export type RouteQuestion = {
+  readonly to: string;
+  readonly category: Category;
+  readonly from: string;
+  readonly livemode: boolean;
+};
 
-export function router(rules: RoutingRules, plan: NumberPlan): Router {
-  const classes = new Map(rules.carriers.map((carrier) => [carrier.name, new Set(carrier.classes)]));
-  const takes = (carrier: string, category: Category) => classes.get(carrier)?.has(category) === true;
+export type Router = { route(question: RouteQuestion): Routed };
+
+export type RouterOptions = {
+  readonly health?: CarrierHealthView;
+  /** The carrier a number was ported to, or null: from a list the operator imported. */
+  readonly portedTo?: (to: string) => string | null;
+};
+
+/** The carriers one rule names, before anybody asked what they can take. */
+type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; whyOf(at: number): string };
+
+export function router(rules: RoutingRules, plan: NumberPlan, options: RouterOptions = {}): Router {
+  const { health = everyCarrierIsGood, portedTo = () => null } = options;
+  const offers = new Map(rules.carriers.map((carrier) => [carrier.name, carrier]));
   const { prefixes } = rules.country;
   const prefixLengths = [...new Set(Object.keys(prefixes).map((prefix) => prefix.length))].sort((a, b) => b - a);
-  // The texts are made here once and not for every message.
-  const byRoute = new Map(rules.routes.map((route) => [route, `route ${route.prefix}`]));
-  const byPrefix = new Map(Object.keys(prefixes).map((prefix) => [prefix, `prefix ${prefix}`]));
-  const sandbox: Routed = { carrier: rules.sandboxCarrier, reason: 'test key' };
+
+  // Compiled once and not for every message: a rule has one answer for each category and kind of sender.
+  const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), offers, health) }));
+  const ownRule = (carrier: string, why: string) => compiled(homeRule(carrier, rules.fallback, why), offers, health);
+  const byPrefix = new Map(Object.entries(prefixes).map(([prefix, own]) => [prefix, ownRule(own, `prefix ${prefix}`)]));
+  const byPorting = new Map(rules.carriers.map(({ name }) => [name, ownRule(name, `ported to ${name}`)]));
+  const sandbox = planner(
+    [{ offer: sandboxOffer(rules.sandboxCarrier), why: 'test key' }],
+    [],
+    'listed',
+    'otp',
+    health,
+  );
 
   return {
-    route(to, category, livemode) {
+    route({ to, category, from, livemode }) {
       if (!livemode) return sandbox;
-      for (const route of rules.routes) {
-        if (!to.startsWith(route.prefix)) continue;
-        if (route.classes.length > 0 && !route.classes.includes(category)) continue;
-        const carrier = route.carriers.find((name) => takes(name, category));
-        if (carrier !== undefined) return { carrier, reason: byRoute.get(route) ?? '' };
-        return { carrier: null, why: `no carrier of the route ${route.prefix} takes ${category} messages` };
+      for (const { prefix, classes, rule } of byRoute) {
+        if (to.startsWith(prefix) && (classes.length === 0 || classes.includes(category))) return rule(category, from);
       }
+      const ported = byPorting.get(portedTo(to) ?? '');
+      if (ported !== undefined) return ported(category, from);
       const national = plan.nationalOf(to);
       for (const length of prefixLengths) {
-        const prefix = national.slice(0, length);
-        if (!Object.hasOwn(prefixes, prefix)) continue;
-        const carrier = prefixes[prefix] as string;
-        if (takes(carrier, category)) return { carrier, reason: byPrefix.get(prefix) ?? '' };
-        return { carrier: null, why: `the carrier of the prefix ${prefix} takes no ${category} messages` };
+        const rule = byPrefix.get(national.slice(0, length));
+        if (rule !== undefined) return rule(category, from);
       }
-      return { carrier: null, why: 'no carrier is configured for the prefix of this number' };
+      return unknownPrefix;
     },
   };
+}
+
+const unknownPrefix = { why: 'no carrier is configured for the prefix of this number' };
+
+function listRule({ prefix, carriers, choose }: RoutingRules['routes'][number]): Rule {
+  const how = choose === 'listed' ? '' : `, ${choose}`;
+  return { carriers, choose, whyOf: () => `route ${prefix}${how}` };
+}
+
+function homeRule(own: string, fallback: readonly string[], why: string): Rule {
+  const carriers = [own, ...fallback.filter((name) => name !== own)];
+  return { carriers, choose: 'listed', whyOf: (at) => (at === 0 ? why : `fallback of ${why}`) };
+}
+
+type Compiled = (category: Category, from: string) => Routed;
+
+function compiled(rule: Rule, offers: ReadonlyMap<string, CarrierOffer>, health: CarrierHealthView): Compiled {
+  const kinds = ['alphanumeric', 'numeric', 'short_code'] as const;
+  const answers = new Map<string, Routed>();
+  for (const category of categories) {
+    for (const kind of kinds) {
+      const able: { offer: CarrierOffer; why: string }[] = [];
+      const leftOut: Way[] = [];
+      rule.carriers.forEach((carrier, at) => {
+        const offer = offers.get(carrier);
+        if (offer === undefined) leftOut.push({ carrier, why: 'is not configured' });
+        else if (!offer.classes.includes(category)) leftOut.push({ carrier, why: `takes no ${category} messages` });
+        else if (!offer.senders.includes(kind)) leftOut.push({ carrier, why: `takes no ${kind} senders` });
+        else able.push({ offer, why: rule.whyOf(at) });
+      });
+      answers.set(
+        `${category}|${kind}`,
+        able.length > 0 ? planner(able, leftOut, rule.choose, category, health) : { why: sentenceOf(rule, leftOut) },
+      );
+    }
+  }
+  // A sender whose kind nobody can tell was let in by another rule: it goes like a name.
+  return (category, from) => answers.get(`${category}|${senderKindOf(from) ?? 'alphanumeric'}`) as Routed;
+}
+
+function sentenceOf(rule: Rule, leftOut: readonly Way[]): string {
+  return `no carrier for this message by ${rule.whyOf(0)}: ${leftOut.map(({ carrier, why }) => `${carrier} ${why}`).join(', ')}`;
+}
+
+function sandboxOffer(name: string): CarrierOffer {
+  return { name, classes: categories, senders: ['alphanumeric', 'numeric', 'short_code'], cost: 0, weight: 1 };
 }

@@ -14,7 +14,9 @@ inspector.connect();
 inspector.on('NodeWorker.attachedToWorker', ({ params }) => void threadSessions.push(params.sessionId));
 inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 
+const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 2_000 };
 const pool = new HostPool({
+  moves,
   carriers,
   simulated: {},
   natsUrl,

@@ -14,6 +14,7 @@ const ask = (status: number, more: Partial<OutcomeQuestion> = {}) =>
     category: 'transactional',
     attempt: 1,
     overrides: {},
+    otherWay: 'none',
     ...more,
   });
 

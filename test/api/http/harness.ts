@@ -14,6 +14,7 @@ import type { FromChild } from '../../../cluster/supervisor/messages.ts';
 import { newApiKey, type Scope } from '../../../model/api-key.ts';
 import { newAccountId, newApiKeyId } from '../../../model/ids.ts';
 import type { Message } from '../../../model/message.ts';
+import { senderKinds } from '../../../model/sender.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { startNats, type TestNats } from '../../support/nats.ts';
@@ -35,8 +36,17 @@ export type Ingress = {
 export type House = {
   readonly nats: TestNats;
   readonly bus: Bus;
-  tenant(options?: { scopes?: readonly Scope[]; senders?: string[]; status?: 'active' | 'suspended' }): Promise<Tenant>;
-  ingress(env?: Record<string, string>, threads?: number): Promise<Ingress>;
+  /** `account` and `key` are further fields of their directory entries. */
+  tenant(options?: {
+    scopes?: readonly Scope[];
+    senders?: string[];
+    status?: 'active' | 'suspended';
+    account?: object;
+    key?: object;
+  }): Promise<Tenant>;
+  /** Puts an entry into a bucket of tenants' data, as the projector would. */
+  put(bucket: 'directory' | 'suppression', name: string, text: string): Promise<void>;
+  ingress(env?: Record<string, string>, threads?: number, changes?: object): Promise<Ingress>;
   /** The real analytics role, for what is read back. */
   analytics(): Promise<{ stop(): Promise<void> }>;
   /** Every message in a queue, decoded. */
@@ -52,6 +62,7 @@ export async function openHouse(): Promise<House> {
   const bus = await connectBus(nats.url, 'test');
   await ensureStreams(bus);
   const directory = await openBucket(bus, 'directory');
+  const suppression = await openBucket(bus, 'suppression');
   const running = new Set<ChildProcess>();
 
   const count = async (stream = 'MT_TXN') => (await bus.manager.streams.info(stream)).state.messages;
@@ -59,9 +70,15 @@ export async function openHouse(): Promise<House> {
     nats,
     bus,
     count,
-    async tenant({ scopes = allScopes, senders = ['HELIO'], status = 'active' } = {}) {
+    async put(bucket, name, text) {
+      await (bucket === 'directory' ? directory : suppression).put(name, text);
+    },
+    async tenant({ scopes = allScopes, senders = ['HELIO'], status = 'active', account = {}, key: more = {} } = {}) {
       const accountId = newAccountId(1_700_000_000_000);
-      await directory.put(`account.${accountId}`, JSON.stringify({ v: 1, accountId, name: 'Test', status, senders }));
+      await directory.put(
+        `account.${accountId}`,
+        JSON.stringify({ v: 1, accountId, name: 'Test', status, senders, ...account }),
+      );
       const keyOf = async (livemode: boolean) => {
         const key = newApiKey(livemode);
         const entry = {
@@ -73,14 +90,15 @@ export async function openHouse(): Promise<House> {
           livemode,
           scopes,
           expiresAtMs: null,
+          ...more,
         };
         await directory.put(`key.${key.publicId}`, JSON.stringify(entry));
         return key.token;
       };
       return { accountId, live: await keyOf(true), test: await keyOf(false) };
     },
-    async ingress(env = {}, threads = 1) {
-      const started = await startIngress(nats.url, env, threads);
+    async ingress(env = {}, threads = 1, changes = {}) {
+      const started = await startIngress(nats.url, env, threads, changes);
       running.add(started.child);
       return started;
     },
@@ -123,6 +141,7 @@ async function startRole(
   natsUrl: string,
   env: Record<string, string>,
   threads: number,
+  changes: object = {},
 ): Promise<StartedRole> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-ingress-'));
   const child = fork(new URL(`../../../cluster/roles/${role}.ts`, import.meta.url), {
@@ -133,7 +152,7 @@ async function startRole(
       HELIOGRAPH_HTTP_HOST: '127.0.0.1',
       HELIOGRAPH_HTTP_PORT: '0',
       HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
-      HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { threads } }),
+      HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { ...door, threads }, ...changes }),
       HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
       ...env,
     },
@@ -158,8 +177,13 @@ async function startRole(
   return { child, exited, ready };
 }
 
-async function startIngress(natsUrl: string, env: Record<string, string>, threads: number): Promise<Ingress> {
-  const { child, exited, ready } = await startRole('ingress', natsUrl, env, threads);
+async function startIngress(
+  natsUrl: string,
+  env: Record<string, string>,
+  threads: number,
+  changes: object,
+): Promise<Ingress> {
+  const { child, exited, ready } = await startRole('ingress', natsUrl, env, threads, changes);
   const port = Number(ready['port']);
   return {
     port,
@@ -187,6 +211,9 @@ async function startIngress(natsUrl: string, env: Record<string, string>, thread
   };
 }
 
+const door = { trustedProxies: [], proxyHeader: 'x-forwarded-for' };
+const anySender = { senders: senderKinds, cost: 0, weight: 1 };
+
 const configuration = {
   country: {
     name: 'Bangladesh',
@@ -195,11 +222,12 @@ const configuration = {
     prefixes: { '17': 'alpha', '18': 'beta', '13': 'alpha' },
   },
   carriers: [
-    { name: 'alpha', classes: ['otp', 'transactional', 'promotional'] },
-    { name: 'beta', classes: ['otp', 'transactional'] },
-    { name: 'sandbox', classes: ['otp', 'transactional', 'promotional'] },
+    { name: 'alpha', classes: ['otp', 'transactional', 'promotional'], ...anySender },
+    { name: 'beta', classes: ['otp', 'transactional'], ...anySender },
+    { name: 'sandbox', classes: ['otp', 'transactional', 'promotional'], ...anySender },
   ],
   routes: [],
+  routing: { fallback: [] },
 } as unknown as Configuration;
 
 export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };

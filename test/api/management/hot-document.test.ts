@@ -15,6 +15,8 @@ const sample = {
   client_reference: 'order-7',
   validity_seconds: 60,
   encoding: 'auto',
+  transliterate: true,
+  quiet_hours: 'hold',
 };
 const verdict = (fields: object) => parseSmsRequest(Buffer.from(JSON.stringify(fields)));
 
@@ -58,6 +60,7 @@ describe('POST /v1/sms', () => {
       channel: 'sms',
       category: 'otp',
       carrier: 'alpha',
+      plan: [],
       sender: 'A "quoted" one',
       senderTonNpi: null,
       recipient: '+8801712345678',
@@ -79,6 +82,9 @@ describe('POST /v1/sms', () => {
     };
     const body = JSON.parse(acceptedBody(message));
     expect(acceptedSms.strict().parse(body)).toEqual(body);
+    const forced = JSON.parse(acceptedBody(message, { character: '"', index: 3 }));
+    expect(forced.ucs2_because).toEqual({ character: '"', index: 3 });
+    expect(acceptedSms.strict().parse(forced)).toEqual(forced);
   });
 });
 

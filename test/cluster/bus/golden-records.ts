@@ -13,6 +13,7 @@ export const goldenMessage: Message = {
   channel: 'sms',
   category: 'otp',
   carrier: 'alpha',
+  plan: [],
   sender: 'HELIO',
   senderTonNpi: { ton: 5, npi: 0 },
   recipient: '+8801712345678',

@@ -46,17 +46,19 @@ describe('messages', () => {
       priceMicros: null,
       priceVersion: null,
       trace: [],
+      plan: [],
     });
   });
 
   test('fields that a later version added are left alone', () => {
     const longer = rewritten(Buffer.from(goldenMessageHex, 'hex'), (fields) => [
       ...fields,
+      ['beta'],
       'new',
       { nested: [1] },
       null,
     ]);
-    expect(decodeMessage(longer, cipher)).toEqual(goldenMessage);
+    expect(decodeMessage(longer, cipher)).toEqual({ ...goldenMessage, plan: ['beta'] });
   });
 
   test('a record of another version is poison', () => {

@@ -1,0 +1,86 @@
+// What a changed heliograph.yaml may change while everything runs, and what needs a restart. Pure: two
+// configurations in, the verdict out. A file is in force as a whole or not at all: half of a change is a state
+// nobody wrote down. What is not listed here as live needs a restart, so that a new key is never believed in vain.
+import { isDeepStrictEqual } from 'node:util';
+import type { CarrierConfig, Configuration } from './configuration.ts';
+
+export type ReloadVerdict =
+  | { readonly ok: true; readonly changed: readonly string[] }
+  /** One sentence for each change that cannot be made live. */
+  | { readonly ok: false; readonly needRestart: readonly string[] };
+
+/** Read for every message by whoever needs it. */
+const liveCarrierKeys = ['tps', 'tpsScope', 'errors', 'classes', 'senders', 'cost', 'weight'] as const;
+/** What only the ingress's rules are made of. */
+const liveCountryKeys = ['name', 'callingCode', 'nationalLengths', 'prefixes'] as const;
+
+export function reloadVerdict(before: Configuration, next: Configuration): ReloadVerdict {
+  const changed: string[] = [];
+  const needRestart: string[] = [];
+  for (const key of keysOf(before, next)) {
+    if (isDeepStrictEqual(before[key], next[key])) continue;
+    if (key === 'carriers') compareCarriers(before.carriers, next.carriers, changed, needRestart);
+    else if (key === 'country') compareCountry(before.country, next.country, changed, needRestart);
+    else if (key === 'routes' || key === 'routing') changed.push(key);
+    else needRestart.push(`${key}: read at the start only`);
+  }
+  return needRestart.length === 0 ? { ok: true, changed } : { ok: false, needRestart };
+}
+
+/** Whether a carrier's actor can take the change as it runs; else it is drained and started anew, alone. */
+export function isLiveChange(before: CarrierConfig, next: CarrierConfig): boolean {
+  return isDeepStrictEqual(withoutLive(before), withoutLive(next));
+}
+
+function compareCarriers(
+  before: readonly CarrierConfig[],
+  next: readonly CarrierConfig[],
+  changed: string[],
+  needRestart: string[],
+): void {
+  for (const carrier of before) {
+    if (next.some(({ name }) => name === carrier.name)) continue;
+    needRestart.push(
+      `carriers ${carrier.name}: cannot be taken away live, its queue would wait for nobody; take it out of prefixes and routes first, and remove it when its queue is empty`,
+    );
+  }
+  for (const carrier of next) {
+    const known = before.find(({ name }) => name === carrier.name);
+    if (known !== undefined && isDeepStrictEqual(known, carrier)) continue;
+    if (!isDeepStrictEqual(known?.simulate ?? null, carrier.simulate) && !isOnlyPace(known, carrier)) {
+      needRestart.push(`carriers ${carrier.name}: the simulator that plays it is started with everything else`);
+    } else if (known === undefined) changed.push(`carriers ${carrier.name}: new`);
+    else
+      changed.push(`carriers ${carrier.name}: ${isLiveChange(known, carrier) ? 'live' : 'its binds are opened anew'}`);
+  }
+}
+
+/** A simulated carrier without a rate of its own follows `tps`; the running simulator keeps the one it has. */
+function isOnlyPace(before: CarrierConfig | undefined, next: CarrierConfig): boolean {
+  if (before === undefined || before.simulate === null || next.simulate === null) return false;
+  return isDeepStrictEqual({ ...before.simulate, tps: 0 }, { ...next.simulate, tps: 0 });
+}
+
+function compareCountry(
+  before: Configuration['country'],
+  next: Configuration['country'],
+  changed: string[],
+  needRestart: string[],
+): void {
+  const live: readonly string[] = liveCountryKeys;
+  for (const key of keysOf(before, next)) {
+    if (isDeepStrictEqual(before[key], next[key])) continue;
+    if (live.includes(key)) changed.push(`country.${key}`);
+    else needRestart.push(`country.${key}: read at the start only`);
+  }
+}
+
+function withoutLive(carrier: CarrierConfig): Record<string, unknown> {
+  const live: readonly string[] = liveCarrierKeys;
+  const rest = Object.entries(carrier).filter(([key]) => !live.includes(key));
+  return { ...Object.fromEntries(rest), simulate: carrier.simulate === null ? null : { ...carrier.simulate, tps: 0 } };
+}
+
+function keysOf<T extends object>(one: T, other: T): (keyof T & string)[] {
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])] as (keyof T & string)[];
+}
