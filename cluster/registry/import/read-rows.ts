@@ -34,7 +34,7 @@ const progressEveryMs = 1_000;
 
 export async function readRows(parts: ReadParts): Promise<RowsRead> {
   const { order, source, staging, found, marks, identity } = parts;
-  const state: Checkpoint = found ?? newCheckpoint(identity, order.delta);
+  const state = found === null ? newCheckpoint(identity, order.delta) : { ...found, shown: [...found.shown] };
   const rules = { country: order.configuration.country, delta: order.delta, markOf: marks.markOf };
   let read = rowReader(rules, state.columns);
   const fresh = new Float64Array(checkpointRows);

@@ -1,0 +1,108 @@
+// An import that is killed where it hurts: nothing of it is in force, and the next one goes on where it was.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../../platform/deadline.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
+import { type Desk, inForce, nationals, openDesk } from './harness.ts';
+
+let house: TestBus;
+let desk: Desk;
+const rows = 2_500_000;
+let text = '';
+
+beforeAll(async () => {
+  house = await startBus();
+  text = `${nationals(rows).join('\n')}\n`;
+}, 60_000);
+afterAll(async () => {
+  await house.stop();
+});
+beforeEach(() => {
+  desk = openDesk();
+});
+afterEach(async () => {
+  desk.close();
+  await house.bus.manager.streams.purge('KV_registry');
+});
+
+const checkpoint = () => join(desk.folder, 'registry-import', 'dnd', 'checkpoint.json');
+const chunks = async () => {
+  const filter = { subjects_filter: '$KV.registry.dnd.chunk.>' };
+  const info = await house.bus.manager.streams.info('KV_registry', filter);
+  return Object.keys(info.state.subjects ?? {}).length;
+};
+
+describe('kill -9', () => {
+  test.each(['plain', 'gzipped'])(
+    'while it reads a %s file: the next import goes on behind the checkpoint',
+    async (form) => {
+      const file = join(desk.folder, 'registry.csv');
+      writeFileSync(file, form === 'plain' ? text : gzipSync(text, { level: 1 }));
+      const first = desk.command(house.nats.url, ['dnd', 'import', file]);
+      await until('a checkpoint', () => existsSync(checkpoint()), { limitMs: 30_000, everyMs: 2 });
+      first.child.kill('SIGKILL');
+      await first.exited;
+      expect(await inForce(house.bus)).toBeNull();
+      const { lines } = JSON.parse(readFileSync(checkpoint(), 'utf8')) as { lines: number };
+      expect(lines).toBeGreaterThanOrEqual(1_000_000);
+      expect(lines).toBeLessThan(rows);
+
+      const second = desk.command(house.nats.url, ['dnd', 'import', file, '--json']);
+      expect(await second.exited, second.said()).toBe(0);
+      const report = JSON.parse(second.said().trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
+      expect(report).toMatchObject({
+        changed: true,
+        resumed_from_line: lines,
+        numbers: rows,
+        lines: rows,
+        bad_rows: 0,
+      });
+      const registry = await inForce(house.bus);
+      expect(registry?.count).toBe(rows);
+      for (const national of nationals(100, 999_950)) expect(registry?.markOf(`+880${national}`)).toBe(4);
+      expect(existsSync(checkpoint())).toBe(false);
+    },
+    60_000,
+  );
+
+  test('while it stores: half a version is there and nobody can find it', async () => {
+    const file = join(desk.folder, 'registry.csv');
+    writeFileSync(file, text);
+    const first = desk.command(house.nats.url, ['dnd', 'import', file]);
+    // Its thirteen chunks go eight at a time: after the first, the last cannot be there yet.
+    await until('a chunk', async () => (await chunks()) > 0, { limitMs: 30_000, everyMs: 1 });
+    first.child.kill('SIGKILL');
+    await first.exited;
+    const there = await chunks();
+    expect(there).toBeGreaterThan(0);
+    const wasComplete = (await inForce(house.bus)) !== null;
+
+    const second = desk.command(house.nats.url, ['dnd', 'import', file, '--json']);
+    expect(await second.exited, second.said()).toBe(0);
+    expect((await inForce(house.bus))?.count).toBe(rows);
+    expect(await chunks()).toBeGreaterThanOrEqual(there);
+    expect(wasComplete).toBe(false);
+  }, 60_000);
+
+  test('another file does not go on from this one', async () => {
+    const file = join(desk.folder, 'registry.csv');
+    writeFileSync(file, text);
+    const first = desk.command(house.nats.url, ['dnd', 'import', file]);
+    await until('a checkpoint', () => existsSync(checkpoint()), { limitMs: 30_000, everyMs: 2 });
+    first.child.kill('SIGKILL');
+    await first.exited;
+    const report = await desk.import(house.bus, desk.file('other.csv', nationals(10)));
+    expect(report).toMatchObject({ resumedFrom: 0, numbers: 10 });
+  }, 60_000);
+});
+
+test('a file that is not there is answered with one sentence and an exit code', async () => {
+  const missing = desk.command(house.nats.url, ['dnd', 'import', join(desk.folder, 'nothing.csv')]);
+  expect(await missing.exited).toBe(1);
+  expect(missing.said().trim().split('\n')).toHaveLength(1);
+  const status = desk.command(house.nats.url, ['dnd', 'status', '--json']);
+  expect(await status.exited).toBe(0);
+  expect(JSON.parse(status.said())).toEqual({ registry: 'dnd', version: null });
+});
