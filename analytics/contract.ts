@@ -59,6 +59,8 @@ export type QueryRefused = { readonly refused: 'unavailable' | 'bad_request'; re
 /** The folded state of one message, ready for the API. Times are wall time in milliseconds since the epoch. */
 export type MessageView = {
   readonly id: string;
+  /** A request that was refused at the door: it never was a message, and its recipient is masked. */
+  readonly refused: boolean;
   readonly status: MessageStatus;
   readonly to: string;
   readonly from: string;

@@ -6,6 +6,7 @@ import type { Category, Encoding, Message } from './message.ts';
 /**
  * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also
  * stands for `accepted`, told again. deferred and rerouted change no status; they explain the time that passed.
+ * refused: a request that a gate refused at the door. It never was a message, so it stands alone under an id of its own.
  */
 export const eventKinds = [
   'accepted',
@@ -22,6 +23,7 @@ export const eventKinds = [
   'canceled',
   'deferred',
   'rerouted',
+  'refused',
 ] as const;
 export type EventKind = (typeof eventKinds)[number];
 
@@ -136,6 +138,7 @@ export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
     case 'submitted':
     case 'delivered':
     case 'undelivered':
+    case 'refused':
       return [event];
     default:
       return [acceptedEvent(event), event];

@@ -60,6 +60,8 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
       return foldSubmitted(next, event);
     case 'delivered':
       return foldDelivered(next, event);
+    case 'refused':
+      return settle(next, 'blocked', event);
     default:
       return settle(next, event.kind, event);
   }

@@ -1,8 +1,10 @@
-// Answers "which messages?": newest first by id (ids sort by time). The filters that every event of a message shares
+// Answers "which messages?": newest first by id (ids sort by time). Requests that were refused at the door are no
+// messages: they are shown where blocked ones are asked for, and nowhere else. The filters that every event of a message shares
 // are ClickHouse's work; status only exists after folding, so with it a bounded number of messages is looked at and
 // the page may come out short, with a cursor to go on from.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { isMessageId } from '../../model/ids.ts';
+import { maskNumber } from '../../platform/log.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ListMessages, ListMessagesReply, MessageView } from '../contract.ts';
 import type { Engine, Params } from '../store/engine.ts';
@@ -68,7 +70,10 @@ async function recordedIds(
   };
   add('before', before, 'message_id < {before:String}');
   add('livemode', question.livemode, 'livemode = {livemode:Bool}');
-  add('recipient', question.to, 'recipient = {recipient:String}');
+  if (!wantsRefused(question)) conditions.push("kind != 'refused'");
+  // Of a refused request only the masked number is kept.
+  params['masked'] = maskNumber(question.to ?? '');
+  add('recipient', question.to, "(recipient = {recipient:String} OR (kind = 'refused' AND recipient = {masked:String}))");
   add('sender', question.from, 'sender = {sender:String}');
   add('category', question.category, 'category = {category:String}');
   add('reference', question.clientReference, 'client_reference = {reference:String}');
@@ -106,7 +111,8 @@ function matches(event: DeliveryEvent, question: ListMessages): boolean {
   return (
     event.accountId === question.accountId &&
     (question.livemode === undefined || event.livemode === question.livemode) &&
-    (question.to === undefined || event.recipient === question.to) &&
+    (event.kind !== 'refused' || wantsRefused(question)) &&
+    (question.to === undefined || event.recipient === recipientAs(event, question.to)) &&
     (question.from === undefined || event.sender === question.from) &&
     (question.category === undefined || event.category === question.category) &&
     (question.clientReference === undefined || event.clientReference === question.clientReference) &&
@@ -114,6 +120,9 @@ function matches(event: DeliveryEvent, question: ListMessages): boolean {
     (question.createdBeforeMs === undefined || event.acceptedAtMs < question.createdBeforeMs)
   );
 }
+
+const wantsRefused = (question: ListMessages) => question.status === 'blocked';
+const recipientAs = (event: DeliveryEvent, to: string) => (event.kind === 'refused' ? maskNumber(to) : to);
 
 const cursorOf = (last: MessageView): string => encoded(last.id);
 const encoded = (id: string): string => Buffer.from(id).toString('base64url');

@@ -10,6 +10,7 @@ export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | nu
   const { first } = state;
   return {
     id: first.messageId,
+    refused: first.kind === 'refused',
     status: state.status,
     to: first.recipient,
     from: first.sender,

@@ -50,6 +50,7 @@ export class Exchange {
   readonly #door: Door;
   readonly #clock: Clock;
   #onAborted: (() => void) | null = null;
+  #carried: Headers = [];
 
   constructor(door: Door, route: string, res: HttpResponse, req: HttpRequest, clock: Clock = systemClock) {
     res.onAborted(() => this.#abort());
@@ -68,6 +69,15 @@ export class Exchange {
 
   get elapsedMs(): number {
     return this.#clock.monotonicMs() - this.startedMs;
+  }
+
+  /** Headers that go out with the answer, whatever it will be. */
+  carry(headers: Headers): void {
+    if (headers.length > 0) this.#carried = [...this.#carried, ...headers];
+  }
+
+  get carried(): Headers {
+    return this.#carried;
   }
 
   /** For work that should end with the request, such as a forwarded one. */
@@ -115,6 +125,7 @@ export class Exchange {
       res.writeStatus(statusTexts[status] ?? String(status));
       res.writeHeader('content-type', contentType);
       res.writeHeader('x-request-id', this.requestId);
+      for (const [name, value] of this.#carried) res.writeHeader(name, value);
       for (const [name, value] of headers) res.writeHeader(name, value);
       if (close || this.#door.draining) res.writeHeader('connection', 'close').end(body, true);
       else res.end(body);

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { problem } from '../problem.ts';
+import { type AccessParts, refuseForwarded } from './access.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
@@ -30,7 +31,12 @@ const hopByHop: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-export function forwarder(controlPort: number, guard: Guard, clock: Clock = systemClock): Forwarder {
+export function forwarder(
+  controlPort: number,
+  access: AccessParts,
+  guard: Guard,
+  clock: Clock = systemClock,
+): Forwarder {
   const agent = new Agent({ keepAlive: true, maxSockets: limits.http.forwardsInFlightMax, timeout: 60_000 });
   let inFlight = 0;
 
@@ -55,6 +61,9 @@ export function forwarder(controlPort: number, guard: Guard, clock: Clock = syst
 
   return {
     forward(exchange, req) {
+      // The control role cannot see where a request comes from: networks and rates are asked for here.
+      const refusal = refuseForwarded(access, exchange, req);
+      if (refusal !== null) return exchange.refuse(refusal);
       if (controlPort === 0 || inFlight >= limits.http.forwardsInFlightMax) return refuseAway(exchange);
       const method = req.getCaseSensitiveMethod().toUpperCase();
       const query = req.getQuery() ?? '';
@@ -95,6 +104,7 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
   exchange.write(() => {
     res.writeStatus(`${status} ${incoming.statusMessage ?? ''}`.trim());
     res.writeHeader('x-request-id', exchange.requestId);
+    for (const [name, value] of exchange.carried) res.writeHeader(name, value);
     for (const [name, value] of Object.entries(incoming.headers)) {
       if (hopByHop.has(name) || name === 'date' || value === undefined) continue;
       for (const each of Array.isArray(value) ? value : [value]) res.writeHeader(name, each);

@@ -2,10 +2,10 @@
 // the messages of its own account and its own mode; everything else is "not found", so that ids tell nothing.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { QueryRefused } from '../../analytics/contract.ts';
-import type { Directory } from '../../cluster/directory/contract.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
-import { type Caller, authenticate, missingScope } from './bearer.ts';
+import { type AccessParts, admitCaller } from './access.ts';
+import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { parseListParameters } from './list-parameters.ts';
@@ -13,7 +13,7 @@ import { messageShape } from './sms-answer.ts';
 import type { StatusQuestions } from './status-questions.ts';
 
 export type ReadSmsParts = {
-  readonly directory: Pick<Directory, 'authenticate'>;
+  readonly access: AccessParts;
   readonly questions: StatusQuestions;
   readonly guard: Guard;
 };
@@ -47,7 +47,7 @@ export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpReques
 
 /** Null when the request was refused. */
 function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Caller | null {
-  const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
+  const authenticated = admitCaller(parts.access, exchange, req);
   const refusal = authenticated.ok ? missingScope(authenticated.caller, 'sms:read') : authenticated.problem;
   if (refusal !== null) exchange.refuse(refusal);
   return authenticated.ok && refusal === null ? authenticated.caller : null;

@@ -8,10 +8,12 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
-import type { Admitted, Refusal, SmsRequest } from '../../policy/contract.ts';
+import type { Admission, Admitted, Refusal, SmsRequest } from '../../policy/contract.ts';
+import { problemCatalogue } from '../problem-catalogue.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
 import { type AcceptParts, acceptMessage, messageOfRequest, refuseForRoom } from './accept.ts';
-import { type Caller, authenticate } from './bearer.ts';
+import { type AccessParts, admitCaller } from './access.ts';
+import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Guard } from './guard.ts';
@@ -21,10 +23,11 @@ import { readBody } from './read-body.ts';
 import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
 import type { StatusQuestions } from './status-questions.ts';
-import type { Directory } from '../../cluster/directory/contract.ts';
+import type { RefusalAudit } from './refusal-audit.ts';
 
 export type SendSmsParts = AcceptParts & {
-  readonly directory: Pick<Directory, 'authenticate'>;
+  readonly access: AccessParts;
+  readonly audit: RefusalAudit;
   readonly admit: Admit;
   readonly idempotent: IdempotentRequests;
   readonly questions: StatusQuestions;
@@ -47,7 +50,7 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
 
   const noRoom = refuseForRoom(parts);
   if (noRoom !== null) return refuse(noRoom);
-  const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
+  const authenticated = admitCaller(parts.access, exchange, req);
   if (!authenticated.ok) return refuse(authenticated.problem);
   if (!jsonType.test(contentType)) {
     return refuse(problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json'));
@@ -61,9 +64,13 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
       const parsed = parseSmsRequest(body);
       if (!parsed.ok) return refuse(parsed.problem);
       const { request } = parsed;
-      const admitted = parts.admit(caller, request);
+      const refuseAtGate = (refusal: Refusal) => {
+        parts.audit.record(caller, request, refusal);
+        refuse(problemOfRefusal(refusal));
+      };
+      const admitted = unlessHeld(parts.admit(caller, request));
       if (idempotencyKey === '') {
-        if (!admitted.ok) return refuse(problemOfRefusal(admitted));
+        if (!admitted.ok) return refuseAtGate(admitted);
         return sendPlain(parts, exchange, caller, request, admitted, refuse);
       }
       const keyed: KeyedRequest = {
@@ -72,9 +79,10 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
         accountId: caller.account.accountId,
         livemode: caller.key.livemode,
         idempotencyKey,
+        quota: parts.access.rates.keyQuota(caller.account),
       };
       if (!admitted.ok)
-        return void parts.guard(exchange, () => replayOrRefuse(parts, exchange, keyed, admitted, refuse));
+        return void parts.guard(exchange, () => replayOrRefuse(parts, exchange, keyed, () => refuseAtGate(admitted)));
       parts.guard(exchange, () => sendKeyed(parts, exchange, caller, request, admitted, keyed, refuse));
     });
   });
@@ -93,7 +101,7 @@ function sendPlain(
   acceptMessage(parts, message, (failed) => {
     parts.guard(exchange, () => {
       if (failed !== null) return refuse(failed);
-      exchange.json(202, acceptedBody(message));
+      exchange.json(202, acceptedBody(message, admitted.ucs2Because));
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
     });
   });
@@ -119,12 +127,12 @@ async function sendKeyed(
           isPublished: 'unknown',
         };
       }
-      if (known === 'yes') return acceptedBody(message);
+      if (known === 'yes') return acceptedBody(message, admitted.ucs2Because);
     }
     const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, resolve));
     if (failed === null) {
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
-      return acceptedBody(message);
+      return acceptedBody(message, admitted.ucs2Because);
     }
     return { problem: failed, isPublished: failed.code === 'overloaded' ? 'unknown' : 'no' };
   });
@@ -139,14 +147,13 @@ async function replayOrRefuse(
   parts: SendSmsParts,
   exchange: Exchange,
   keyed: KeyedRequest,
-  refusal: Refusal,
-  refuse: (problem: Problem) => void,
+  refuse: () => void,
 ): Promise<void> {
   const answer = await parts.idempotent.stored(keyed).catch((error: unknown) => {
     ignoring(error, 'the records of idempotency keys could not be asked: the refusal stands');
     return null;
   });
-  if (answer === null) return refuse(problemOfRefusal(refusal));
+  if (answer === null) return refuse();
   exchange.json(202, answer, replayedHeaders);
 }
 
@@ -194,7 +201,20 @@ function isSent(req: HttpRequest): boolean {
   return sent;
 }
 
+/** Until messages can wait for their hour, one that would have to is refused, and says so. */
+function unlessHeld(admission: Admission): Admission {
+  if (!admission.ok || admission.notBeforeMs === null) return admission;
+  const at = new Date(admission.notBeforeMs).toISOString();
+  return {
+    ok: false,
+    code: 'quiet_hours',
+    field: 'category',
+    detail: `may be sent again from ${at}; holding until then is not available in this version`,
+  };
+}
+
 function problemOfRefusal({ code, field, detail }: Refusal): Problem {
   if (field !== null) return problemOfFields(422, [{ field, code, detail }]);
-  return problem(403, code, detail);
+  const [status] = problemCatalogue[code].statuses;
+  return status === 503 ? problem(status, code, detail, [], 5) : problem(status, code, detail);
 }

@@ -24,7 +24,7 @@ export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Becaus
 export function messageShape(view: MessageView): Record<string, unknown> {
   return {
     id: view.id,
-    object: 'sms',
+    object: view.refused ? 'refused_request' : 'sms',
     status: view.status,
     to: view.to,
     from: view.from,

@@ -16,17 +16,9 @@ const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
 const { validitySecondsMin, validitySecondsMax } = limits.message;
 
 /** Fields of the contract that this version does not have. They are refused, because ignoring one would be a lie. */
-const notYet: ReadonlySet<string> = new Set([
-  'callback_url',
-  'send_at',
-  'transliterate',
-  'template_id',
-  'variables',
-  'track_clicks',
-  'dry_run',
-  'quiet_hours',
-]);
-const known = 'to, from, message, category, client_reference, validity_seconds, encoding';
+const notYet: ReadonlySet<string> = new Set(['callback_url', 'send_at', 'track_clicks', 'dry_run']);
+const known =
+  'to, from, message, template_id, variables, category, client_reference, validity_seconds, encoding, transliterate, quiet_hours';
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const printable = /^[^\u0000-\u001f\u007f]*$/;
 
@@ -55,10 +47,14 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
   let to: string | null = null;
   let from: string | null = null;
   let message: string | null = null;
+  let templateId: string | null = null;
+  let variables: Record<string, unknown> | null = null;
   let category: Category = 'transactional';
   let clientReference: string | null = null;
   let validitySeconds: number | null = null;
   let encoding: SmsRequest['encoding'] = 'auto';
+  let transliterate = false;
+  let quietHours: SmsRequest['quietHours'] = 'hold';
 
   for (const field of Object.keys(fields)) {
     const value = fields[field];
@@ -74,6 +70,14 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
       case 'message':
         if (typeof value === 'string') message = value;
         else wrong(field, 'invalid_field', `must be a string with the text, found ${kindOf(value)}`);
+        break;
+      case 'template_id':
+        if (typeof value === 'string') templateId = value;
+        else wrong(field, 'invalid_field', `must be a string with the id of a template, found ${kindOf(value)}`);
+        break;
+      case 'variables':
+        if (typeof value === 'object' && value !== null && !Array.isArray(value)) variables = value as typeof variables;
+        else wrong(field, 'invalid_field', `must be an object of the template's variables, found ${kindOf(value)}`);
         break;
       case 'category':
         if (categories.includes(value as Category)) category = value as Category;
@@ -97,6 +101,14 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
         if (value === 'auto' || value === 'gsm7' || value === 'ucs2') encoding = value;
         else wrong(field, 'invalid_field', 'must be one of auto, gsm7, ucs2');
         break;
+      case 'transliterate':
+        if (typeof value === 'boolean') transliterate = value;
+        else wrong(field, 'invalid_field', `must be true or false, found ${kindOf(value)}`);
+        break;
+      case 'quiet_hours':
+        if (value === 'hold' || value === 'reject') quietHours = value;
+        else wrong(field, 'invalid_field', 'must be one of hold, reject');
+        break;
       default:
         if (notYet.has(field)) wrong(field, 'not_available', 'is not available in this version: leave it out');
         else
@@ -107,8 +119,15 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
           );
     }
   }
-  for (const field of ['to', 'from', 'message']) {
+  const isTemplated = Object.hasOwn(fields, 'template_id');
+  for (const field of isTemplated ? ['to', 'from'] : ['to', 'from', 'message']) {
     if (!Object.hasOwn(fields, field)) wrong(field, 'missing_field', 'is required');
+  }
+  if (isTemplated && Object.hasOwn(fields, 'message')) {
+    wrong('message', 'invalid_field', 'must be left out beside template_id: the template gives the text');
+  }
+  if (!isTemplated && Object.hasOwn(fields, 'variables')) {
+    wrong('variables', 'invalid_field', 'must be left out without template_id');
   }
   const [first, ...more] = errors;
   if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
@@ -117,11 +136,14 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
     request: {
       to: to as string,
       from: from as string,
-      message: message as string,
+      message: message ?? '',
+      template: templateId === null ? null : { id: templateId, variables: variables ?? {} },
       category,
       encoding,
+      transliterate,
       clientReference,
       validitySeconds,
+      quietHours,
     },
   };
 }

@@ -4,10 +4,13 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
+import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
+import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import { registryHolder } from '../../cluster/registry/holder.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -16,7 +19,10 @@ import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
-import { admission } from '../../policy/admission/admit.ts';
+import { type Admit, admission } from '../../policy/admission/admit.ts';
+import type { RoutingRules } from '../../policy/contract.ts';
+import type { AccessParts } from './access.ts';
+import { clientAddress } from './client-address.ts';
 import { newDoor, openDoor } from './door.ts';
 import { watchEventSpace } from './event-space.ts';
 import { forwarder } from './forward.ts';
@@ -25,13 +31,17 @@ import { answerLive, answerReady, connectionWatch, readiness } from './health.ts
 import { IdempotentRequests } from './idempotency/requests.ts';
 import { idempotencyStore } from './idempotency/store.ts';
 import { getSms, listSms } from './read-sms.ts';
-import { sendSms } from './send-sms.ts';
+import { RateLimits } from './rate-limits/rate-limits.ts';
+import { RefusalAudit } from './refusal-audit.ts';
+import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { statusQuestions } from './status-questions.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
 
 type RunningThread = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
+  configure(rules: RoutingRules): void;
+  registry(news: RegistryNews): void;
   drain(limitMs: number): Promise<void>;
 };
 
@@ -52,19 +62,30 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const health = { door, directory, eventSpace, connectionState: connectionWatch(bus) };
   const questions = statusQuestions(bus);
   const idempotent = new IdempotentRequests(idempotencyStore(kv, keyPublisher), clock);
-  const sending = {
+  const carriers = watchCarriers(bus, clock);
+  const registries = registryHolder(data.registries);
+  const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
+  const engine = (rules: RoutingRules): Admit => admission(rules, circumstances, { health: carriers });
+  let admit = engine(data.rules);
+  const access: AccessParts = {
+    directory,
+    addressOf: clientAddress(data.proxies),
+    rates: new RateLimits(data.rateMemory, clock),
+  };
+  const sending: SendSmsParts = {
     publisher,
     events,
     cipher: bodyCipher(data.bodyKey),
     eventSpace,
-    directory,
-    admit: admission(data.rules),
+    access,
+    audit: new RefusalAudit(events, clock),
+    admit: (applicant, request) => admit(applicant, request),
     idempotent,
     questions,
     guard,
     clock,
   };
-  const reading = { directory, questions, guard };
+  const reading = { access, questions, guard };
   const listening = await openDoor(
     door,
     {
@@ -73,7 +94,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       listSms: (exchange, req) => listSms(reading, exchange, req),
       live: (exchange) => answerLive(exchange),
       ready: (exchange) => answerReady(exchange, readiness(health)),
-      forwarder: forwarder(data.controlPort, guard, clock),
+      forwarder: forwarder(data.controlPort, access, guard, clock),
     },
     data,
     guard,
@@ -83,6 +104,10 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   return {
     port: listening.port,
     health: () => readiness(health),
+    registry: (news) => registries.apply(news),
+    configure(rules) {
+      admit = engine(rules);
+    },
     async drain(limitMs) {
       const endAtMs = clock.monotonicMs() + limitMs;
       const leftMs = () => Math.max(1, endAtMs - clock.monotonicMs());
@@ -98,6 +123,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       events.close();
       for (const each of [publisher, keyPublisher, eventPublisher]) each.close();
       eventSpace.stop();
+      carriers.stop();
       await directory.close();
       await bus.close();
     },
@@ -126,6 +152,10 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
       case 'metrics':
         void currentMetrics().then((all) => tell({ type: 'metrics', id: message.id, metrics: all }));
         return;
+      case 'rules':
+        return running.configure(message.rules);
+      case 'registry':
+        return running.registry(message.news);
       case 'drain':
         stopHealth();
         void running.drain(message.limitMs).then(() => {

@@ -6,18 +6,25 @@ import { once } from 'node:events';
 import { type Server, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
+import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import type { RoutingRules } from '../../policy/contract.ts';
+import { newRateMemory } from './rate-limits/rate-table.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
 
 export type IngressThreads = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
   metrics(): Promise<MetricObject[]>;
+  /** From now on requests go by these rules. */
+  configure(rules: RoutingRules): void;
+  /** A registry version is complete: every thread asks it from now on. */
+  registry(news: RegistryNews): void;
   drain(deadlineMs: number): Promise<void>;
 };
 
@@ -31,10 +38,14 @@ type Thread = {
 /** Kept back from the drain's time for closing what is left. */
 const closeMs = 300;
 
-export async function startThreads(count: number, data: Omit<ThreadData, 'index' | 'shared'>): Promise<IngressThreads> {
+export async function startThreads(
+  count: number,
+  given: Omit<ThreadData, 'index' | 'shared' | 'rateMemory'>,
+): Promise<IngressThreads> {
   // Read by uWebSockets.js when it is loaded, which only threads do.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
   const threads: Thread[] = [];
+  const data = { ...given, rateMemory: newRateMemory() };
   let port = count > 1 ? await freePortOf(data.host, data.port) : data.port;
   for (let index = 0; index < count; index += 1) {
     const started = await startThread({ ...data, port, index, shared: count > 1 });
@@ -69,6 +80,12 @@ export async function startThreads(count: number, data: Omit<ThreadData, 'index'
       if (each.length === 1) return each[0] ?? [];
       const merged = AggregatorRegistry.aggregate(each as never);
       return (await merged.getMetricsAsJSON()) as MetricObject[];
+    },
+    configure(rules) {
+      for (const thread of threads) tell(thread, { type: 'rules', rules });
+    },
+    registry(news) {
+      for (const thread of threads) tell(thread, { type: 'registry', news });
     },
     async drain(deadlineMs) {
       for (const thread of threads) {

@@ -16,7 +16,8 @@ export function messageFilter(lane: Lane, carrier: string): string {
 
 /** `ev.<carrier>.<shard>`: batches of delivery events. A message's events all share one shard. */
 export function eventSubject(carrier: string, shard: number): string {
-  return `ev.${carrier}.${shard}`;
+  // Refused requests went to no carrier. No carrier's name begins with an underscore.
+  return `ev.${carrier === '' ? '_door' : carrier}.${shard}`;
 }
 
 export function eventFilter(carrier: string): string {

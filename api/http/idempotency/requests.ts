@@ -38,6 +38,8 @@ export type KeyedRequest = {
   readonly accountId: AccountId;
   readonly livemode: boolean;
   readonly idempotencyKey: string;
+  /** What the account may still store; left out where nothing bounds it. */
+  readonly quota?: { refuse(): Problem | null; use(): void };
 };
 
 type Held = Claim & { readonly owner: string; readonly revision: number };
@@ -116,8 +118,14 @@ export class IdempotentRequests {
       mayBePublished: false,
     };
     try {
+      const noMore = request.quota?.refuse() ?? null;
+      // A key that is stored already costs nothing, whoever asks again.
+      if (noMore !== null && (await this.#store.read(request.recordKey)) === null) {
+        return { kind: 'outcome', outcome: { ok: false, problem: noMore } };
+      }
       for (let tries = 0; tries < claimTriesMax; tries += 1) {
         const created = await this.#store.write(request.recordKey, this.#runningRecord(request, fresh, owner), 0);
+        if (created.ok) request.quota?.use();
         if (created.ok) return { kind: 'held', held: { ...fresh, owner, revision: created.seq } };
         if (created.failure !== 'conflict') return { kind: 'outcome', outcome: unreachableBus };
 

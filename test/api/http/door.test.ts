@@ -1,12 +1,21 @@
 // The catch-all of the door: a route that throws, at once, later or while it reads a body, costs its own request
 // a 500 and nothing else. Without it the thread and with it the process would be gone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { clientAddress } from '../../../api/http/client-address.ts';
 import { type ListeningDoor, newDoor, openDoor } from '../../../api/http/door.ts';
 import { forwarder } from '../../../api/http/forward.ts';
 import { guard } from '../../../api/http/guard.ts';
+import { RateLimits } from '../../../api/http/rate-limits/rate-limits.ts';
+import { newRateMemory } from '../../../api/http/rate-limits/rate-table.ts';
 import { readBody } from '../../../api/http/read-body.ts';
+import { Tenants } from '../../../cluster/directory/tenants.ts';
 import { log } from '../../../platform/log.ts';
 
+const access = {
+  directory: { authenticate: (token: string | undefined) => new Tenants().authenticate(token, 0) },
+  addressOf: clientAddress({ trustedProxies: [], proxyHeader: 'x-forwarded-for' }),
+  rates: new RateLimits(newRateMemory(64)),
+};
 let door: ListeningDoor;
 const state = newDoor();
 const level = log.level;
@@ -26,7 +35,7 @@ beforeAll(async () => {
           throw new Error('while reading');
         }),
       ),
-    forwarder: forwarder(0, guard),
+    forwarder: forwarder(0, access, guard),
   } satisfies Parameters<typeof openDoor>[1];
   door = await openDoor(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
 });

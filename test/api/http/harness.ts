@@ -228,6 +228,7 @@ const configuration = {
   ],
   routes: [],
   routing: { fallback: [] },
+  retention: { historyDays: 30 },
 } as unknown as Configuration;
 
 export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };

@@ -1,0 +1,58 @@
+// Where a request comes from. The socket says it, unless the peer is a proxy the operator trusts: then the one header
+// that proxy writes says it, read from its end back to the first address that is no trusted proxy. Anybody can send
+// such headers, so from everybody else they are not read at all, and of two kinds only the configured one ever is.
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { type IpAddress, type Network, ipOfOctets, isInAny, parseIp, parseNetwork } from '../../model/ip-address.ts';
+import { limits } from '../../platform/limits.ts';
+
+/** heliograph.yaml, `ingress`. */
+export type ProxyRules = {
+  readonly trustedProxies: readonly string[];
+  readonly proxyHeader: 'x-forwarded-for' | 'forwarded';
+};
+
+/** Null: it cannot be told for certain. Reads `req`, so it is called before anything is waited for. */
+export type ClientAddress = (res: HttpResponse, req: HttpRequest) => IpAddress | null;
+
+export function clientAddress(rules: ProxyRules): ClientAddress {
+  const trusted = rules.trustedProxies.map(parseNetwork).filter((network): network is Network => network !== null);
+  return (res, req) => {
+    const peer = ipOfOctets(new Uint8Array(res.getRemoteAddress()));
+    if (peer === null || trusted.length === 0 || !isInAny(peer, trusted)) return peer;
+    return forwardedFor(req.getHeader(rules.proxyHeader), rules.proxyHeader, peer, trusted);
+  };
+}
+
+/** The last address in the header that no trusted proxy has. Exported for tests: it decides who is let in. */
+export function forwardedFor(
+  header: string,
+  kind: ProxyRules['proxyHeader'],
+  peer: IpAddress,
+  trusted: readonly Network[],
+): IpAddress | null {
+  // A trusted proxy without its header asks for itself: a health check, say.
+  if (header.trim() === '') return peer;
+  const hops = header.split(',').reverse();
+  for (const [at, hop] of hops.entries()) {
+    if (at >= limits.access.proxyHopsMax) return null;
+    const ip = parseHop(kind === 'forwarded' ? forOf(hop) : hop.trim());
+    if (ip === null) return null;
+    if (!isInAny(ip, trusted)) return ip;
+  }
+  return parseHop(kind === 'forwarded' ? forOf(hops.at(-1) ?? '') : (hops.at(-1) ?? '').trim());
+}
+
+/** RFC 7239: `for=192.0.2.60;proto=http` or `for="[2001:db8::1]:4711"`. '' when there is none. */
+function forOf(element: string): string {
+  const pair = element.split(';').find((each) => /^\s*for\s*=/i.test(each));
+  const value = pair?.slice(pair.indexOf('=') + 1).trim() ?? '';
+  return value.startsWith('"') && value.endsWith('"') && value.length >= 2 ? value.slice(1, -1) : value;
+}
+
+/** An address, perhaps in brackets, perhaps with a port. */
+function parseHop(text: string): IpAddress | null {
+  const bracketed = /^\[([0-9a-fA-F:.]+)\](:\d{1,5})?$/.exec(text);
+  if (bracketed !== null) return parseIp(bracketed[1] ?? '');
+  const withPort = /^([0-9.]+):\d{1,5}$/.exec(text);
+  return parseIp(withPort?.[1] ?? text);
+}
