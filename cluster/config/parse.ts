@@ -8,6 +8,7 @@ import { packReader } from './country-packs.ts';
 import { BadConfiguration } from './load.ts';
 import { type Place, problemAt, problemsOf } from './problems.ts';
 import { configurationSchema } from './schema.ts';
+import { wireProblems } from './wire-problems.ts';
 
 export function parseConfiguration(
   text: string,
@@ -86,6 +87,10 @@ function crossProblems(
         add(at, 'missing password, expected password or password_env');
       }
     });
+  });
+  // The carriers of the file come first and in its order; only the sandbox may follow.
+  configuration.carriers.slice(0, content.carriers.length).forEach((carrier, index) => {
+    for (const { path, text } of wireProblems(carrier)) add(['carriers', index, ...path], text);
   });
   for (const [prefix, carrier] of Object.entries(configuration.country.prefixes)) {
     if (names.includes(carrier)) continue;

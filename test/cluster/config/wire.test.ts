@@ -110,6 +110,20 @@ describe('a carrier that says how its PDUs look', () => {
     expect(problems[0]).toMatch(/^heliograph\.yaml:9:\d+: /);
   });
 
+  it.each([
+    ['text: { ucs2_data_coding: 0 }', '', 'text.ucs2_data_coding: found 0 for two alphabets'],
+    ['text: { latin1: first, latin1_data_coding: 0 }', '', 'text.latin1_data_coding: found 0 for two alphabets'],
+    ['text: { latin1: first, latin1_data_coding: 8 }', '', 'text.latin1_data_coding: found 8 for two alphabets'],
+    ['tlvs: [{ tag: 1, value: a }]', 'interface_version: 0x33', 'tlvs: found optional parameters, which a bind with'],
+    ['text: { concatenation: sar }', 'interface_version: 0x33', 'text.concatenation: found "sar", which a bind with'],
+  ])('%s with %s is refused', (line, bindLine, problem) => {
+    const problems = problemsOf(fileWith(line, bindLine));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(`carriers[0].${problem}`);
+    expect(problems[0]).toMatch(/^heliograph\.yaml:9:/);
+    expect(problemsOf(fileWith('text: { latin1: never, latin1_data_coding: 0 }', bindLine))).toEqual([]);
+  });
+
   it('refuses no boundary value of a TLV', () => {
     for (const line of [
       'tlvs: [{ tag: 65535, type: int8, value: 255 }]',

@@ -53,6 +53,9 @@ describe('heliograph smsc', () => {
     for (const option of [
       '--port',
       '--system-id',
+      '--gsm7',
+      '--system-type',
+      '--tls-cert',
       '--tps',
       '--latency-ms',
       '--receipts',
@@ -72,6 +75,10 @@ describe('heliograph smsc', () => {
     [['--receipts', 'paper'], '--receipts paper: expected text, tlv, both'],
     [['--account', 'x'], '--account x: expected system-id:password'],
     [['--port', '65536'], '--port 65536'],
+    [['--gsm7', 'squeezed'], '--gsm7 squeezed: expected unpacked, packed'],
+    [['--gsm7-data-coding', '256'], '--gsm7-data-coding 256: expected a whole number from 0 to 255'],
+    [['--tls-cert', '/nowhere.pem'], '--tls-cert /nowhere.pem: expected a PEM file'],
+    [['--tls-cert', import.meta.filename], '--tls-cert and --tls-key together'],
     [['--colour'], '--colour'],
   ])('refuses %j with one sentence', async (args, sentence) => {
     const { run: output, exit } = run(args);
