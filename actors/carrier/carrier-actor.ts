@@ -19,6 +19,7 @@ import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { CarrierHealthView } from '../../policy/contract.ts';
+import { type LateGates, passLateGates } from '../../policy/late/late-gates.ts';
 import { everyCarrierIsGood, isAvoided } from '../../policy/routing/avoid.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
@@ -57,6 +58,8 @@ export type CarrierActorParts = {
   /** How all carriers do: for the choice of another one. */
   readonly carriers?: CarrierHealthView;
   readonly moves?: MoveRules;
+  /** Without them: validity alone. */
+  readonly lateGates?: LateGates;
   readonly clock?: Clock;
 };
 
@@ -163,6 +166,8 @@ export class CarrierActor {
       windowPdus: this.#binds.windowPdus,
       clock,
       onRefused: (held, status, code) => this.#settlement.onRefused(held, status, code),
+      onHeld: (held, code, untilMs) => this.#settlement.onHeld(held, code, untilMs),
+      lateGates: parts.lateGates ?? passLateGates,
       onNotWritten: (held) => this.#settlement.onNotWritten(held),
     });
     this.#reroute = new Reroute({

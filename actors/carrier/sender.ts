@@ -4,7 +4,7 @@
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { eventOfMessage } from '../../model/delivery-event.ts';
-import { passLateGates } from '../../policy/late/late-gates.ts';
+import type { LateGates } from '../../policy/late/late-gates.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -44,7 +44,11 @@ export type SenderParts = {
   readonly windowPdus: number;
   readonly clock: Clock;
   /** The message ends before it was written. */
-  readonly onRefused: (held: HeldMessage, status: 'expired' | 'failed', code: string) => void;
+  readonly onRefused: (held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
+  /** It may go out at that time: it waits in LATER. */
+  readonly onHeld: (held: HeldMessage, code: string, untilMs: number) => void;
+  /** Whether it may still go out, asked when its turn has come. */
+  readonly lateGates: LateGates;
   /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
   readonly onNotWritten: (held: HeldMessage) => void;
 };
@@ -134,15 +138,16 @@ export class Sender {
 
   /** False when the message was taken out of its lane instead. */
   #mayBegin(held: HeldMessage): boolean {
-    const { lanes, clock, onRefused } = this.#parts;
+    const { lanes, clock, onRefused, onHeld, lateGates } = this.#parts;
     if (held.stage !== 'lane') {
       lanes.next(); // it was ended or moved while it waited here
       return false;
     }
-    const verdict = passLateGates(held.message, clock.nowMs());
+    const verdict = lateGates(held.message, clock.nowMs());
     if (!verdict.ok) {
       lanes.next();
-      onRefused(held, verdict.status, verdict.code);
+      if (verdict.status === 'held') onHeld(held, verdict.code, verdict.untilMs);
+      else onRefused(held, verdict.status, verdict.code);
       return false;
     }
     if (holdIsValid(held, clock.monotonicMs())) return true;

@@ -9,6 +9,7 @@ import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { type DeliveryEvent, type Happening, eventOfMessage } from '../../model/delivery-event.ts';
+import type { Message } from '../../model/message.ts';
 import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -127,13 +128,19 @@ export class Settlement {
   }
 
   /** The message ends before it was written. */
-  onRefused(held: HeldMessage, status: 'expired' | 'failed', code: string): void {
+  onRefused(held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
     // Why it could not go out in time is what the client wants to know.
     const reason = status === 'expired' ? (held.lastRefusal ?? this.#parts.whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
     this.#write(held, { kind: status, attempt, error, atMs: this.#parts.clock.nowMs() });
     this.#settle(held);
+  }
+
+  /** It came into hours in which its category keeps quiet: it comes back when they end. */
+  onHeld(held: HeldMessage, code: string, untilMs: number): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    this.#waitInLater(held, attempt, code, Math.max(0, untilMs - this.#parts.clock.nowMs()));
   }
 
   /**
@@ -210,7 +217,7 @@ export class Settlement {
     const now = clock.nowMs();
     held.stage = 'settling';
     held.eventsInFlight += 1;
-    const delayed = { ...message, delays: message.delays + 1 };
+    const delayed = { ...message, delays: message.delays + 1, trace: traceWith(message.trace, error) };
     const record = {
       subject: messageSubject(message.category, message.carrier, message.accountId),
       payload: encodeMessage(delayed, cipher),
@@ -256,4 +263,17 @@ export class Settlement {
     this.#parts.intake().release(held);
     held.record.ack();
   }
+}
+
+const refusedMark = 'put off: ';
+
+/** The reason travels with the message into LATER: when it expires there, somebody wants to know why. */
+function traceWith(trace: readonly string[], error: string): readonly string[] {
+  return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
+}
+
+/** What a message that was in LATER was put off for; null when it never was. */
+export function putOffFor({ trace }: Pick<Message, 'trace'>): string | null {
+  const line = trace.at(-1);
+  return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;
 }

@@ -2,6 +2,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
+import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 
@@ -10,6 +12,9 @@ export type HostTask = {
   readonly name: string;
   readonly carriers: readonly CarrierConfig[];
   readonly moves: MoveRules;
+  readonly country: CountryRules;
+  /** Shared memory of the process: every thread reads the same. */
+  readonly registries: readonly RegistryNews[];
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
@@ -18,7 +23,13 @@ export type HostTask = {
 
 export type ToHost =
   /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
-  | { readonly type: 'configure'; readonly carriers: readonly CarrierConfig[]; readonly moves: MoveRules }
+  | {
+      readonly type: 'configure';
+      readonly carriers: readonly CarrierConfig[];
+      readonly moves: MoveRules;
+      readonly country: CountryRules;
+    }
+  | { readonly type: 'registry'; readonly news: RegistryNews }
   | { readonly type: 'drain'; readonly deadlineMs: number }
   | { readonly type: 'ask'; readonly id: number };
 

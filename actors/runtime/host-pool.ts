@@ -11,6 +11,8 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
@@ -18,6 +20,9 @@ import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 export type HostPoolOptions = {
   readonly carriers: readonly CarrierConfig[];
   readonly moves: MoveRules;
+  readonly country: CountryRules;
+  /** What a new thread is given; asked at each start of one. */
+  readonly registries: () => readonly RegistryNews[];
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
@@ -50,11 +55,13 @@ export class HostPool {
   readonly #asked = new Map<number, (metrics: MetricObject[]) => void>();
   #nextAsk = 1;
   #moves: MoveRules;
+  #country: CountryRules;
   #stopping = false;
 
   constructor(options: HostPoolOptions) {
     this.#options = options;
     this.#moves = options.moves;
+    this.#country = options.country;
     const shares = dealOut(options.carriers, options.threads);
     this.#pool = new Piscina({
       filename: new URL('./host.ts', import.meta.url).href,
@@ -106,8 +113,9 @@ export class HostPool {
   }
 
   /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
-  configure(carriers: readonly CarrierConfig[], moves: MoveRules): void {
+  configure(carriers: readonly CarrierConfig[], moves: MoveRules, country: CountryRules): void {
     this.#moves = moves;
+    this.#country = country;
     for (const host of this.#hosts) {
       host.carriers = host.carriers.map((own) => carriers.find(({ name }) => name === own.name) ?? own);
     }
@@ -117,8 +125,13 @@ export class HostPool {
       if (lightest !== undefined) lightest.carriers = [...lightest.carriers, carrier];
     }
     for (const host of this.#hosts) {
-      host.port?.postMessage({ type: 'configure', carriers: host.carriers, moves } satisfies ToHost);
+      host.port?.postMessage({ type: 'configure', carriers: host.carriers, moves, country } satisfies ToHost);
     }
+  }
+
+  /** A registry version is complete: every thread asks it from now on. */
+  registry(news: RegistryNews): void {
+    for (const host of this.#hosts) host.port?.postMessage({ type: 'registry', news } satisfies ToHost);
   }
 
   async drain(deadlineMs: number): Promise<void> {
@@ -166,7 +179,17 @@ export class HostPool {
       if (message.type === 'metrics') this.#asked.get(message.id)?.(message.metrics);
     });
     const { name, carriers } = host;
-    const task: HostTask = { name, carriers, moves: this.#moves, simulated, natsUrl, bodyKey, port: theirs };
+    const task: HostTask = {
+      name,
+      carriers,
+      moves: this.#moves,
+      country: this.#country,
+      registries: this.#options.registries(),
+      simulated,
+      natsUrl,
+      bodyKey,
+      port: theirs,
+    };
     try {
       await this.#pool.run(task, { transferList: [theirs], signal: host.abort.signal });
     } finally {

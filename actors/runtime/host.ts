@@ -4,9 +4,11 @@ import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { registryHolder } from '../../cluster/registry/holder.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
+import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
 import { HostedCarriers } from './hosted-carriers.ts';
@@ -27,14 +29,28 @@ export default async function host(task: HostTask): Promise<void> {
   const cipher = bodyCipher(task.bodyKey);
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
   const carriers = watchCarriers(bus);
+  const registries = registryHolder(task.registries);
+  let gates = lateGates(task.country, registries.current);
   const hosted = new HostedCarriers(
     (carrier, moves) =>
-      new CarrierActor({ carrier, simulated, bus, publisher, cipher, reconnectBudget, carriers, moves }),
+      new CarrierActor({
+        carrier,
+        simulated,
+        bus,
+        publisher,
+        cipher,
+        reconnectBudget,
+        carriers,
+        moves,
+        lateGates: (message, nowMs) => gates(message, nowMs),
+      }),
   );
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
+      if (message.type === 'registry') registries.apply(message.news);
+      if (message.type === 'configure') gates = lateGates(message.country, registries.current);
       if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });

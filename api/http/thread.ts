@@ -23,6 +23,7 @@ import { type Admit, admission } from '../../policy/admission/admit.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 import type { AccessParts } from './access.ts';
 import { clientAddress } from './client-address.ts';
+import { portedTo } from '../../policy/registry/ported-to.ts';
 import { newDoor, openDoor } from './door.ts';
 import { watchEventSpace } from './event-space.ts';
 import { forwarder } from './forward.ts';
@@ -65,7 +66,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const carriers = watchCarriers(bus, clock);
   const registries = registryHolder(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
-  const engine = (rules: RoutingRules): Admit => admission(rules, circumstances, { health: carriers });
+  const engine = (rules: RoutingRules): Admit =>
+    admission(rules, circumstances, { health: carriers, portedTo: (to) => portedTo(registries.current(), to) });
   let admit = engine(data.rules);
   const access: AccessParts = {
     directory,

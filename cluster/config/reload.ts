@@ -11,8 +11,8 @@ export type ReloadVerdict =
 
 /** Read for every message by whoever needs it. */
 const liveCarrierKeys = ['tps', 'tpsScope', 'errors', 'classes', 'senders', 'cost', 'weight'] as const;
-/** What only the ingress's rules are made of. */
-const liveCountryKeys = ['name', 'callingCode', 'nationalLengths', 'prefixes'] as const;
+/** Read for every message by the gates, at the door and at the carriers; the rest of the file is read at the start. */
+const liveKeys: readonly string[] = ['country', 'content', 'routes', 'routing'];
 
 export function reloadVerdict(before: Configuration, next: Configuration): ReloadVerdict {
   const changed: string[] = [];
@@ -20,8 +20,7 @@ export function reloadVerdict(before: Configuration, next: Configuration): Reloa
   for (const key of keysOf(before, next)) {
     if (isDeepStrictEqual(before[key], next[key])) continue;
     if (key === 'carriers') compareCarriers(before.carriers, next.carriers, changed, needRestart);
-    else if (key === 'country') compareCountry(before.country, next.country, changed, needRestart);
-    else if (key === 'routes' || key === 'routing') changed.push(key);
+    else if (liveKeys.includes(key)) changed.push(key);
     else needRestart.push(`${key}: read at the start only`);
   }
   return needRestart.length === 0 ? { ok: true, changed } : { ok: false, needRestart };
@@ -59,20 +58,6 @@ function compareCarriers(
 function isOnlyPace(before: CarrierConfig | undefined, next: CarrierConfig): boolean {
   if (before === undefined || before.simulate === null || next.simulate === null) return false;
   return isDeepStrictEqual({ ...before.simulate, tps: 0 }, { ...next.simulate, tps: 0 });
-}
-
-function compareCountry(
-  before: Configuration['country'],
-  next: Configuration['country'],
-  changed: string[],
-  needRestart: string[],
-): void {
-  const live: readonly string[] = liveCountryKeys;
-  for (const key of keysOf(before, next)) {
-    if (isDeepStrictEqual(before[key], next[key])) continue;
-    if (live.includes(key)) changed.push(`country.${key}`);
-    else needRestart.push(`country.${key}: read at the start only`);
-  }
 }
 
 function withoutLive(carrier: CarrierConfig): Record<string, unknown> {

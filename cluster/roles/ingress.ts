@@ -1,14 +1,15 @@
 // The ingress role: reads settings, configuration and the body key, and starts the listening threads. Its main
 // thread stays out of the traffic, so that it always answers the supervisor. See api/http/ for the door itself.
-import { startThreads } from '../../api/http/threads.ts';
+import { type IngressThreads, startThreads } from '../../api/http/threads.ts';
 import { FixSetup } from '../../platform/errors.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
-import { sandboxCarrierName } from '../config/configuration.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
+import { keepRegistries } from '../registry/keeper.ts';
 import { runRole } from '../supervisor/child-link.ts';
+import { routingRules } from './routing-rules.ts';
 
 runRole('ingress', async () => {
   const settings = loadSettings();
@@ -18,31 +19,35 @@ runRole('ingress', async () => {
 
   const bus = await connectBus(natsUrl, 'ingress');
   await ensureStreams(bus, configuration.limits);
-  await bus.close();
+  let threads: IngressThreads | null = null;
+  const keeper = await keepRegistries(bus, (news) => threads?.registry(news));
 
-  const { country, carriers, routes } = configuration;
-  const threads = await startThreads(Math.max(1, configuration.ingress.threads), {
+  threads = await startThreads(Math.max(1, configuration.ingress.threads), {
     natsUrl,
     host: settings.httpHost,
     port: settings.httpPort,
     controlPort: settings.controlPort,
     bodyKey: loadSecrets(settings.dataDir).bodyKey,
-    rules: {
-      country: {
-        callingCode: country.callingCode,
-        nationalLengths: country.nationalLengths,
-        prefixes: country.prefixes,
-      },
-      carriers: carriers.map(({ name, classes }) => ({ name, classes })),
-      routes,
-      sandboxCarrier: sandboxCarrierName,
+    rules: routingRules(configuration),
+    proxies: {
+      trustedProxies: configuration.ingress.trustedProxies,
+      proxyHeader: configuration.ingress.proxyHeader,
     },
+    registries: keeper.news(),
   });
+  const running = threads;
+  // One may have come while they started.
+  for (const news of keeper.news()) running.registry(news);
   return {
-    ready: { port: threads.port },
-    health: () => threads.health(),
-    metrics: () => threads.metrics(),
-    drain: (deadlineMs) => threads.drain(deadlineMs - drainMarginMs),
+    ready: { port: running.port },
+    health: () => running.health(),
+    metrics: () => running.metrics(),
+    configure: async (next) => running.configure(routingRules(next)),
+    async drain(deadlineMs) {
+      keeper.stop();
+      await running.drain(deadlineMs - drainMarginMs);
+      await bus.close();
+    },
   };
 });
 

@@ -1,15 +1,45 @@
 // The gates that are asked again at the last moment, when a token is granted: a message can wait longer than
 // the rules that let it in. Pure: everything it needs is handed to it.
 import type { Message } from '../../model/message.ts';
+import { doNotDisturb } from '../admission/do-not-disturb-gate.ts';
+import type { CountryRules } from '../country/contract.ts';
+import { quietHours } from '../country/quiet-hours.ts';
+import type { Registries } from '../registry/contract.ts';
 
 export type LateVerdict =
   | { readonly ok: true }
   /** The message ends here with this status and error code. */
-  | { readonly ok: false; readonly status: 'expired'; readonly code: 'validity_passed' };
+  | { readonly ok: false; readonly status: 'expired' | 'blocked'; readonly code: string }
+  /** It may go out then, not now. */
+  | { readonly ok: false; readonly status: 'held'; readonly code: 'quiet_hours'; readonly untilMs: number };
+
+export type LateGates = (message: Message, nowMs: number) => LateVerdict;
 
 const mayGo: LateVerdict = { ok: true };
 
 export function passLateGates(message: Message, nowMs: number): LateVerdict {
   if (nowMs >= message.validUntilMs) return { ok: false, status: 'expired', code: 'validity_passed' };
   return mayGo;
+}
+
+/** The late gates of a country. `registries` is asked anew for every message: versions come and go. */
+export function lateGates(country: CountryRules, registries: () => Registries): LateGates {
+  const disturb = doNotDisturb(country.doNotDisturb);
+  const quiet = quietHours(country.quietHours ?? []);
+  return (message, nowMs) => {
+    const verdict = passLateGates(message, nowMs);
+    // As at the door: a test message reaches nobody, at no hour.
+    if (!verdict.ok || !message.livemode) return verdict;
+    const { dnd } = registries();
+    const refused = disturb.refuse(dnd, message.category, message.recipient);
+    // A registry this process could not load yet was asked by the door.
+    if (refused !== null && dnd !== 'unknown') {
+      const version = dnd === null ? '' : `:${dnd.version}`;
+      return { ok: false, status: 'blocked', code: `${refused.code}${version}` };
+    }
+    const untilMs = quiet.quietUntil(message.category, nowMs);
+    if (untilMs === null) return mayGo;
+    // What cannot go out any more within its validity waits for its end, and is told as expired.
+    return { ok: false, status: 'held', code: 'quiet_hours', untilMs: Math.min(untilMs, message.validUntilMs) };
+  };
 }
