@@ -48,6 +48,11 @@ export function isInAny(ip: IpAddress, networks: readonly Network[]): boolean {
   return false;
 }
 
+/** Whether all addresses of a network are in one of the others. */
+export function isWithinAny({ address, prefixBits }: Network, networks: readonly Network[]): boolean {
+  return networks.some((each) => prefixBits >= each.prefixBits && isInNetwork(address, each));
+}
+
 /** For people: IPv4 with dots, IPv6 in full groups. */
 export function formatIp(ip: IpAddress): string {
   if (mappedPrefix.every((octet, at) => ip[at] === octet)) return ip.slice(12).join('.');

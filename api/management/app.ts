@@ -13,9 +13,18 @@ import { type KnownPath, knownPathOf, refuseUnrouted } from './known-routes.ts';
 import { servePages } from './pages/pages.ts';
 import { answerProblem } from './refuse.ts';
 import { accountHandlers, getAccount } from './routes/account.ts';
+import { accountSettingsHandlers, getAccountSettings, patchAccountSettings } from './routes/account-settings.ts';
 import { apiKeyHandlers, deleteApiKey, getApiKeys, postApiKey } from './routes/api-keys.ts';
 import { getSms, listSms, postSms } from './routes/hot.ts';
 import { deleteSenderById, getSenders, postSender, senderHandlers } from './routes/senders.ts';
+import {
+  deleteSuppression,
+  getSuppressions,
+  importSuppressions,
+  postSuppression,
+  suppressionHandlers,
+} from './routes/suppressions.ts';
+import { deleteTemplateById, getTemplate, getTemplates, postTemplate, templateHandlers } from './routes/templates.ts';
 import { type Variables, problemOfError, serveEndpoint } from './serve.ts';
 
 export const apiVersion = '0.1.0';
@@ -26,12 +35,22 @@ export const endpoints: readonly Endpoint[] = [
   getSms,
   listSms,
   getAccount,
+  getAccountSettings,
+  patchAccountSettings,
   getApiKeys,
   postApiKey,
   deleteApiKey,
   getSenders,
   postSender,
   deleteSenderById,
+  getTemplates,
+  getTemplate,
+  postTemplate,
+  deleteTemplateById,
+  getSuppressions,
+  postSuppression,
+  importSuppressions,
+  deleteSuppression,
 ];
 
 const pagePaths: readonly KnownPath[] = [
@@ -70,6 +89,9 @@ export function managementApp(store: Store, directory: Directory): Hono<Variable
   const account = accountHandlers(store);
   const keys = apiKeyHandlers(store, directory);
   const senders = senderHandlers(store);
+  const settings = accountSettingsHandlers(store);
+  const templates = templateHandlers(store);
+  const suppressions = suppressionHandlers(store);
   serveEndpoint(app, directory, getAccount, account.get);
   serveEndpoint(app, directory, getApiKeys, keys.list);
   serveEndpoint(app, directory, postApiKey, keys.create);
@@ -77,6 +99,16 @@ export function managementApp(store: Store, directory: Directory): Hono<Variable
   serveEndpoint(app, directory, getSenders, senders.list);
   serveEndpoint(app, directory, postSender, senders.create);
   serveEndpoint(app, directory, deleteSenderById, senders.remove);
+  serveEndpoint(app, directory, getAccountSettings, settings.get);
+  serveEndpoint(app, directory, patchAccountSettings, settings.change);
+  serveEndpoint(app, directory, getTemplates, templates.list);
+  serveEndpoint(app, directory, getTemplate, templates.get);
+  serveEndpoint(app, directory, postTemplate, templates.create);
+  serveEndpoint(app, directory, deleteTemplateById, templates.remove);
+  serveEndpoint(app, directory, getSuppressions, suppressions.list);
+  serveEndpoint(app, directory, postSuppression, suppressions.add);
+  serveEndpoint(app, directory, importSuppressions, suppressions.import);
+  serveEndpoint(app, directory, deleteSuppression, suppressions.remove);
   servePages(app, () => openApiDocument(endpoints, apiVersion));
 
   app.notFound((c) => {

@@ -21,6 +21,13 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       license: { name: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: [{ name: 'SMS' }, { name: 'Account' }, { name: 'API keys' }, { name: 'Senders' }],
+    tags: [
+      { name: 'SMS' },
+      { name: 'Account' },
+      { name: 'API keys' },
+      { name: 'Senders' },
+      { name: 'Templates' },
+      { name: 'Suppressions' },
+    ],
   });
 }

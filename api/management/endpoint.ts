@@ -6,7 +6,7 @@ import { type Problem, type ProblemCode, problemContentType } from '../problem.t
 import { problemCatalogue } from '../problem-catalogue.ts';
 import { problemSchema } from './schemas/common.ts';
 
-export type Method = 'get' | 'post' | 'delete';
+export type Method = 'get' | 'post' | 'patch' | 'delete';
 
 export type Endpoint<
   Body extends z.ZodType = z.ZodType,
@@ -35,7 +35,14 @@ export type Endpoint<
 export type Answer = { readonly body: unknown } | { readonly problem: Problem };
 
 /** What any authenticated route may answer, whatever it does. */
-const everywhere: readonly ProblemCode[] = ['missing_api_key', 'invalid_api_key', 'scope_missing', 'internal_error'];
+const everywhere: readonly ProblemCode[] = [
+  'missing_api_key',
+  'invalid_api_key',
+  'scope_missing',
+  'ip_not_allowed',
+  'rate_limited',
+  'internal_error',
+];
 const withBody: readonly ProblemCode[] = [
   'invalid_json',
   'unsupported_media_type',

@@ -2,6 +2,7 @@
 // beside it; those are loaded only for the command that needs them, because a command shall answer at once.
 import { Command, CommanderError } from 'commander';
 import { FixSetup } from '../../platform/errors.ts';
+import { addReviewCommands } from './review-commands.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
 import type { ImportOptions } from './registry.ts';
 
@@ -38,6 +39,8 @@ accounts
     const { createAccountCommand } = await import('./tenants.ts');
     await createAccountCommand(options);
   });
+
+addReviewCommands(program, accounts);
 
 const keys = program.command('keys').description('API keys of the running system');
 keys

@@ -56,7 +56,7 @@ export async function revokeKeyCommand(id: string, options: { json?: boolean }):
 const databaseAnswersWithinMs = 15_000;
 
 /** The database of DATABASE_URL, else of what runs on the data folder. */
-async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
   const settings = loadSettings();
   const url = settings.databaseUrl ?? readConnections(settings.dataDir)?.databaseUrl;
   if (url === undefined || url === null) {
@@ -84,6 +84,6 @@ function scopesOf(text: string | undefined): Scope[] {
   });
 }
 
-function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
+export function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
   process.stdout.write(options.json === true ? `${JSON.stringify(object)}\n` : `${lines.join('\n')}\n`);
 }

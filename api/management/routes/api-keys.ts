@@ -1,9 +1,10 @@
 // API keys of the account: listed, made and revoked by a key with the scope `keys:manage`. A key can never make one
 // that may do more than itself.
 import type { z } from '@hono/zod-openapi';
-import type { Directory } from '../../../cluster/directory/contract.ts';
+import type { Directory, KeyEntry } from '../../../cluster/directory/contract.ts';
 import { type StoredApiKey, createKey, listKeys, revokeKey } from '../../../cluster/store/api-keys.ts';
 import type { Store } from '../../../cluster/store/store.ts';
+import { isWithinAny, parseNetwork } from '../../../model/ip-address.ts';
 import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -67,6 +68,13 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     }
     if (expiresAtMs !== null && expiresAtMs <= store.clock.nowMs())
       wrong('expires_at', 'expected a time in the future');
+    const bounds = boundsOf(key, body);
+    for (const [at, network] of bounds.ipAllowlist.entries()) {
+      if (!mayUse(key, network)) wrong(`ip_allowlist[${at}]`, 'the asking key may not be used from there itself');
+    }
+    if (key.rate != null && (bounds.rate === null || bounds.rate.perSecond > key.rate.perSecond)) {
+      wrong('rate_limit', `the asking key has ${key.rate.perSecond} a second itself`);
+    }
     const [first, ...more] = errors;
     if (first !== undefined) return { problem: problemOfFields(422, [first, ...more]) };
 
@@ -76,6 +84,7 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
       scopes: body.scopes,
       description: body.description ?? '',
       expiresAtMs,
+      ...bounds,
       actor: key.keyId,
     });
     if (!created.ok) {
@@ -96,6 +105,23 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
       : { body: keyShape(revoked) };
   },
 });
+
+/** A key's own bounds hold for what it makes, unless narrower ones are asked for. */
+function boundsOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>) {
+  const { ip_allowlist: given, rate_limit: rate } = body;
+  const asked = rate == null ? rate : { perSecond: rate.per_second, burst: rate.burst };
+  return {
+    ipAllowlist: given === undefined || given.length === 0 ? (key.networks ?? []) : given,
+    rate: asked === undefined ? (key.rate ?? null) : asked,
+  };
+}
+
+function mayUse(key: KeyEntry, network: string): boolean {
+  if (key.networks === undefined || key.networks.length === 0) return true;
+  const wanted = parseNetwork(network);
+  const own = key.networks.map(parseNetwork).filter((each) => each !== null);
+  return wanted !== null && isWithinAny(wanted, own);
+}
 
 /** Clients use a new key at once: the answer waits the moment until the directory has it, and goes out anyway. */
 async function untilUsable(directory: Directory, token: string): Promise<void> {
@@ -121,5 +147,7 @@ function keyShape(key: StoredApiKey): object {
     created_at: time(key.createdAtMs),
     expires_at: time(key.expiresAtMs),
     revoked_at: time(key.revokedAtMs),
+    ip_allowlist: key.ipAllowlist,
+    rate_limit: key.rate === null ? null : { per_second: key.rate.perSecond, burst: key.rate.burst },
   };
 }

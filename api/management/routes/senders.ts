@@ -84,6 +84,6 @@ export const senderHandlers = (store: Store) => ({
   },
 });
 
-function senderShapeOf({ id, name, kind, status, createdAtMs }: StoredSender): object {
-  return { id, object: 'sender', name, kind, status, created_at: new Date(createdAtMs).toISOString() };
+function senderShapeOf({ id, name, kind, status, categories, createdAtMs }: StoredSender): object {
+  return { id, object: 'sender', name, kind, status, categories, created_at: new Date(createdAtMs).toISOString() };
 }

@@ -3,7 +3,9 @@
 import { z } from '@hono/zod-openapi';
 import { scopes } from '../../../model/api-key.ts';
 import { senderKinds, senderKindOf, senderShape } from '../../../model/sender.ts';
+import { categories } from '../../../model/message.ts';
 import { timeSchema } from './common.ts';
+import { ipAllowlist, rateLimit } from './gates.ts';
 
 export const descriptionCharsMax = 200;
 
@@ -30,6 +32,8 @@ export const apiKey = z
     created_at: timeSchema,
     expires_at: timeSchema.nullable(),
     revoked_at: timeSchema.nullable(),
+    ip_allowlist: ipAllowlist,
+    rate_limit: rateLimit,
   })
   .openapi('ApiKey');
 
@@ -64,6 +68,8 @@ export const createApiKeyBody = z
       .datetime({ offset: true, error: 'expected a time such as 2026-01-31T09:00:00Z' })
       .nullish()
       .openapi({ description: 'In the future; never, when left out.' }),
+    ip_allowlist: ipAllowlist.optional(),
+    rate_limit: rateLimit.optional(),
   })
   .openapi('CreateApiKey');
 
@@ -74,6 +80,10 @@ export const sender = z
     name: z.string().openapi({ example: 'HELIOGRAPH' }),
     kind: z.enum(senderKinds),
     status: z.enum(['approved', 'pending', 'rejected']),
+    categories: z
+      .array(z.enum(categories))
+      .nullable()
+      .openapi({ description: 'Categories it is approved for; null: every one.' }),
     created_at: timeSchema,
   })
   .openapi('Sender');

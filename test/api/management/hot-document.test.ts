@@ -22,7 +22,8 @@ const verdict = (fields: object) => parseSmsRequest(Buffer.from(JSON.stringify(f
 
 describe('POST /v1/sms', () => {
   test('every documented field is taken, and the sample names them all', () => {
-    expect(Object.keys(sample).sort()).toEqual(Object.keys(sendSmsBody.shape).sort());
+    const known = [...Object.keys(sample), 'template_id', 'variables'];
+    expect(known.sort()).toEqual(Object.keys(sendSmsBody.shape).sort());
     expect(verdict(sample).ok).toBe(true);
     expect(sendSmsBody.safeParse(sample).success).toBe(true);
   });
@@ -32,6 +33,10 @@ describe('POST /v1/sms', () => {
     const variants: object[] = [
       { to, from, message },
       ...Object.keys(sample).map((field) => ({ ...sample, [field]: [] })),
+      { to, from, template_id: 'tpl_1', variables: { code: '1' } },
+      { to, from, template_id: 'tpl_1' },
+      { to, from, message, template_id: 'tpl_1' },
+      { to, from, message, variables: {} },
       { from, message },
       { to, message },
       { to, from },
@@ -92,6 +97,7 @@ describe('GET /v1/sms', () => {
   test('a message has exactly the documented fields', () => {
     const body = messageShape({
       id: newMessageId(1),
+      refused: false,
       status: 'delivered',
       to: '+8801712345678',
       from: 'HELIOGRAPH',

@@ -1,0 +1,72 @@
+// What an account decides for itself about its gates. Rates and quotas are the operator's: they are shown and cannot
+// be changed here. A change is in force at every door within one second.
+import type { z } from '@hono/zod-openapi';
+import {
+  type AccountSettings,
+  changeAccountSettings,
+  readAccountSettings,
+} from '../../../cluster/store/account-settings.ts';
+import type { Store } from '../../../cluster/store/store.ts';
+import { limits } from '../../../platform/limits.ts';
+import { problem } from '../../problem.ts';
+import type { Answer, Endpoint } from '../endpoint.ts';
+import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
+import type { Asked } from '../serve.ts';
+
+export const getAccountSettings = {
+  method: 'get',
+  path: '/v1/account/settings',
+  tag: 'Account',
+  summary: 'What the gates ask of this account',
+  scope: 'account:read',
+  answer: { status: 200, description: 'The settings.', schema: accountSettings },
+  problems: ['not_found', 'control_plane_unavailable'],
+} as const satisfies Endpoint;
+
+export const patchAccountSettings = {
+  method: 'patch',
+  path: '/v1/account/settings',
+  tag: 'Account',
+  summary: 'Change networks, templates demanded and content rules',
+  description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
+  scope: 'account:manage',
+  body: changeAccountBody,
+  answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
+  problems: ['not_found', 'not_available', 'control_plane_unavailable'],
+} as const satisfies Endpoint;
+
+export const accountSettingsHandlers = (store: Store) => ({
+  async get({ account }: Asked<unknown, unknown, unknown>): Promise<Answer> {
+    return answerOf(await readAccountSettings(store, account.accountId));
+  },
+
+  async change({ key, account, body }: Asked<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<Answer> {
+    const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
+    const change = {
+      ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
+      ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
+      ...(content === undefined
+        ? {}
+        : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
+    };
+    return answerOf(await changeAccountSettings(store, account.accountId, change, key.keyId));
+  },
+});
+
+function answerOf(settings: AccountSettings | null): Answer {
+  if (settings === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };
+  const { rate } = settings;
+  return {
+    body: {
+      ip_allowlist: settings.ipAllowlist,
+      require_template: settings.requireTemplate,
+      content_rules: {
+        words: settings.contentWords,
+        links_denied: settings.linksDenied,
+        links_allowed: settings.linksAllowed,
+      },
+      rate_limit: rate === null ? null : { per_second: rate.perSecond, burst: rate.burst },
+      idempotency_keys_per_hour: settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault,
+    },
+  };
+}

@@ -1,0 +1,179 @@
+// What an account's gates are made of, as JSON: its settings, templates and suppressed numbers. The messages of the
+// rules are read by developers: they say what was expected.
+import { z } from '@hono/zod-openapi';
+import { parseNetwork } from '../../../model/ip-address.ts';
+import { categories } from '../../../model/message.ts';
+import { senderKindOf, senderShape } from '../../../model/sender.ts';
+import { domainOf, wordsOf } from '../../../model/words-and-links.ts';
+import { limits } from '../../../platform/limits.ts';
+import { variableTypes } from '../../../policy/admission/template/template.ts';
+import { pageQuery, timeSchema } from './common.ts';
+
+const text = (min: number, max: number) =>
+  z
+    .string({ error: 'expected a text' })
+    .min(min, `expected ${min} to ${max} characters`)
+    .max(max, `expected ${min} to ${max} characters`)
+    .refine(
+      (value) => !value.includes('\u0000') && value.isWellFormed(),
+      'expected a text without NUL or lone surrogates',
+    );
+const listOfAtMost = <T extends z.ZodType>(item: T, max: number) =>
+  z.array(item, { error: 'expected a list' }).max(max, `expected at most ${max} entries`);
+const category = z.enum(categories, { error: `expected one of ${categories.join(', ')}` });
+
+const networkExpected = 'expected a network such as 203.0.113.0/24 or 2001:db8::/32, or one address';
+export const ipAllowlist = listOfAtMost(
+  z.string({ error: networkExpected }).refine((value) => parseNetwork(value) !== null, networkExpected),
+  limits.access.networksMax,
+).openapi({ description: 'Networks (CIDR). Empty: from everywhere.', example: ['203.0.113.0/24'] });
+
+const { requestsPerSecondMax, burstMax } = limits.access;
+const whole = (min: number, max: number) => {
+  const error = `expected a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, error).max(max, error);
+};
+export const rateLimit = z
+  .strictObject({ per_second: whole(1, requestsPerSecondMax), burst: whole(1, burstMax) })
+  .nullable()
+  .openapi({ description: 'Requests a second, and how many at once after a pause. null: no limit.' });
+
+const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
+const phrase = text(1, wordCharsMax).refine((value) => {
+  const { length } = wordsOf(value);
+  return length > 0 && length <= wordsInPhraseMax;
+}, `expected 1 to ${wordsInPhraseMax} words`);
+const domain = text(1, domainCharsMax).refine(
+  (value) => domainOf(value) !== null,
+  'expected a domain such as example.com',
+);
+
+const settings = {
+  ip_allowlist: ipAllowlist,
+  require_template: listOfAtMost(category, categories.length).openapi({
+    description: 'Categories in which only texts of approved templates go out.',
+  }),
+  content_rules: z
+    .strictObject({
+      words: listOfAtMost(phrase, wordsMax).openapi({ description: 'Words and phrases that block a text.' }),
+      links_denied: listOfAtMost(domain, domainsMax),
+      links_allowed: listOfAtMost(domain, domainsMax).openapi({
+        description: 'When not empty, no other domains may be linked.',
+      }),
+    })
+    .openapi({ description: 'What the account does not send. Domains cover everything beneath them.' }),
+};
+
+export const accountSettings = z.object({
+  ...settings,
+  rate_limit: rateLimit,
+  idempotency_keys_per_hour: z.int(),
+});
+
+export const changeAccountBody = z
+  .strictObject({
+    ip_allowlist: settings.ip_allowlist.optional(),
+    require_template: settings.require_template.optional(),
+    content_rules: settings.content_rules.optional(),
+  })
+  .openapi('ChangeAccount');
+
+const { bodyCharsMax, variablesMax, textCharsMax } = limits.templates;
+const variable = z.strictObject({
+  name: z.string({ error: 'expected a name' }).regex(/^[a-z0-9_]{1,40}$/, 'expected 1 to 40 of a-z, 0-9 and _'),
+  type: z.enum(variableTypes, { error: `expected one of ${variableTypes.join(', ')}` }),
+  size: whole(1, textCharsMax)
+    .nullish()
+    .openapi({ description: 'text: characters at the most. code: its digits, exactly. Not for the others.' }),
+});
+
+const templateFields = {
+  name: text(1, 100).openapi({ example: 'login code' }),
+  category,
+  body: text(1, bodyCharsMax).openapi({ example: 'Your {{shop}} code is {{code}}.' }),
+  variables: listOfAtMost(variable, variablesMax).openapi({
+    example: [
+      { name: 'shop', type: 'text', size: 20 },
+      { name: 'code', type: 'code', size: 6 },
+    ],
+  }),
+};
+
+export const createTemplateBody = z.strictObject(templateFields).openapi('CreateTemplate');
+
+export const template = z
+  .object({
+    id: z.string().openapi({ example: 'tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    object: z.literal('template'),
+    ...templateFields,
+    status: z.enum(['pending', 'approved', 'rejected']),
+    note: z.string().openapi({ description: "The operator's word, such as why it was rejected." }),
+    created_at: timeSchema,
+  })
+  .openapi('Template');
+
+export const deletedTemplate = z
+  .object({ id: z.string(), object: z.literal('template'), deleted: z.literal(true) })
+  .openapi('DeletedTemplate');
+
+export const templateQuery = pageQuery.extend({ status: z.enum(['pending', 'approved', 'rejected']).optional() });
+
+const numberExpected = 'expected a number in E.164 form, such as +8801712345678';
+const number = z.string({ error: numberExpected }).regex(/^\+[1-9][0-9]{6,14}$/, numberExpected);
+const scope = {
+  sender: z
+    .string({ error: 'expected a sender' })
+    .refine((value) => senderKindOf(value) !== null, `expected ${senderShape}`)
+    .nullish()
+    .openapi({ description: 'Only messages in this name; every sender when left out.' }),
+  category: category.nullish().openapi({ description: 'Only messages of this category; every one when left out.' }),
+};
+const reasons = ['opted_out', 'complaint', 'unreachable', 'manual'] as const;
+
+export const addSuppressionBody = z
+  .strictObject({
+    number,
+    ...scope,
+    reason: z.enum(reasons, { error: `expected one of ${reasons.join(', ')}` }).default('manual'),
+  })
+  .openapi('AddSuppression');
+
+export const importSuppressionsBody = z
+  .strictObject({
+    numbers: z
+      .array(number, { error: 'expected a list of numbers' })
+      .min(1, 'expected at least one number')
+      .max(limits.suppression.importMax, `expected at most ${limits.suppression.importMax} numbers`),
+    ...scope,
+  })
+  .openapi('ImportSuppressions');
+
+export const importedSuppressions = z
+  .object({ object: z.literal('suppression_import'), added: z.int(), already_listed: z.int() })
+  .openapi('ImportedSuppressions');
+
+export const suppression = z
+  .object({
+    id: z.string().openapi({ example: 'sup_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    object: z.literal('suppression'),
+    number: z.string(),
+    sender: z.string().nullable(),
+    category: z.enum(categories).nullable(),
+    reason: z.enum([...reasons, 'import']),
+    created_at: timeSchema,
+  })
+  .openapi('Suppression');
+
+export const deletedSuppression = z
+  .object({ id: z.string(), object: z.literal('suppression'), deleted: z.literal(true) })
+  .openapi('DeletedSuppression');
+
+export const suppressionQuery = pageQuery.extend({
+  number: z
+    .string()
+    // In a query a plus sign that was not escaped arrives as a space.
+    .transform((value) => value.replace(/^ /, '+'))
+    .pipe(number)
+    .optional()
+    .openapi({ type: 'string', description: 'E.164, its plus sent as %2B.' } as object),
+});
