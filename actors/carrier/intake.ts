@@ -18,6 +18,7 @@ import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rerouted } from './rerouted-event.ts';
+import { putOffFor } from './settlement.ts';
 
 export type IntakeParts = {
   readonly bus: Bus;
@@ -170,7 +171,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     holdUntilMs: nowMs + ackWaitOf(message.category),
     stage: 'lane',
     tries: 0,
-    lastRefusal: null,
+    lastRefusal: message.delays > 0 ? putOffFor(message) : null,
     parts: [],
     takenBits: 0,
     outstanding: 0,

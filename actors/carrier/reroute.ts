@@ -80,28 +80,28 @@ export class Reroute {
       (durable) => {
         if (!durable) return; // stopping: the record comes back and is decided anew
         ledger.reroute(held.key, { to, why, atMs: rerouted.atMs });
-        this.#publish(held, to, mayComeBack);
+        this.#publish(held, to, why, mayComeBack);
       },
       held.category === 'otp',
     );
   }
 
   /** The record came back although its `rerouted` event is durable: whether the publish was made, nobody knows. */
-  repeat(held: HeldMessage, { to, atMs }: Rerouted): void {
+  repeat(held: HeldMessage, { to, why, atMs }: Rerouted): void {
     held.stage = 'settling';
     held.eventsInFlight += 1;
-    if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(held, to, false);
+    if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(held, to, why, false);
     void this.#parts.wasTaken(held.message, to).then((taken) => {
-      if (taken === 'no') return this.#publish(held, to, false);
+      if (taken === 'no') return this.#publish(held, to, why, false);
       held.eventsInFlight -= 1;
       if (taken === 'yes') this.#parts.finish(held);
       else this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
     });
   }
 
-  #publish(held: HeldMessage, to: string, mayComeBack: boolean): void {
+  #publish(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
     const { publisher, cipher, carrier } = this.#parts;
-    const moved = movedTo(held.message, to, mayComeBack);
+    const moved = movedTo(held.message, to, why, mayComeBack);
     publisher.publish(
       messageSubject(moved.category, to, moved.accountId),
       encodeMessage(moved, cipher),
@@ -118,13 +118,14 @@ export class Reroute {
 }
 
 /** The message as the next carrier gets it. Every hop takes one name from its plan, so that it cannot wander for ever. */
-export function movedTo(message: Message, to: string, mayComeBack: boolean): Message {
+export function movedTo(message: Message, to: string, why: string, mayComeBack: boolean): Message {
   const left = message.plan.filter((carrier) => carrier !== to && carrier !== message.carrier);
   return {
     ...message,
     carrier: to,
     hop: message.hop + 1,
     delays: 0,
+    trace: [...message.trace, `${message.carrier}: ${why}`],
     plan: mayComeBack ? [...left, message.carrier] : left,
   };
 }

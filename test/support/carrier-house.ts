@@ -1,9 +1,11 @@
 // A carrier actor between its real neighbours: a real nats-server, messages put straight into the MT streams, and
 // the real simulator over TCP. The actor runs here, or in a child process that can be killed.
 import { type ChildProcess, fork } from 'node:child_process';
+import type { MoveRules } from '../../actors/carrier/health-decision.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { encodeMessage } from '../../cluster/bus/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
@@ -34,7 +36,7 @@ export type CarrierHouse = TestBus & {
   readonly publisher: Publisher;
   /** Publishes `count` accepted messages; resolves when they are durable. `text` may use the nonce. */
   send(count: number, changes?: Partial<Message>, text?: (nonce: string) => string): Promise<SentMessage[]>;
-  actor(carrier: CarrierConfig, clock?: Clock): Promise<RunningActor>;
+  actor(carrier: CarrierConfig, clock?: Clock, moves?: MoveRules): Promise<RunningActor>;
   /** Resolves with the account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
 };
@@ -122,11 +124,21 @@ export async function openCarrierHouse(
       await Promise.all(publishes);
       return sent;
     },
-    async actor(carrier, clock = systemClock) {
+    async actor(carrier, clock = systemClock, moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 }) {
       const bus = await connectBus(base.nats.url, carrier.name);
       const own = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
       const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
-      const actor = new CarrierActor({ carrier, simulated: {}, bus, publisher: own, cipher, reconnectBudget, clock });
+      const actor = new CarrierActor({
+        carrier,
+        simulated: {},
+        bus,
+        publisher: own,
+        cipher,
+        reconnectBudget,
+        carriers: watchCarriers(bus, clock),
+        moves,
+        clock,
+      });
       await actor.start();
       const one: RunningActor = {
         actor,
