@@ -4,6 +4,7 @@ import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { openDirectory } from '../../cluster/directory/directory.ts';
 import { registryHolder } from '../../cluster/registry/holder.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -30,7 +31,9 @@ export default async function host(task: HostTask): Promise<void> {
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
   const carriers = watchCarriers(bus);
   const registries = registryHolder(task.registries);
-  let gates = lateGates(task.country, registries.current);
+  // Who was suspended, and whose numbers opted out, while a message waited.
+  const directory = await openDirectory(bus);
+  let gates = lateGates(task.country, registries.current, directory);
   const hosted = new HostedCarriers(
     (carrier, moves) =>
       new CarrierActor({
@@ -50,7 +53,7 @@ export default async function host(task: HostTask): Promise<void> {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
       if (message.type === 'registry') registries.apply(message.news);
-      if (message.type === 'configure') gates = lateGates(message.country, registries.current);
+      if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
       if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });
@@ -60,6 +63,7 @@ export default async function host(task: HostTask): Promise<void> {
     carriers.stop();
     await Promise.race([publisher.idle(), systemClock.sleep(500)]);
     publisher.close();
+    await directory.close();
     await bus.connection.flush();
     await bus.close();
   };

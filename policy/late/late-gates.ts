@@ -1,7 +1,9 @@
 // The gates that are asked again at the last moment, when a token is granted: a message can wait longer than
 // the rules that let it in. Pure: everything it needs is handed to it.
+import type { AccountId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { doNotDisturb } from '../admission/do-not-disturb-gate.ts';
+import { type Suppressions, optOutGate } from '../admission/opt-out-gate.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import type { Registries } from '../registry/contract.ts';
@@ -16,20 +18,40 @@ export type LateVerdict =
 export type LateGates = (message: Message, nowMs: number) => LateVerdict;
 
 const mayGo: LateVerdict = { ok: true };
+const nobodyKnown = { account: () => undefined };
 
 export function passLateGates(message: Message, nowMs: number): LateVerdict {
   if (nowMs >= message.validUntilMs) return { ok: false, status: 'expired', code: 'validity_passed' };
   return mayGo;
 }
 
+/** What is known of an account now. Undefined: nothing, and then what the door decided holds. */
+export type LateTenants = {
+  account(
+    accountId: AccountId,
+  ): { readonly status: 'active' | 'suspended'; readonly suppressions?: Suppressions } | undefined;
+};
+
 /** The late gates of a country. `registries` is asked anew for every message: versions come and go. */
-export function lateGates(country: CountryRules, registries: () => Registries): LateGates {
+export function lateGates(
+  country: CountryRules,
+  registries: () => Registries,
+  tenants: LateTenants = nobodyKnown,
+): LateGates {
   const disturb = doNotDisturb(country.doNotDisturb);
   const quiet = quietHours(country.quietHours ?? []);
   return (message, nowMs) => {
     const verdict = passLateGates(message, nowMs);
+    if (!verdict.ok) return verdict;
+    const account = tenants.account(message.accountId);
+    if (account !== undefined) {
+      if (account.status === 'suspended') return { ok: false, status: 'blocked', code: 'account_suspended' };
+      const { recipient: to, sender: from, category } = message;
+      const optedOut = optOutGate(account.suppressions, { to, from, category });
+      if (optedOut !== null) return { ok: false, status: 'blocked', code: optedOut.code };
+    }
     // As at the door: a test message reaches nobody, at no hour.
-    if (!verdict.ok || !message.livemode) return verdict;
+    if (!message.livemode) return mayGo;
     const { dnd } = registries();
     const refused = disturb.refuse(dnd, message.category, message.recipient);
     // A registry this process could not load yet was asked by the door.
