@@ -73,3 +73,64 @@ test('a pause holds every token back until its end, and an earlier one does not 
   expect(pace.waitMs(999)).toBeCloseTo(1);
   expect(pace.take(1, 1_000)).toBe(true);
 });
+
+describe('a carrier that says too fast', () => {
+  const contract = (tps: number) => tps * 0.975;
+  test('is sent half, and a twentieth of the contract more for each clean second, up to the contract', () => {
+    const pace = pacing(1_000);
+    pace.slowDown(0);
+    expect(pace.ratePerS(0)).toBeCloseTo(contract(1_000) / 2);
+    expect(pace.ratePerS(999)).toBeCloseTo(contract(1_000) / 2);
+    expect(pace.ratePerS(1_000)).toBeCloseTo(contract(1_000) * 0.55);
+    expect(pace.ratePerS(9_999)).toBeCloseTo(contract(1_000) * 0.95);
+    expect(pace.ratePerS(10_000)).toBe(contract(1_000));
+  });
+  test('complaints of one second are one complaint, and none of them counts as clean', () => {
+    const pace = pacing(1_000);
+    for (let at = 0; at < 1_000; at += 10) pace.slowDown(at);
+    expect(pace.ratePerS(999)).toBeCloseTo(contract(1_000) / 2);
+    expect(pace.ratePerS(1_980)).toBeCloseTo(contract(1_000) / 2);
+    expect(pace.ratePerS(1_990)).toBeCloseTo(contract(1_000) * 0.55);
+  });
+  test('is never sent less than one per second, nor more than its contract', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10_000 }),
+        fc.array(fc.integer({ min: 1, max: 3_000 }), { maxLength: 60 }),
+        (tps, gaps) => {
+          const pace = pacing(tps);
+          let atMs = 0;
+          for (const gap of gaps) {
+            pace.slowDown((atMs += gap));
+            const rate = pace.ratePerS(atMs);
+            expect(rate).toBeGreaterThanOrEqual(Math.min(1, contract(tps)) - 1e-9);
+            expect(rate).toBeLessThanOrEqual(contract(tps));
+          }
+          expect(pace.ratePerS(atMs + 21_000)).toBe(contract(tps));
+        },
+      ),
+    );
+  });
+  test('what is taken follows the rate', () => {
+    const pace = pacing(1_000);
+    pace.slowDown(0);
+    let sent = 0;
+    for (let atMs = 0; atMs < 1_000; atMs += 1) while (pace.take(1, atMs)) sent += 1;
+    expect(sent).toBeGreaterThan(480);
+    expect(sent).toBeLessThan(500);
+  });
+});
+
+test('another contract holds from the next token on', () => {
+  const pace = pacing(10);
+  pace.take(1, 0);
+  pace.setContract(1_000);
+  let sent = 0;
+  for (let atMs = 200; atMs < 1_200; atMs += 1) while (pace.take(1, atMs)) sent += 1;
+  expect(sent).toBeGreaterThan(970);
+  expect(sent).toBeLessThanOrEqual(1_000);
+  pace.setContract(10);
+  sent = 0;
+  for (let atMs = 2_200; atMs < 3_200; atMs += 1) while (pace.take(1, atMs)) sent += 1;
+  expect(sent).toBe(10);
+});
