@@ -12,6 +12,7 @@ import { type DeliveryEvent, type Happening, eventOfMessage } from '../../model/
 import type { Message } from '../../model/message.ts';
 import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -24,7 +25,7 @@ import { decideOutcome } from './outcome.ts';
 import type { Pacing } from './pacing.ts';
 import type { Reroute } from './reroute.ts';
 import type { SubmitToken } from './sender.ts';
-import { segmentToldOf } from './submit-pdu.ts';
+import { segmentToldOf, segmentsOf } from './submit-pdu.ts';
 
 export type SettlementParts = {
   readonly carrier: CarrierConfig;
@@ -122,9 +123,21 @@ export class Settlement {
     this.#becomeUnknown(token.held, token.segment, token.attempt, why);
   }
 
-  /** The record's intent was written by an earlier life that left no outcome. */
+  /**
+   * The record's intent was written by an earlier life that left no outcome. Each segment without one is told by
+   * itself: one segment's receipt must not speak for the others.
+   */
   onUnresolved(held: HeldMessage): void {
-    this.#becomeUnknown(held, 0, attemptNumber(held.message.delays, 0), 'no_outcome_after_restart');
+    const attempt = attemptNumber(held.message.delays, 0);
+    try {
+      held.parts = segmentsOf(held.message, this.#parts.carrier);
+    } catch (error) {
+      ignoring(error, 'the configuration changed since: the message is told as a whole');
+    }
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
+    const open = held.parts.length === 0 ? [0] : segmentsToSend(held);
+    for (const segment of open) this.#tellUnknown(held, segment, attempt, 'no_outcome_after_restart');
+    this.#settle(held);
   }
 
   /** The message ends before it was written. */
@@ -178,15 +191,19 @@ export class Settlement {
 
   #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
+    this.#tellUnknown(held, segment, attempt, why);
+    this.#settle(held);
+  }
+
+  #tellUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
     const unknown = this.#write(held, {
       kind: 'unknown',
-      segment,
+      segment: segmentToldOf(held.message, held.parts, segment),
       attempt,
       error: why,
       atMs: this.#parts.clock.nowMs(),
     });
     this.#parts.onUnknown(unknown);
-    this.#settle(held);
   }
 
   #notNow(held: HeldMessage, segment: number, attempt: number, error: string, afterMs: number): void {

@@ -1,5 +1,6 @@
-// Submits whose outcome nobody knows, findable by what a receipt can still tell about them: recipient and
-// sender. A receipt without a known id settles one only when exactly one fits; two candidates prove nothing.
+// Submits whose outcome nobody knows, segment by segment, findable by what a receipt can still tell about them:
+// recipient and sender. A receipt without a known id settles one only when all that fit are of one message: its
+// segments may stand for each other, because it has ended when each has its receipt; two messages prove nothing.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -17,31 +18,39 @@ export class UnknownSubmits {
 
   add(unknown: DeliveryEvent): void {
     const key = keyOf(unknown.recipient, unknown.sender);
-    const others = (this.#byNumbers.get(key) ?? []).filter((each) => each.messageId !== unknown.messageId);
+    const others = (this.#byNumbers.get(key) ?? []).filter((each) => !isSame(each, unknown));
     this.#byNumbers.set(key, [...others, unknown].slice(-candidatesMax));
   }
 
-  /** The only unknown submit this receipt can be about, or null. `submittedAtMs` is the receipt's submit date. */
+  /** A segment of the only message this receipt can be about, or null. `submittedAtMs` is the receipt's submit date. */
   find(recipient: string, sender: string, submittedAtMs: number | null): DeliveryEvent | null {
     const candidates = (this.#byNumbers.get(keyOf(recipient, sender)) ?? []).filter(
       (each) => submittedAtMs === null || Math.abs(each.atMs - submittedAtMs) < submitDateToleranceMs,
     );
-    return candidates.length === 1 ? (candidates[0] as DeliveryEvent) : null;
+    const [first] = candidates;
+    return first !== undefined && candidates.every((each) => each.messageId === first.messageId) ? first : null;
   }
 
-  /** This message is settled, by whatever way: from now on it is nobody's candidate. */
+  /** This segment is settled, by whatever way: from now on it is nobody's candidate. */
   settle(unknown: DeliveryEvent): void {
     if (this.#byNumbers.size === 0) return;
     const key = keyOf(unknown.recipient, unknown.sender);
-    const left = (this.#byNumbers.get(key) ?? []).filter((each) => each.messageId !== unknown.messageId);
+    const left = (this.#byNumbers.get(key) ?? []).filter((each) => !isSame(each, unknown));
     if (left.length === 0) this.#byNumbers.delete(key);
     else this.#byNumbers.set(key, left);
   }
 }
 
-const candidatesMax = 8;
+/** Of two messages with all their segments: more prove nothing either. */
+const candidatesMax = 2 * limits.message.segmentsMax;
 /** Receipts carry the submit date in minutes, in a time zone nobody agrees on: half a day covers all of them. */
 const submitDateToleranceMs = 14 * 3_600_000;
+
+/** Segment 0 is all of a message. */
+function isSame(one: DeliveryEvent, other: DeliveryEvent): boolean {
+  if (one.messageId !== other.messageId) return false;
+  return one.segment === other.segment || one.segment === 0 || other.segment === 0;
+}
 
 /** On the wire a number has no plus: a receipt never shows it. */
 function keyOf(recipient: string, sender: string): string {

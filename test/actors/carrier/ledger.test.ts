@@ -156,6 +156,28 @@ describe('unknown submits', () => {
     submits.settle(event(message, { kind: 'delivered', segment: 1, carrierMessageId: '7' }));
     expect(submits.find(message.recipient, 'HELIO', null)).toBe(other);
   });
+  test('segments of one message are settled one by one, each by one receipt, in whatever order', () => {
+    const submits = new UnknownSubmits(new ManualClock());
+    const long = messageWith({ segments: 3 });
+    for (const segment of [1, 2, 3]) submits.add(event(long, { kind: 'unknown', segment }));
+    submits.settle(event(long, { kind: 'delivered', segment: 2, carrierMessageId: '7' }));
+    const found = [1, 2].map(() => {
+      const one = submits.find(long.recipient, 'HELIO', null)!;
+      submits.settle(one);
+      return one.segment;
+    });
+    expect(found.toSorted()).toEqual([1, 3]);
+    expect(submits.find(long.recipient, 'HELIO', null)).toBeNull();
+  });
+  test('what is unknown as a whole ends with the first receipt', () => {
+    const submits = new UnknownSubmits(new ManualClock());
+    const long = messageWith({ segments: 3 });
+    submits.add(event(long, { kind: 'unknown', segment: 1 }));
+    submits.add(event(long, { kind: 'unknown', segment: 0 }));
+    expect(submits.find(long.recipient, 'HELIO', null)?.segment).toBe(0);
+    submits.settle(event(long, { kind: 'delivered', segment: 1, carrierMessageId: '7' }));
+    expect(submits.find(long.recipient, 'HELIO', null)).toBeNull();
+  });
   test('the submit date tells two apart when they are a day apart', () => {
     const submits = new UnknownSubmits(new ManualClock());
     const early = unknown(message, 0);
