@@ -21,6 +21,8 @@ export type FarEnds = {
   readonly configuration: string;
   /** How often the message with this nonce came, over all carriers. */
   countOf(nonce: string): number;
+  /** Whether the carrier took a message to this number with all its parts. */
+  hasWhole(carrier: CarrierName, to: string): boolean;
   /** Submits the carriers took, parts counted singly. */
   taken(): number;
   close(): Promise<void>;
@@ -46,6 +48,8 @@ export async function startFarEnds(options: FarEndOptions = {}): Promise<FarEnds
     carriers,
     configuration: configurationFor(carriers, options.window ?? 50),
     countOf: (nonce) => all.reduce((sum, simulator) => sum + simulator.nonceCount(nonce), 0),
+    hasWhole: (carrier, to) =>
+      carriers[carrier].messages({ destination: to.slice(1) }).some(({ parts, partsTotal }) => parts === partsTotal),
     taken: () => all.reduce((sum, simulator) => sum + simulator.stats().submits.accepted, 0),
     async close() {
       await Promise.all(all.map((simulator) => simulator.close()));

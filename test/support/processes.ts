@@ -1,4 +1,6 @@
 // What a data folder has in the process table: for tests of "nothing is left behind", and of servers that die.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { type ProcessEntry, listProcesses } from '../../cluster/embedded/processes.ts';
 import { until } from '../../platform/deadline.ts';
 
@@ -37,10 +39,9 @@ export async function serverProcess(dataDir: string, name: 'nats-server' | 'post
   return entry;
 }
 
-/** PostgreSQL with all its backends, the shell that tethers it left out: what stops when the server stops. */
-export async function serverGroup(dataDir: string, name: 'nats-server' | 'postgres'): Promise<number[]> {
-  const { groupId } = await serverProcess(dataDir, name);
-  return (await listProcesses())
-    .filter((entry) => entry.groupId === groupId && entry.pid !== groupId)
-    .map((entry) => entry.pid);
+/** A process and its children (PostgreSQL's backends are those of its first process): what stops when it stops. */
+export async function withChildren(pid: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='], { timeout: 5_000 });
+  const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
+  return [pid, ...rows.flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []))];
 }

@@ -28,11 +28,11 @@ export type Reckoning = {
   readonly open: readonly string[];
   /** More than one terminal status, `unknown` not counted. */
   readonly endedTwice: readonly string[];
-  /** Never at its carrier, and not `unknown` either. */
+  /** Never taken by its carrier, and neither `unknown` nor `rejected`. */
   readonly lost: readonly string[];
   /** More than once at its carrier. */
   readonly submittedTwice: readonly string[];
-  /** Still `unknown` although the carrier took it. */
+  /** Still `unknown` although the carrier took all of it. */
   readonly unsettled: readonly string[];
 };
 
@@ -56,7 +56,8 @@ export function reckon(promised: readonly Promised[], farEnds: FarEnds, views: r
   const put = (list: string[], name: string, isSo: boolean) => {
     if (isSo && list.length < namesMax) list.push(name);
   };
-  for (const { id, nonce } of promised) {
+  for (const each of promised) {
+    const { id, nonce } = each;
     const view = byId.get(id);
     const status = view?.status ?? 'missing';
     const count = farEnds.countOf(nonce);
@@ -64,9 +65,9 @@ export function reckon(promised: readonly Promised[], farEnds: FarEnds, views: r
     put(found.missing, nonce, view === undefined);
     put(found.open, nonce, view !== undefined && !isTerminal(view.status as MessageStatus));
     put(found.endedTwice, nonce, view !== undefined && endsOf(view) > 1);
-    put(found.lost, nonce, count === 0 && status !== 'unknown');
+    put(found.lost, nonce, count === 0 && status !== 'unknown' && status !== 'rejected');
     put(found.submittedTwice, nonce, count > 1);
-    put(found.unsettled, nonce, count > 0 && status === 'unknown');
+    put(found.unsettled, nonce, status === 'unknown' && farEnds.hasWhole(each.carrier, each.body.to));
   }
   for (const view of views) {
     put(found.strangers, view.id, references.has(view.client_reference ?? '') && !ids.has(view.id));
@@ -95,6 +96,19 @@ export async function settledReckoning(
   return last as unknown as Reckoning;
 }
 
+/** Messages of which a carrier got more than it should have: a segment twice, or another text. */
+export function garbledAt(farEnds: FarEnds, promised: readonly Promised[], delivered: (each: Promised) => boolean) {
+  const taken = Map.groupBy(
+    Object.values(farEnds.carriers).flatMap((simulator) => simulator.messages()),
+    (message) => message.destination,
+  );
+  const isGarbled = (each: Promised) => {
+    const copies = taken.get(each.body.to.slice(1)) ?? [];
+    return copies.length > 1 || (delivered(each) && copies[0]?.text !== each.body.message);
+  };
+  return promised.filter(isGarbled).slice(0, namesMax);
+}
+
 /** The same messages as ClickHouse has them: status by message, rows once, hourly counts exact. */
 export function expectRecorded(recorded: RecordedMessages, promised: readonly Promised[], reckoning: Reckoning) {
   const statuses: Record<string, number> = {};
@@ -102,7 +116,12 @@ export function expectRecorded(recorded: RecordedMessages, promised: readonly Pr
     const status = recorded.messages.get(id)?.status ?? 'missing';
     statuses[status] = (statuses[status] ?? 0) + 1;
   }
+  const wereUnknown = promised.filter(({ id }) =>
+    recorded.messages.get(id)?.history.some(({ status }) => status === 'unknown'),
+  ).length;
   return {
+    /** Also those that a receipt settled afterwards. */
+    wereUnknown,
     actual: { statuses, repeatedRows: recorded.repeatedRows, hourly: recorded.countedHourly },
     expected: { statuses: reckoning.statuses, repeatedRows: 0, hourly: recorded.rowsTotal },
   };

@@ -1,0 +1,107 @@
+// kill -9 of each process of the whole system under load, at moments chosen by a seed (faults 1–6, 10, 35, 37, 38).
+// Clients repeat with the same key until their 202. Every promised message must be at its carrier once and have one
+// end; only the death of the actors may leave some `unknown`, which are counted, never sent again by themselves, and
+// settled by their receipts where the carrier did take them.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../platform/clock.ts';
+import { seededRandom } from '../../platform/random.ts';
+import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { recordedMessages } from '../support/recorded-messages.ts';
+import {
+  type Reckoning,
+  expectRecorded,
+  garbledAt,
+  lateSettlementMs,
+  nothingWrong,
+  settledReckoning,
+} from '../support/reckoning.ts';
+import { SmsClient } from '../support/sms-client.ts';
+import { endSystems } from '../support/system.ts';
+import { type Promised, sendTraffic } from '../support/traffic.ts';
+import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+
+const seed = 20_250;
+const load = { ratePerSecond: 200, seconds: 6, mixed: true };
+const total = load.ratePerSecond * load.seconds;
+const random = seededRandom(seed);
+let farEnds: FarEnds;
+let system: WholeSystem;
+let client: SmsClient;
+/** Everything promised so far: a later kill must not undo what an earlier test has seen. */
+const all: Promised[] = [];
+let afterActors: Promised[] = [];
+
+beforeAll(async () => {
+  farEnds = await startFarEnds({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500' });
+  system = await startWholeSystem(farEnds.configuration);
+  client = new SmsClient(system.httpPort, system.keys.liveKey);
+});
+afterAll(async () => {
+  client?.close();
+  await endSystems();
+  await farEnds?.close();
+});
+
+/** Sends, and kills a child `times` in the middle of it. */
+async function sendAndKill(child: string, times: number): Promise<Promised[]> {
+  const traffic = sendTraffic(client, { ...load, seed: seed + all.length });
+  for (let kill = 0; kill < times; kill += 1) {
+    await systemClock.sleep(500 + random.unit() * ((load.seconds * 1_000) / times - 1_500));
+    await system.kill9(child);
+  }
+  const promised = await traffic;
+  all.push(...promised);
+  return promised;
+}
+
+describe('kill -9 under load of', () => {
+  // First, because what it leaves unknown is settled while the others run.
+  it('the actors: no message twice, none lost', { timeout: 90_000 }, async () => {
+    afterActors = await sendAndKill('actors', 2);
+    expect(afterActors).toHaveLength(total);
+    expect(afterActors.filter(({ nonce }) => farEnds.countOf(nonce) > 1)).toEqual([]);
+  });
+
+  it.each([
+    ['ingress', 2],
+    ['nats-server', 2],
+    ['analytics', 2],
+    ['postgres', 1],
+    ['control', 1],
+  ] as const)('%s: each message once, and delivered', { timeout: 90_000 }, async (child, times) => {
+    const promised = await sendAndKill(child, times);
+    expect(promised).toHaveLength(total);
+    const reckoning = await settledReckoning(client, farEnds, promised);
+    expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: total } });
+  });
+});
+
+describe('after all these deaths', () => {
+  let reckoning: Reckoning;
+
+  it('what the actors left unknown is settled by its receipts, or never reached its carrier', {
+    timeout: 90_000,
+  }, async () => {
+    reckoning = await settledReckoning(client, farEnds, afterActors, lateSettlementMs);
+    const { delivered = 0, unknown = 0 } = reckoning.statuses;
+    process.stdout.write(
+      `actors killed twice: ${delivered} delivered, ${unknown} unknown and never (whole) at the carrier\n`,
+    );
+    expect(reckoning).toEqual({ ...nothingWrong, statuses: unknown === 0 ? { delivered } : { delivered, unknown } });
+    expect(delivered + unknown).toBe(total);
+    // What is announced and not yet answered is little: two windows of moments, not a backlog.
+    expect(unknown).toBeLessThan(total / 20);
+  });
+
+  it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
+    const whole = await settledReckoning(client, farEnds, all);
+    expect(whole).toMatchObject(nothingWrong);
+    await system.recorded();
+    expect(await system.stop()).toBe(0);
+    const recorded = await recordedMessages(system.dataDir);
+    const { actual, expected, wereUnknown } = expectRecorded(recorded, all, whole);
+    expect(actual).toEqual(expected);
+    process.stdout.write(`kills: ${wereUnknown} messages were unknown at some time\n`);
+    expect(garbledAt(farEnds, all, ({ id }) => recorded.messages.get(id)?.status === 'delivered')).toEqual([]);
+  });
+});

@@ -1,0 +1,171 @@
+// Parts of the whole system that hang, are away or talk nonsense while traffic runs (faults 9, 13, 26, 35, 38): the
+// rest goes on or says 503 in time, and afterwards nothing is missing, nothing is there twice.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectBus } from '../../cluster/bus/connect.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import { readConnections } from '../../cluster/supervisor/data-folder.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import type { FaultName } from '../../smpp/simulator/faults.ts';
+import { recordsOf } from '../support/bus.ts';
+import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { withChildren } from '../support/processes.ts';
+import { recordedMessages } from '../support/recorded-messages.ts';
+import { expectRecorded, nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { type Reply, SmsClient } from '../support/sms-client.ts';
+import { endSystems } from '../support/system.ts';
+import { type Promised, sendTraffic } from '../support/traffic.ts';
+import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+
+let farEnds: FarEnds;
+let system: WholeSystem;
+let client: SmsClient;
+const all: Promised[] = [];
+
+beforeAll(async () => {
+  farEnds = await startFarEnds({ responseMs: 'uniform:2,20', receiptMs: 'uniform:50,500' });
+  system = await startWholeSystem(farEnds.configuration);
+  client = new SmsClient(system.httpPort, system.keys.liveKey);
+});
+afterAll(async () => {
+  client?.close();
+  await endSystems();
+  await farEnds?.close();
+});
+
+async function send(ratePerSecond: number, seconds: number, seed: number): Promise<Promised[]> {
+  const promised = await sendTraffic(client, { ratePerSecond, seconds, seed });
+  all.push(...promised);
+  return promised;
+}
+
+async function expectAllDelivered(promised: readonly Promised[]): Promise<void> {
+  const reckoning = await settledReckoning(client, farEnds, promised);
+  expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.length } });
+}
+
+const pidsOf = async () => Promise.all(['actors', 'ingress', 'analytics', 'control'].map((name) => system.pidOf(name)));
+const account = () => client.call('GET', '/v1/account');
+
+describe('nonsense from a carrier on one bind', () => {
+  it.each<[FaultName, number | undefined]>([
+    ['garbage', undefined],
+    ['bad-length', 0],
+    ['bad-length', 1_000_000_000],
+    ['generic-nack', undefined],
+    ['unbind', undefined],
+  ])('%s %s ends that session only: siblings, other carriers and the process live', async (fault, arg) => {
+    const pids = await pidsOf();
+    const { alpha, beta, gamma } = farEnds.carriers;
+    const binds = () => [alpha, beta, gamma].map((simulator) => simulator.stats().binds.total);
+    const before = binds();
+    const traffic = send(100, 2, 26);
+    await systemClock.sleep(500);
+    alpha.setFault(fault, { limit: 1, ...(arg === undefined ? {} : { arg }) });
+    const promised = await traffic;
+    // The one submit that was answered with nonsense is nobody's to know; it is not sent again by itself.
+    const reckoning = await settledReckoning(client, farEnds, promised, 20_000);
+    const { unknown = 0, delivered = 0, rejected = 0 } = reckoning.statuses;
+    expect(reckoning).toMatchObject(nothingWrong);
+    expect(unknown + rejected).toBeLessThanOrEqual(1);
+    expect(delivered).toBeGreaterThanOrEqual(promised.length - 1);
+    expect(promised.filter((each) => each.carrier !== 'alpha' && farEnds.countOf(each.nonce) !== 1)).toEqual([]);
+    await until('both binds', () => alpha.stats().binds.now === 2);
+    const after = binds();
+    expect(after[0]! - before[0]!).toBeLessThanOrEqual(1);
+    expect(after.slice(1)).toEqual(before.slice(1));
+    expect(await pidsOf()).toEqual(pids);
+  });
+});
+
+describe('a NATS server that hangs for twelve seconds', () => {
+  it('is noticed: 503 instead of hanging, and everything goes on afterwards', { timeout: 90_000 }, async () => {
+    const server = await system.pidOf('nats-server');
+    const traffic = send(40, 16, 9);
+    await systemClock.sleep(2_000);
+    process.kill(server, 'SIGSTOP');
+    const stoppedAtMs = systemClock.monotonicMs();
+    // Without a key there is no record to claim: the publish alone must give up in time.
+    const plain: Reply = await client.post({ to: '+8801700000001', message: 'while NATS hangs' });
+    expect(plain.status).toBe(503);
+    expect(plain.headers['retry-after']).toBeDefined();
+    const leftMs = 12_000 - (systemClock.monotonicMs() - stoppedAtMs);
+    await systemClock.sleep(Math.max(0, leftMs));
+    process.kill(server, 'SIGCONT');
+    const promised = await traffic;
+    expect(promised).toHaveLength(640);
+    expect(promised.filter((each) => each.refusals > 0).length).toBeGreaterThan(0);
+    expect(Math.max(...promised.map((each) => each.slowestReplyMs))).toBeLessThan(10_000);
+    await expectAllDelivered(promised);
+    expect(await system.pidOf('nats-server')).toBe(server);
+  });
+});
+
+describe('a record nobody can read', () => {
+  it('goes to DEAD with the reason, and its queue moves on', async () => {
+    const bus = await connectBus(readConnections(system.dataDir)!.natsUrl, 'test');
+    const poison = new TextEncoder().encode('no record of ours');
+    await bus.jetstream.publish(messageSubject('transactional', 'alpha', system.keys.accountId), poison);
+    const promised = await send(50, 1, 13);
+    const [dead] = await until('the record in DEAD', async () => {
+      const found = await recordsOf(bus, 'DEAD');
+      return found.length > 0 && found;
+    });
+    expect(dead?.subject).toBe('dead.MT_TXN');
+    expect(Buffer.from(dead!.data)).toEqual(Buffer.from(poison));
+    expect(dead?.header('Heliograph-Reason')).not.toBe('');
+    expect(dead?.header('Heliograph-Subject')).toContain('mt.txn.alpha.');
+    expect(await system.metric('heliograph_dead_records_total')).toBe(1);
+    await bus.close();
+    await expectAllDelivered(promised);
+    expect(system.stderr()).toContain('"alarm":"dead_record"');
+  });
+});
+
+describe('an event store that hangs for ten seconds and dies', () => {
+  it('stops no message; questions are answered 503 in time, and the counts are exact afterwards', {
+    timeout: 60_000,
+  }, async () => {
+    const store = await system.pidOf('analytics');
+    process.kill(store, 'SIGSTOP');
+    const before = farEnds.taken();
+    const traffic = send(100, 8, 35);
+    const question = await client.call('GET', '/v1/sms?limit=1');
+    expect(question.status).toBe(503);
+    expect(question.json).toMatchObject({ code: 'status_unavailable' });
+    expect(question.tookMs).toBeLessThan(5_000);
+    const promised = await traffic;
+    await until('every message at its carrier', () => farEnds.taken() - before === promised.length);
+    expect(promised.every((each) => each.refusals === 0)).toBe(true);
+    await systemClock.sleep(2_000);
+    await system.kill9('analytics');
+    await expectAllDelivered(promised);
+  });
+});
+
+describe('a database that hangs', () => {
+  it('stops no message; management answers 503 in time and recovers', { timeout: 60_000 }, async () => {
+    expect((await account()).status).toBe(200);
+    const processes = await withChildren(await system.pidOf('postgres'));
+    for (const pid of processes) process.kill(pid, 'SIGSTOP');
+    const traffic = send(100, 5, 38);
+    const asked = await account();
+    expect(asked.status).toBe(503);
+    const promised = await traffic;
+    await expectAllDelivered(promised);
+    for (const pid of processes) process.kill(pid, 'SIGCONT');
+    await until('management answers', async () => (await account()).status === 200);
+    await system.kill9('postgres');
+    await until('management answers again', async () => (await account()).status === 200);
+  });
+});
+
+describe('after all these faults', () => {
+  it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
+    const whole = await settledReckoning(client, farEnds, all);
+    await system.recorded();
+    expect(await system.stop()).toBe(0);
+    const { actual, expected } = expectRecorded(await recordedMessages(system.dataDir), all, whole);
+    expect(actual).toEqual(expected);
+  });
+});

@@ -1,0 +1,110 @@
+// The registry in the running system: the operator's command, and how soon every door and every carrier follows it.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { endSystems } from '../support/system.ts';
+import { SmsClient } from '../support/sms-client.ts';
+import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+
+let system: WholeSystem;
+let client: SmsClient;
+const listed = '+8801712340009';
+const spared = '+8801712340010';
+
+beforeAll(async () => {
+  // The slow carrier keeps a queue, for what is refused behind the door. The hours are left out: tests run at night.
+  system = await startWholeSystem(`country:
+  pack: bd
+  carriers: { grameenphone: quick, robi: slow, banglalink: quick, teletalk: null }
+  quiet_hours: []
+carriers:
+  - { name: quick, tps: 100, simulate: true }
+  - { name: slow, tps: 1, simulate: true }
+ingress: { threads: 2 }
+`);
+  client = new SmsClient(system.httpPort, system.keys.liveKey);
+}, 90_000);
+afterAll(async () => {
+  client?.close();
+  await endSystems();
+});
+
+const importRows = async (name: string, rows: readonly string[], ...more: string[]) => {
+  const file = join(system.dataDir, name);
+  writeFileSync(file, rows.map((row) => `${row}\n`).join(''));
+  return JSON.parse(await system.cli('dnd', 'import', file, '--json', ...more)) as { version: string; numbers: number };
+};
+const codeOf = async (to: string, category: string) => {
+  const reply = await client.post({ to, message: 'Ten percent off', category });
+  return reply.status === 202 ? 'accepted' : String(reply.json['code']);
+};
+/** Both threads of the door: each connection goes to one of them, so ask over many. */
+const everywhere = async (to: string, category: string, wanted: string) => {
+  const codes = await Promise.all(Array.from({ length: 16 }, () => codeOf(to, category)));
+  return codes.every((code) => code === wanted);
+};
+
+describe('heliograph dnd import', () => {
+  it('is in force at every door within two seconds, and leaves what it is not asked for alone', async () => {
+    expect(await codeOf(listed, 'promotional')).toBe('accepted');
+    const { version, numbers } = await importRows('registry.csv', [listed.slice(1), '01912340000,all']);
+    const beganMs = systemClock.monotonicMs();
+    expect(numbers).toBe(2);
+    await until('the doors refuse it', () => everywhere(listed, 'promotional', 'recipient_do_not_disturb'));
+    expect(systemClock.monotonicMs() - beganMs).toBeLessThan(2_000);
+
+    const refused = await client.post({ to: listed, message: 'Ten percent off', category: 'promotional' });
+    expect(refused.status).toBe(422);
+    expect(String(refused.json['detail'])).toContain(`version ${version}`);
+    expect(await codeOf(listed, 'otp')).toBe('accepted');
+    expect(await codeOf(listed, 'transactional')).toBe('accepted');
+    expect(await codeOf(spared, 'promotional')).toBe('accepted');
+  }, 30_000);
+
+  it('a delta lets a number go again', async () => {
+    await importRows('delta.csv', [`-,${listed.slice(1)}`, `+,${spared.slice(1)}`], '--delta');
+    await until('the doors let it pass', () => everywhere(listed, 'promotional', 'accepted'));
+    expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
+  }, 30_000);
+
+  it('a test key reaches nobody, so nobody is disturbed', async () => {
+    const sandbox = new SmsClient(system.httpPort, system.keys.testKey);
+    const reply = await sandbox.post({ to: spared, message: 'Ten percent off', category: 'promotional' });
+    sandbox.close();
+    expect(reply.status).toBe(202);
+  });
+
+  it('stops what waits in a queue already: blocked at the late gate, with the version', async () => {
+    const waiting = '+8801812340011';
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        client.post({ to: waiting, message: 'Ten percent off', category: 'promotional' }),
+      ),
+    );
+    expect(replies.map((reply) => reply.status)).toEqual(Array.from({ length: 12 }, () => 202));
+    const { version } = await importRows('delta-2.csv', [`+,${waiting.slice(1)}`], '--delta');
+    const ids = replies.map((reply) => String(reply.json['id']));
+    const last = ids.at(-1) ?? '';
+    await until('the last one ends', async () => (await client.get(last)).status === 'blocked', { limitMs: 20_000 });
+    const views = await Promise.all(ids.map((id) => client.get(id)));
+    const blocked = views.filter((view) => view.status === 'blocked');
+    // One per second goes out: the import took two or three, and the rest was still waiting.
+    expect(blocked.length).toBeGreaterThan(4);
+    for (const view of blocked) expect(view.error).toBe(`recipient_do_not_disturb:${version}`);
+  }, 40_000);
+
+  it('is still in force after everything was killed', async () => {
+    await system.kill9('ingress');
+    await until('the door is back', async () => (await client.post({ to: listed, message: 'x' })).status === 202, {
+      limitMs: 20_000,
+    });
+    expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
+  }, 40_000);
+
+  it('says which version is in force', async () => {
+    const status = JSON.parse(await system.cli('dnd', 'status', '--json')) as Record<string, unknown>;
+    expect(status).toMatchObject({ registry: 'dnd', numbers: 3, source: 'delta-2.csv' });
+  });
+});
