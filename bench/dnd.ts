@@ -1,0 +1,116 @@
+// The do-not-disturb registry at full size: how long an import takes from file to version, how much memory a process
+// and its threads hold, and what one look-up costs in a thread, hits and misses mixed.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { parseConfiguration } from '../cluster/config/parse.ts';
+import { connectBus } from '../cluster/bus/connect.ts';
+import { ensureStreams } from '../cluster/bus/ensure.ts';
+import { importRegistry } from '../cluster/registry/import/import.ts';
+import { RegistryVersions } from '../cluster/registry/versions.ts';
+import { systemClock } from '../platform/clock.ts';
+import { limits } from '../platform/limits.ts';
+import { startNats } from '../test/support/nats.ts';
+import { benchNational } from './load/dnd-thread.ts';
+import type { BenchResult } from './harness/report.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+const numbers = 20_000_000;
+const threads = 2;
+const mb = 2 ** 20;
+const configurationText = `country: { pack: bd, carriers: { grameenphone: a, robi: a, banglalink: a, teletalk: a } }
+carriers: [{ name: a, tps: 1, simulate: true }]
+`;
+
+export const bench: Bench = { about: '20,000,000 numbers: import, memory, look-up', secondsDefault: 2, run };
+
+async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'heliograph-dnd-'));
+  const nats = await startNats();
+  const bus = await connectBus(nats.url, 'bench');
+  try {
+    await ensureStreams(bus);
+    const file = join(folder, 'registry.csv');
+    await writeRows(file, seed);
+    const beganMs = systemClock.monotonicMs();
+    const report = await importRegistry(bus, {
+      name: 'dnd',
+      file,
+      delta: false,
+      badRowsMax: 0,
+      allowShrink: true,
+      dataDir: folder,
+      configuration: parseConfiguration(configurationText, 'heliograph.yaml'),
+      onProgress: () => {},
+    });
+    const importS = (systemClock.monotonicMs() - beganMs) / 1_000;
+    const held = await holdInFreshProcess(bus, seconds, seed);
+    return {
+      bench: 'dnd',
+      seconds,
+      seed,
+      load: `${numbers} numbers from a plain file of ${Math.round((numbers * 11) / mb)} MB; ${threads} threads look up at once, half of the numbers listed`,
+      figures: {
+        import_s: importS,
+        import_rows_per_minute: (report.rows.entries / importS) * 60,
+        numbers: report.numbers,
+        ...held,
+      },
+      targets: [
+        { figure: 'numbers', op: '==', bound: numbers },
+        { figure: 'table_mb', op: '<=', bound: 200 },
+        { figure: 'process_grows_by_mb', op: '<=', bound: 200 },
+        { figure: 'lookup_us', op: '<=', bound: 1 },
+        { figure: 'import_rows_per_minute', op: '>=', bound: 5_000_000 },
+      ],
+    };
+  } finally {
+    await bus.close();
+    await nats.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Loads the version as an ingress does and looks numbers up in several threads on the same memory. */
+async function holdInFreshProcess(bus: Awaited<ReturnType<typeof connectBus>>, seconds: number, seed: number) {
+  const versions = await RegistryVersions.open(bus);
+  const pointer = await versions.current('dnd');
+  if (pointer === null) throw new Error('nothing was imported');
+  const workers = Array.from({ length: threads }, () => new Worker(new URL('./load/dnd-thread.ts', import.meta.url)));
+  await Promise.all(workers.map((worker) => answerOf(worker, { seed, seconds: 0, buffer: null })));
+  const beganMs = systemClock.monotonicMs();
+  const buffer = await versions.load('dnd', pointer.value);
+  const loadS = (systemClock.monotonicMs() - beganMs) / 1_000;
+  const before = process.memoryUsage().rss;
+  const tookUs = await Promise.all(workers.map((worker) => answerOf(worker, { seed, seconds, buffer })));
+  const after = process.memoryUsage().rss;
+  await Promise.all(workers.map((worker) => worker.terminate()));
+  return {
+    load_s: loadS,
+    table_mb: buffer.byteLength / mb,
+    // The table itself is in it already: what the threads add to it by using it.
+    process_grows_by_mb: buffer.byteLength / mb + Math.max(0, after - before) / mb,
+    lookup_us: Math.max(...tookUs),
+  };
+}
+
+function answerOf(worker: Worker, order: object): Promise<number> {
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('message', (us: number) => resolve(us));
+    worker.postMessage(order);
+  });
+}
+
+async function writeRows(file: string, seed: number): Promise<void> {
+  const handle = await open(file, 'w');
+  const piece = limits.registry.checkpointRows / 10;
+  for (let first = 0; first < numbers; first += piece) {
+    const rows: string[] = [];
+    for (let at = first; at < first + piece; at += 1) rows.push(String(benchNational(at, seed)));
+    await handle.write(`${rows.join('\n')}\n`);
+  }
+  await handle.close();
+}
