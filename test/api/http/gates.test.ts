@@ -1,0 +1,211 @@
+// The gates behind a real ingress: where a key may be used from, how fast, which texts and which numbers; and what
+// is left of a refused request.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { encodeBlock } from '../../../cluster/directory/suppression-entry.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type House, type Ingress, goodBody, openHouse, post } from './harness.ts';
+
+let house: House;
+let ingress: Ingress;
+
+beforeAll(async () => {
+  house = await openHouse();
+  ingress = await house.ingress({}, 2, {
+    ingress: { threads: 2, trustedProxies: ['127.0.0.1'], proxyHeader: 'x-forwarded-for' },
+    content: { words: ['casino'], linksDenied: [], linksAllowed: [] },
+  });
+});
+afterAll(async () => house.stop());
+
+/** Refused requests of an account, as EVENTS has them. */
+async function refusalsOf(accountId: string): Promise<DeliveryEvent[]> {
+  const { state } = await house.bus.manager.streams.info('EVENTS');
+  const found: DeliveryEvent[] = [];
+  for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq += 1) {
+    const record = await house.bus.manager.streams.getMessage('EVENTS', { seq });
+    if (record !== null) found.push(...decodeEvents(record.data).filter((event) => event.accountId === accountId));
+  }
+  return found.filter((event) => event.kind === 'refused');
+}
+
+describe('networks', () => {
+  test('a key with an allowlist works from there and nowhere else, also on routes of the control role', async () => {
+    const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    expect((await post(ingress, live, goodBody, from('203.0.113.9'))).status).toBe(202);
+    expect((await post(ingress, live, goodBody, from('203.0.113.9, 198.51.100.1'))).body).toMatchObject({
+      status: 403,
+      code: 'ip_not_allowed',
+    });
+    expect((await post(ingress, live, goodBody)).body['code']).toBe('ip_not_allowed');
+    // Another header than the configured one is nobody's word.
+    expect((await post(ingress, live, goodBody, { forwarded: 'for=203.0.113.9' })).body['code']).toBe('ip_not_allowed');
+    for (const path of ['/v1/sms', '/v1/api-keys']) {
+      const answer = await fetch(ingress.url(path), {
+        headers: { authorization: `Bearer ${live}`, ...from('192.0.2.1') },
+      });
+      expect([path, answer.status]).toEqual([path, 403]);
+      await answer.body?.cancel();
+    }
+  });
+
+  test("an account's list holds for all its keys", async () => {
+    const { live, test: testKey } = await house.tenant({ account: { networks: ['2001:db8::/32'] } });
+    for (const token of [live, testKey]) {
+      expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db8::7' })).status).toBe(202);
+      expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db9::7' })).status).toBe(403);
+    }
+  });
+});
+
+describe('rates', () => {
+  test('hold over both threads: exactly the burst is let through, with what is left told each time', async () => {
+    const { live } = await house.tenant({ account: { rate: { perSecond: 1, burst: 10 } } });
+    // `connection: close` gives each request a connection of its own, which the kernel deals out over the threads.
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => post(ingress, live, goodBody, { connection: 'close' })),
+    );
+    const statuses = answers.map((answer) => answer.status);
+    expect(statuses.filter((status) => status === 202).length).toBeLessThanOrEqual(12);
+    expect(statuses.filter((status) => status === 202).length).toBeGreaterThanOrEqual(10);
+    const refused = answers.find((answer) => answer.status === 429);
+    expect(refused?.body['code']).toBe('rate_limited');
+    expect(refused?.headers.get('retry-after')).toBe('1');
+    expect(refused?.headers.get('ratelimit-remaining')).toBe('0');
+    const taken = answers.find((answer) => answer.status === 202);
+    expect(taken?.headers.get('ratelimit-policy')).toBe('"account";q=10;w=10');
+    expect(taken?.headers.get('ratelimit-limit')).toBe('10');
+  });
+
+  test('nothing is told where nothing is limited', async () => {
+    const { live } = await house.tenant();
+    expect((await post(ingress, live, goodBody)).headers.get('ratelimit-limit')).toBeNull();
+  });
+
+  test('idempotency keys have a quota: new ones are refused, repeats of old ones are answered', async () => {
+    const { live } = await house.tenant({ account: { idempotencyKeysPerHour: 2 } });
+    const send = (key: string) => post(ingress, live, goodBody, { 'idempotency-key': key });
+    const first = await send('one');
+    expect([first.status, (await send('two')).status]).toEqual([202, 202]);
+    const third = await send('three');
+    expect([third.status, third.body['code']]).toEqual([429, 'idempotency_quota_exceeded']);
+    expect(Number(third.headers.get('retry-after'))).toBeGreaterThan(1_000);
+    expect((await send('one')).body['id']).toBe(first.body['id']);
+    expect((await post(ingress, live, goodBody)).status).toBe(202);
+  });
+});
+
+describe('texts', () => {
+  test('a template gives the text; a wrong variable is named; a demanding account takes no other text', async () => {
+    const { live, accountId } = await house.tenant({ account: { requireTemplate: ['otp'] } });
+    const templateId = 'tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J';
+    const variables = [{ name: 'code', type: 'code', size: 6 }];
+    const entry = { v: 1, templateId, accountId, category: 'otp', body: 'Your code is {{code}}.', variables };
+    await house.put('directory', `template.${accountId}.${templateId}`, JSON.stringify(entry));
+    const { to, from } = goodBody;
+    const send = (body: object) => post(ingress, live, { to, from, category: 'otp', ...body });
+    const sent = await until('the template is known', async () => {
+      const answer = await send({ template_id: templateId, variables: { code: '424242' } });
+      return answer.status === 202 && answer;
+    });
+    const messages = await house.messages('MT_OTP');
+    expect(messages.find((message) => message.messageId === sent.body['id'])).toMatchObject({
+      body: { text: 'Your code is 424242.' },
+      templateId,
+    });
+    const wrong = await send({ template_id: templateId, variables: { code: '42' } });
+    expect(wrong.body['errors']).toMatchObject([{ field: 'variables.code', code: 'template_mismatch' }]);
+    expect((await send({ message: 'Your code is 111111.' })).status).toBe(202);
+    expect((await send({ message: 'Win!' })).body['code']).toBe('template_mismatch');
+    expect((await send({ message: 'x', template_id: templateId })).body['errors']).toMatchObject([
+      { field: 'message' },
+    ]);
+  });
+
+  test("the operator's words and the account's own block a text", async () => {
+    const { live } = await house.tenant({
+      account: { content: { words: [], linksDenied: ['bit.ly'], linksAllowed: [] } },
+    });
+    expect((await post(ingress, live, { ...goodBody, message: 'The CASINO is open' })).body['code']).toBe(
+      'content_blocked',
+    );
+    expect((await post(ingress, live, { ...goodBody, message: 'see bit.ly/x' })).body['code']).toBe('content_blocked');
+    expect((await post(ingress, live, { ...goodBody, message: 'see example.com/x' })).status).toBe(202);
+  });
+});
+
+test('a suppressed number is refused at every thread within a second', async () => {
+  const { live, accountId } = await house.tenant();
+  const block = encodeBlock('v1', [{ number: 8801712345678, sender: '', category: 'promotional' }]);
+  await house.put('suppression', `block.${accountId}.0.0`, block);
+  const send = (category: string) => post(ingress, live, { ...goodBody, category }, { connection: 'close' });
+  await until(
+    'refused twenty times in a row',
+    async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => send('promotional')));
+      return answers.every((answer) => answer.body['code'] === 'recipient_opted_out');
+    },
+    { limitMs: 1_500 },
+  );
+  expect((await send('transactional')).status).toBe(202);
+});
+
+describe('a refused request', () => {
+  test('leaves its code and its masked number, live and test apart, and is no message', async () => {
+    const { live, test: testKey, accountId } = await house.tenant({ senders: [] });
+    await post(ingress, live, goodBody);
+    await post(ingress, testKey, { ...goodBody, from: 'x'.repeat(300), client_reference: 'mine' });
+    const events = await until('both are recorded', async () => {
+      const found = await refusalsOf(accountId);
+      return found.length === 2 && found;
+    });
+    const of = (livemode: boolean) => events.find((event) => event.livemode === livemode);
+    expect(of(true)).toMatchObject({ error: 'sender_not_registered', recipient: '+88017******78', carrier: '' });
+    expect(of(false)).toMatchObject({ error: 'invalid_field', sender: 'x'.repeat(16), clientReference: 'mine' });
+  });
+
+  test('in a flood only so many a second leave a trace', async () => {
+    const { live, accountId } = await house.tenant({ senders: [] });
+    const count = 100;
+    for (let sent = 0; sent < count; sent += 20) {
+      await Promise.all(Array.from({ length: 20 }, () => post(ingress, live, goodBody)));
+    }
+    const found = await until('some are recorded', async () => {
+      const events = await refusalsOf(accountId);
+      return events.length > 0 && events;
+    });
+    // Two threads, and perhaps a second's turn in between.
+    expect(found.length).toBeLessThanOrEqual(limits.audit.refusalsPerAccountPerSecond * 2 * 2);
+    expect(found.length).toBeLessThan(count);
+  });
+
+  test('is listed under blocked and nowhere else', async () => {
+    const { live, accountId } = await house.tenant();
+    const analytics = await house.analytics();
+    const list = async (query: string) => {
+      const answer = await fetch(ingress.url(`/v1/sms${query}`), { headers: { authorization: `Bearer ${live}` } });
+      return ((await answer.json()) as { data: Record<string, any>[] }).data;
+    };
+    await post(ingress, live, { ...goodBody, message: 'casino' });
+    const sent = await post(ingress, live, goodBody);
+    const [blocked] = await until('the refusal is listed', async () => {
+      const data = await list('?status=blocked');
+      return data.length === 1 && data;
+    });
+    expect(blocked).toMatchObject({
+      object: 'refused_request',
+      status: 'blocked',
+      error: 'content_blocked',
+      to: '+88017******78',
+    });
+    expect(blocked?.['history'].map((entry: any) => entry.status)).toEqual(['blocked']);
+    expect((await list('')).map((each) => each['id'])).toEqual([sent.body['id']]);
+    expect((await list(`?status=blocked&to=${encodeURIComponent(goodBody.to)}`)).length).toBe(1);
+    expect((await list('?status=blocked&to=%2B8801799999999')).length).toBe(0);
+    expect(accountId).toBeTruthy();
+    await analytics.stop();
+  });
+});

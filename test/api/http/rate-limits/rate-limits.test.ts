@@ -1,0 +1,129 @@
+// Rates: never more than agreed in any stretch of time, never less than agreed from rest, counted over threads.
+import { Worker } from 'node:worker_threads';
+import { once } from 'node:events';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { paceOf, takeTurn } from '../../../../api/http/rate-limits/gcra.ts';
+import { RateLimits } from '../../../../api/http/rate-limits/rate-limits.ts';
+import { RateTable, newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
+import type { AccountId, ApiKeyId } from '../../../../model/ids.ts';
+import { type Clock, systemClock } from '../../../../platform/clock.ts';
+
+const secondUs = 1_000_000;
+
+describe('one rate', () => {
+  test('allows the whole burst from rest, then exactly one per interval', () => {
+    const pace = paceOf(10, secondUs, 5);
+    let arrival = 0;
+    const ask = (nowUs: number) => {
+      const verdict = takeTurn(pace, arrival, nowUs);
+      arrival = verdict.arrivalUs;
+      return verdict;
+    };
+    expect([5, 4, 3, 2, 1].map(() => ask(1_000).remaining)).toEqual([4, 3, 2, 1, 0]);
+    expect(ask(1_000)).toMatchObject({ ok: false, retryUs: 100_000 });
+    expect(ask(1_000 + 99_000).ok).toBe(false);
+    expect(ask(1_000 + 100_000).ok).toBe(true);
+    expect(ask(1_000 + 100_000).ok).toBe(false);
+    expect(ask(1_000 + 10 * secondUs).remaining).toBe(4);
+  });
+
+  test('in any stretch of time at most the burst and what the rate gives in it', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1_000 }),
+        fc.integer({ min: 1, max: 50 }),
+        fc.array(fc.nat(200_000), { minLength: 1, maxLength: 200 }),
+        (perSecond, burst, gaps) => {
+          const pace = paceOf(perSecond, secondUs, burst);
+          let arrival = 0;
+          let nowUs = secondUs;
+          const allowedAt: number[] = [];
+          for (const gap of gaps) {
+            nowUs += gap;
+            const verdict = takeTurn(pace, arrival, nowUs);
+            arrival = Math.ceil(verdict.arrivalUs);
+            if (verdict.ok) allowedAt.push(nowUs);
+            expect(verdict.remaining).toBeLessThanOrEqual(burst);
+          }
+          for (let from = 0; from < allowedAt.length; from += 1) {
+            const spanUs = (allowedAt.at(-1) as number) - (allowedAt[from] as number);
+            expect(allowedAt.length - from).toBeLessThanOrEqual(burst + (spanUs * perSecond) / secondUs + 1e-2);
+          }
+        },
+      ),
+    );
+  });
+
+  test('a time far ahead, left by a slower rate, locks nobody out for longer than a burst', () => {
+    const pace = paceOf(10, secondUs, 1);
+    expect(takeTurn(pace, 10_000 * secondUs, secondUs).retryUs).toBeLessThanOrEqual(200_000);
+  });
+});
+
+describe('the table', () => {
+  test('keeps names apart, and when it is full refuses nobody', () => {
+    const table = new RateTable(newRateMemory(16));
+    const pace = paceOf(1, secondUs, 1);
+    const verdicts = Array.from({ length: 64 }, (_, at) => table.take(`name ${at}`, pace, secondUs));
+    expect(verdicts.filter((verdict) => verdict !== null).length).toBe(16);
+    expect(verdicts.every((verdict) => verdict === null || verdict.ok)).toBe(true);
+  });
+
+  test('counts over threads: four of them together are allowed the burst and no more', async () => {
+    const memory = newRateMemory(64);
+    const workers = Array.from(
+      { length: 4 },
+      () => new Worker(new URL('./asking-thread.ts', import.meta.url), { workerData: memory }),
+    );
+    const allowed = await Promise.all(workers.map(async (worker) => Number((await once(worker, 'message'))[0])));
+    expect(allowed.reduce((sum, each) => sum + each, 0)).toBe(500);
+  });
+});
+
+describe('what a request is told', () => {
+  let nowMs = 1_000;
+  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+  const key = (rate: { perSecond: number; burst: number } | null) => ({ keyId: 'key_1' as ApiKeyId, rate });
+  const account = (rate: { perSecond: number; burst: number } | null) => ({ accountId: 'acc_1' as AccountId, rate });
+
+  test('nothing where nothing is limited', () => {
+    expect(new RateLimits(newRateMemory(64), clock).ofRequest(key(null), account(null))).toEqual({
+      headers: [],
+      problem: null,
+    });
+  });
+
+  test('the tighter of two rates, in the fields of the draft and in the older ones, and Retry-After when it is over', () => {
+    const rates = new RateLimits(newRateMemory(64), clock);
+    const [mine, ours] = [key({ perSecond: 1, burst: 2 }), account({ perSecond: 100, burst: 100 })];
+    const first = rates.ofRequest(mine, ours);
+    expect(first.problem).toBeNull();
+    expect(Object.fromEntries(first.headers)).toEqual({
+      'ratelimit-policy': '"key";q=2;w=2',
+      ratelimit: '"key";r=1;t=1',
+      'ratelimit-limit': '2',
+      'ratelimit-remaining': '1',
+      'ratelimit-reset': '1',
+    });
+    expect(rates.ofRequest(mine, ours).problem).toBeNull();
+    expect(rates.ofRequest(mine, ours).problem).toMatchObject({ status: 429, code: 'rate_limited', retryAfterS: 1 });
+    nowMs += 1_000;
+    expect(rates.ofRequest(mine, ours).problem).toBeNull();
+  });
+
+  test('idempotency keys are counted when they are stored, and refused with the time to wait', () => {
+    const quota = new RateLimits(newRateMemory(64), clock).keyQuota({
+      accountId: 'acc_1' as AccountId,
+      idempotencyKeysPerHour: 2,
+    });
+    for (let used = 0; used < 2; used += 1) {
+      expect(quota.refuse()).toBeNull();
+      expect(quota.refuse()).toBeNull();
+      quota.use();
+    }
+    expect(quota.refuse()).toMatchObject({ status: 429, code: 'idempotency_quota_exceeded', retryAfterS: 1_800 });
+    nowMs += 1_800_000;
+    expect(quota.refuse()).toBeNull();
+  });
+});

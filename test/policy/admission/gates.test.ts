@@ -1,0 +1,182 @@
+// Content rules, templates demanded, opt-out, networks: each alone, then all of them behind one admission, where a test
+// key never gets a real carrier whatever the request is.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseIp } from '../../../model/ip-address.ts';
+import { categories } from '../../../model/message.ts';
+import { linkHostsOf } from '../../../model/words-and-links.ts';
+import { admission } from '../../../policy/admission/admit.ts';
+import { compileContentRules } from '../../../policy/admission/content-rules.ts';
+import { networkGate } from '../../../policy/admission/network-gate.ts';
+import type { Applicant } from '../../../policy/contract.ts';
+import { applicant, request, rules } from '../rules.ts';
+
+const approved = {
+  templateId: 'tpl_1',
+  category: 'otp',
+  body: 'Your code is {{code}}',
+  variables: [{ name: 'code', type: 'code', size: 6 }],
+} as const;
+const templates = {
+  find: (id: string) => (id === approved.templateId ? approved : undefined),
+  ofCategory: (category: string) => (category === approved.category ? [approved] : []),
+};
+
+function who(account: Partial<Applicant['account']>, livemode = true): Applicant {
+  const base = applicant({ livemode });
+  return { ...base, account: { ...base.account, ...account } };
+}
+
+const admit = admission(rules);
+const codeOf = (asking: Applicant, over: Parameters<typeof request>[0] = {}) => {
+  const result = admit(asking, request(over));
+  return result.ok ? 'admitted' : `${result.code} ${result.field}`;
+};
+
+describe('content rules', () => {
+  const check = compileContentRules({
+    words: ['lottery', 'free money', 'লটারি'],
+    linksDenied: ['bad.example', 'bit.ly'],
+    linksAllowed: [],
+  })!;
+  test.each([
+    ['Win the LOTTERY now', 'word'],
+    ['free, money!', 'word'],
+    ['আজ লটারি!', 'word'],
+    ['go to http://x.bad.example/a?b', 'link_denied'],
+    ['see BIT.LY/abc', 'link_denied'],
+    ['http://good.com@bad.example/', 'link_denied'],
+  ])('%j is hit', (text, kind) => expect(check(text)).toMatchObject({ kind }));
+  test.each([
+    'lotteryland',
+    'freemoney',
+    'free lunch, no money',
+    'notbad.example',
+    'bad.example.org',
+    'pay 10.50. Thanks',
+    '',
+  ])('%j is not', (text) => expect(check(text)).toBeNull());
+
+  test('with a list of allowed links every other one is refused', () => {
+    const only = compileContentRules({ words: [], linksDenied: [], linksAllowed: ['example.com'] })!;
+    expect(only('https://www.example.com/x and example.com')).toBeNull();
+    expect(only('https://example.com.evil.net')).toMatchObject({
+      kind: 'link_not_allowed',
+      found: 'example.com.evil.net',
+    });
+    expect(only('http://192.0.2.1/')).toMatchObject({ kind: 'link_not_allowed' });
+    expect(only('no links, 10.5 taka')).toBeNull();
+  });
+
+  test('the hosts of links are found whatever stands around them', () => {
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[a-z]{1,10}\.(com|net|bd)$/),
+        fc.constantFrom('', ' ', '(', '"', '\n', ', '),
+        (host, around) => {
+          expect(linkHostsOf(`see${around === '' ? ' ' : around}https://${host}/path${around}`)).toContain(host);
+        },
+      ),
+    );
+  });
+
+  test('without lists there is nothing to ask', () => {
+    expect(compileContentRules({ words: [], linksDenied: [], linksAllowed: [] })).toBeNull();
+  });
+
+  test("the installation's rules hold for an account without any, and an account's own are its own", () => {
+    const strict = admission({ ...rules, content: { words: ['casino'], linksDenied: [], linksAllowed: [] } });
+    expect(strict(applicant(), request({ message: 'casino' }))).toMatchObject({
+      code: 'content_blocked',
+      field: 'message',
+    });
+    const content = { words: ['pizza'], linksDenied: [], linksAllowed: [] };
+    expect(codeOf(who({ content }), { message: 'Pizza time' })).toBe('content_blocked message');
+    expect(codeOf(who({}), { message: 'Pizza time' })).toBe('admitted');
+  });
+});
+
+describe('templates', () => {
+  const demanding = who({ templates, requireTemplate: ['otp'] });
+  test('a demanding category takes what a template could have given, and nothing else', () => {
+    expect(codeOf(demanding, { category: 'otp', message: 'Your code is 123456' })).toBe('admitted');
+    expect(codeOf(demanding, { category: 'otp', message: 'Your code is 12345' })).toBe('template_mismatch message');
+    expect(codeOf(demanding, { category: 'otp', message: 'Buy now' })).toBe('template_mismatch message');
+    expect(codeOf(demanding, { category: 'transactional', message: 'Buy now' })).toBe('admitted');
+  });
+  test('a named template gives the text, which is what goes out', () => {
+    const template = { id: 'tpl_1', variables: { code: '654321' } };
+    expect(admit(demanding, request({ category: 'otp', message: '', template }))).toMatchObject({
+      ok: true,
+      text: 'Your code is 654321',
+      templateId: 'tpl_1',
+      segments: 1,
+    });
+  });
+  test.each([
+    [{ id: 'tpl_1', variables: {} }, 'otp', 'template_mismatch variables.code'],
+    [{ id: 'tpl_1', variables: { code: 'abc' } }, 'otp', 'template_mismatch variables.code'],
+    [{ id: 'tpl_1', variables: { code: '123456' } }, 'promotional', 'template_mismatch template_id'],
+    [{ id: 'tpl_2', variables: {} }, 'otp', 'template_mismatch template_id'],
+  ] as const)('%j for %s is refused: %s', (template, category, expected) => {
+    expect(codeOf(demanding, { category, message: '', template })).toBe(expected);
+  });
+});
+
+test('a sender that was approved for some categories is refused for the others, live', () => {
+  const senderCategories = new Map([['HELIO', ['otp'] as const]]);
+  expect(codeOf(who({ senderCategories }), { category: 'otp' })).toBe('admitted');
+  expect(codeOf(who({ senderCategories }), { category: 'promotional' })).toBe('sender_not_registered from');
+  expect(codeOf(who({ senderCategories }, false), { category: 'promotional' })).toBe('admitted');
+});
+
+test('a suppressed number is refused, for exactly what the entry covers', () => {
+  const suppressions = {
+    has: (to: string, from: string, category: string) => to.endsWith('78') && from === 'HELIO' && category !== 'otp',
+  };
+  expect(codeOf(who({ suppressions }))).toBe('recipient_opted_out to');
+  expect(codeOf(who({ suppressions }), { category: 'otp' })).toBe('admitted');
+  expect(codeOf(who({ suppressions }), { to: '+8801712345679' })).toBe('admitted');
+});
+
+describe('networks', () => {
+  const networks = (key: string[], account: string[]) => ({ key: { networks: key }, account: { networks: account } });
+  const ip = (text: string) => parseIp(text);
+  test('both lists must hold when both are given; an unknown address is in none', () => {
+    const both = networks(['192.0.2.0/24'], ['192.0.2.0/28', '2001:db8::/32']);
+    expect(networkGate(both, ip('192.0.2.15'))).toBeNull();
+    expect(networkGate(both, ip('192.0.2.16'))).toMatchObject({ code: 'ip_not_allowed' });
+    expect(networkGate(both, ip('2001:db8::1'))).toMatchObject({ code: 'ip_not_allowed' });
+    expect(networkGate(both, null)).toMatchObject({ code: 'ip_not_allowed' });
+    expect(networkGate(networks([], []), null)).toBeNull();
+  });
+  test('a list that cannot be read allows nobody', () => {
+    expect(networkGate(networks(['nonsense'], []), ip('192.0.2.1'))).toMatchObject({ code: 'ip_not_allowed' });
+  });
+});
+
+test('with all gates on, a test key never gets a real carrier, and a live key never the sandbox', () => {
+  const strict = admission({ ...rules, content: { words: ['casino'], linksDenied: [], linksAllowed: [] } });
+  fc.assert(
+    fc.property(
+      fc.boolean(),
+      fc.nat(99_999_999).map((n) => `+88017${String(n).padStart(8, '0')}`),
+      fc.constantFrom(...categories),
+      fc.constantFrom('HELIO', 'Anybody', '12345'),
+      fc.constantFrom('Your code is 123456', 'casino', 'hello'),
+      fc.constantFrom(null, { id: 'tpl_1', variables: { code: '123456' } }),
+      fc.string({ minLength: 1 }),
+      (livemode, to, category, from, message, template, messageId) => {
+        const asking = who({ templates, requireTemplate: ['otp'] }, livemode);
+        const result = strict(
+          asking,
+          request({ to, category, from, message: template === null ? message : '', template }),
+        );
+        if (!result.ok) return void expect(result.detail.length).toBeGreaterThan(10);
+        const plan = result.route.planFor(messageId);
+        for (const carrier of [plan.carrier, ...plan.others]) expect(carrier === 'sandbox').toBe(!livemode);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,131 @@
+// Templates: what is rendered always matches, what could not have been rendered never does, and no text takes long.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import {
+  type TemplateVariable,
+  compileTemplate,
+  templateProblem,
+  variableTypes,
+} from '../../../policy/admission/template/template.ts';
+
+const login = {
+  body: 'Your {{shop}} code is {{code}}.',
+  variables: [
+    { name: 'shop', type: 'text', size: 10 },
+    { name: 'code', type: 'code', size: 6 },
+  ] as TemplateVariable[],
+};
+
+const valueOf = {
+  text: fc.string({ minLength: 1, maxLength: 20, unit: fc.constantFrom(...'aB .-১:/0') }),
+  number: fc.integer({ min: -9_999, max: 9_999 }).map(String),
+  code: fc.stringMatching(/^[0-9]{6}$/),
+  url: fc.stringMatching(/^https?:\/\/[a-z0-9./]{1,20}$/),
+  date: fc
+    .date({ noInvalidDate: true, min: new Date(0), max: new Date('2999') })
+    .map((d) => d.toISOString().slice(0, 10)),
+} as const;
+
+/** A template of random literals and types, with values that fit. */
+const templates = fc
+  .array(
+    fc.record({
+      literal: fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'aB .0-') }),
+      type: fc.constantFrom(...variableTypes),
+    }),
+    { minLength: 1, maxLength: 6 },
+  )
+  .chain((parts) =>
+    fc.tuple(...parts.map(({ type }) => valueOf[type] as fc.Arbitrary<string>)).map((values) => ({
+      body: `Hi ${parts.map(({ literal }, at) => `${literal}{{v${at}}}`).join('')}`,
+      variables: parts.map(({ type }, at) => ({ name: `v${at}`, type, size: type === 'text' ? 20 : null })),
+      values: Object.fromEntries(values.map((value, at) => [`v${at}`, value])),
+    })),
+  );
+
+test('a text that was rendered matches its template, however the variables look like the words around them', () => {
+  fc.assert(
+    fc.property(templates, ({ values, ...source }) => {
+      expect(templateProblem(source)).toBeNull();
+      const template = compileTemplate(source);
+      const rendered = template.render(values);
+      expect(rendered).toMatchObject({ ok: true });
+      expect(template.matches((rendered as { text: string }).text)).toBe(true);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('for codes and literals alone it matches exactly what the regular expression of the same shape matches', () => {
+  const template = compileTemplate({
+    body: 'a{{x}}b{{y}}',
+    variables: [
+      { name: 'x', type: 'code', size: 2 },
+      { name: 'y', type: 'text', size: 3 },
+    ],
+  });
+  const texts = fc.string({ maxLength: 10, unit: fc.constantFrom(...'ab12\n') });
+  fc.assert(
+    fc.property(texts, (text) => void expect(template.matches(text)).toBe(/^a[0-9]{2}b[^\n]{1,3}$/.test(text))),
+    { numRuns: 3_000 },
+  );
+});
+
+describe('the values of variables', () => {
+  const { render } = compileTemplate(login);
+  test.each([
+    ['a missing one', { shop: 'ACME' }, 'code'],
+    ['one that is not of this template', { shop: 'A', code: '123456', colour: 'red' }, 'colour'],
+    ['a code one digit short', { shop: 'A', code: '12345' }, 'code'],
+    ['a code one digit long', { shop: 'A', code: '1234567' }, 'code'],
+    ['a code with a letter', { shop: 'A', code: '12345x' }, 'code'],
+    ['a text that is empty', { shop: '', code: '123456' }, 'shop'],
+    ['a text one character too long', { shop: 'x'.repeat(11), code: '123456' }, 'shop'],
+    ['a text with a newline', { shop: 'a\nb', code: '123456' }, 'shop'],
+    ['half a surrogate pair', { shop: '\ud83d', code: '123456' }, 'shop'],
+    ['an object', { shop: {}, code: '123456' }, 'shop'],
+    ['__proto__', JSON.parse('{"shop":"A","code":"123456","__proto__":"x"}'), '__proto__'],
+  ])('%s is refused by name', (_name, values, variable) =>
+    expect(render(values)).toMatchObject({ ok: false, variable }),
+  );
+  test('the longest text and a code given as a number are fine', () => {
+    expect(render({ shop: 'x'.repeat(10), code: 123456 })).toEqual({
+      ok: true,
+      text: 'Your xxxxxxxxxx code is 123456.',
+    });
+  });
+});
+
+test.each([
+  ['nothing', ' ', []],
+  ['a place nobody declared', 'Hi {{who}}', []],
+  ['a variable without a place', 'Hi', [{ name: 'who', type: 'text' }]],
+  ['the same place twice', '{{a}} and {{a}}', [{ name: 'a', type: 'text' }]],
+  [
+    'two places side by side',
+    'Hi {{a}}{{b}}',
+    [
+      { name: 'a', type: 'text' },
+      { name: 'b', type: 'text' },
+    ],
+  ],
+  ['no words of its own', '{{a}}', [{ name: 'a', type: 'text' }]],
+  ['half a place', 'Hi {{a}', []],
+  ['a character too much', 'x'.repeat(limits.templates.bodyCharsMax + 1), []],
+] as const)('a template of %s is refused with a sentence', (_name, body, variables) => {
+  expect(templateProblem({ body, variables: variables as never })?.detail.length).toBeGreaterThan(10);
+});
+
+test('the hardest text for the hardest template is answered in a few milliseconds', () => {
+  const names = Array.from({ length: limits.templates.variablesMax }, (_, at) => `v${at}`);
+  const template = compileTemplate({
+    body: names.map((name) => `a{{${name}}}`).join(''),
+    variables: names.map((name) => ({ name, type: 'text', size: limits.templates.textCharsMax })),
+  });
+  const text = `${'a'.repeat(limits.message.textUnitsMax - 1)}\n`;
+  const beganMs = systemClock.monotonicMs();
+  for (let round = 0; round < 20; round += 1) expect(template.matches(text)).toBe(false);
+  expect((systemClock.monotonicMs() - beganMs) / 20).toBeLessThan(20);
+});

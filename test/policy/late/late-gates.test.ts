@@ -1,0 +1,32 @@
+// The gates asked again when a token is granted: what changed while the message waited decides.
+import { describe, expect, test } from 'vitest';
+import { type LateTenants, lateGates } from '../../../policy/late/late-gates.ts';
+import { messageWith } from '../../support/messages.ts';
+import { rules } from '../rules.ts';
+
+const noRegistry = () => ({ dnd: null, ported: null });
+const tenants = (status: 'active' | 'suspended', optedOut: readonly string[] = []): LateTenants => ({
+  account: () => ({ status, suppressions: { has: (to) => optedOut.includes(to) } }),
+});
+const message = messageWith({ recipient: '+8801712345678', validUntilMs: 1_000 });
+const verdict = (of: LateTenants | undefined, nowMs = 0) => lateGates(rules.country, noRegistry, of)(message, nowMs);
+
+describe('a message that waited', () => {
+  test('goes out when nothing changed, and when nothing is known of its account', () => {
+    expect(verdict(tenants('active'))).toEqual({ ok: true });
+    expect(verdict(undefined)).toEqual({ ok: true });
+    expect(verdict({ account: () => undefined })).toEqual({ ok: true });
+  });
+
+  test('is blocked when its account was suspended or its recipient opted out meanwhile', () => {
+    expect(verdict(tenants('suspended'))).toEqual({ ok: false, status: 'blocked', code: 'account_suspended' });
+    const optedOut = tenants('active', ['+8801712345678']);
+    expect(verdict(optedOut)).toEqual({ ok: false, status: 'blocked', code: 'recipient_opted_out' });
+    expect(verdict(tenants('active', ['+8801712345679']))).toEqual({ ok: true });
+  });
+
+  test('expires on the millisecond, whatever else there is to say', () => {
+    expect(verdict(tenants('active'), 999)).toEqual({ ok: true });
+    expect(verdict(tenants('suspended'), 1_000)).toEqual({ ok: false, status: 'expired', code: 'validity_passed' });
+  });
+});
