@@ -16,13 +16,13 @@ export function countrySchema(readPack: PackReader) {
     const parsed = (wantsPack ? packedSchema : inlineSchema).safeParse(value);
     if (!parsed.success) {
       for (const issue of parsed.error.issues) context.issues.push({ ...issue, input: value } as never);
-      return z.NEVER;
+      return nowhere();
     }
     const own = parsed.data as OwnFile;
     const pack = own.pack === undefined ? {} : readPack(own.pack);
     if (pack === null) {
       context.addIssue({ code: 'custom', path: ['pack'], message: 'bd, fr, … or a file that ends with .yaml' });
-      return z.NEVER;
+      return nowhere();
     }
     const country = countryOf(pack, own);
     for (const { path, message } of problemsIn(country, pack, own)) {
@@ -126,6 +126,9 @@ function countryOf(pack: Partial<PackFile>, own: OwnFile): CountryConfig {
     keywords: file.keywords ?? { stop: {}, start: {}, help: {} },
   };
 }
+
+/** After an unknown key zod builds the rest of the configuration all the same, before it is refused. */
+const nowhere = () => countryOf({}, { name: '', calling_code: '+0', national_lengths: [4] });
 
 /** null leaves a carrier of the pack out; one that is not mentioned keeps its name. */
 function mapped(prefixes: Record<string, string>, carriers: Record<string, string | null>): Record<string, string> {

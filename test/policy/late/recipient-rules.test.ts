@@ -1,0 +1,72 @@
+// What is asked again when a token is granted: a message that waited is judged by the rules of now.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Category } from '../../../model/message.ts';
+import { markOfCategories } from '../../../policy/admission/do-not-disturb-gate.ts';
+import type { CountryRules } from '../../../policy/country/contract.ts';
+import { lateGates } from '../../../policy/late/late-gates.ts';
+import type { RegistryState } from '../../../policy/registry/contract.ts';
+import { numberKey, openTable, packEntry, writeTable } from '../../../policy/registry/number-table.ts';
+import { messageWith } from '../../support/messages.ts';
+
+const country: CountryRules = {
+  callingCode: '+880',
+  nationalLengths: [10],
+  prefixes: {},
+  doNotDisturb: { appliesTo: ['promotional'], preferences: {}, defaultPreference: 'promotional' },
+  quietHours: [
+    {
+      categories: ['promotional'],
+      timeZone: 'Asia/Dhaka',
+      from: null,
+      until: null,
+      days: [0, 1, 2, 3, 4, 5, 6],
+      dates: [],
+      closed: [{ startMinute: 20 * 60, endMinute: 8 * 60 }],
+    },
+  ],
+};
+const entries = Float64Array.of(packEntry(numberKey('1712345678'), markOfCategories(['promotional'])));
+const registry = openTable(writeTable({ callingCode: '+880', entries, names: [] }).buffer, '7-abcdef01');
+const noon = Date.parse('2026-11-20T12:00:00+06:00');
+const night = Date.parse('2026-11-20T23:00:00+06:00');
+const morning = Date.parse('2026-11-21T08:00:00+06:00');
+const gates = (dnd: RegistryState = null) => lateGates(country, () => ({ dnd, ported: null }));
+const message = (category: Category, over: object = {}) =>
+  messageWith({ category, recipient: '+8801712345678', livemode: true, validUntilMs: noon + 48 * 3_600_000, ...over });
+
+test('who was listed since is blocked, and the version is told', () => {
+  expect(gates(registry)(message('promotional'), noon)).toEqual({
+    ok: false,
+    status: 'blocked',
+    code: 'recipient_do_not_disturb:7-abcdef01',
+  });
+  expect(gates(registry)(message('transactional'), noon)).toEqual({ ok: true });
+  expect(gates(registry)(message('promotional', { livemode: false }), noon)).toEqual({ ok: true });
+  expect(gates(registry)(message('promotional', { recipient: '+8801712345679' }), noon)).toEqual({ ok: true });
+});
+
+test('a registry this process could not load was asked by the door', () => {
+  expect(gates('unknown')(message('promotional'), noon)).toEqual({ ok: true });
+});
+
+test('a promotional message whose turn comes at night is held until the morning', () => {
+  const held = { ok: false, status: 'held', code: 'quiet_hours', untilMs: morning };
+  expect(gates()(message('promotional'), night)).toEqual(held);
+  expect(gates()(message('promotional'), morning - 1)).toEqual(held);
+  expect(gates()(message('promotional'), morning)).toEqual({ ok: true });
+});
+
+test('what would be too old by then is held until it is, and expires', () => {
+  const short = message('promotional', { validUntilMs: night + 60_000 });
+  expect(gates()(short, night)).toMatchObject({ status: 'held', untilMs: night + 60_000 });
+  expect(gates()(short, night + 60_000)).toEqual({ ok: false, status: 'expired', code: 'validity_passed' });
+});
+
+test('a one-time password goes at any hour to anybody', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: noon, max: noon + 47 * 3_600_000 }), (nowMs) => {
+      expect(gates(registry)(message('otp'), nowMs)).toEqual({ ok: true });
+    }),
+  );
+});
