@@ -19,6 +19,8 @@ export type HeldMessage = {
    */
   stage: 'lane' | 'intent' | 'sending' | 'resting' | 'lapsed' | 'settling';
   tries: number;
+  /** A refusal after which it wants to another carrier, while other segments of it still wait for their answers. */
+  leaving: Refusal | null;
   /** The carrier's last word on it; null before the first. */
   lastRefusal: string | null;
   parts: readonly EncodedSegment[];
@@ -28,6 +30,16 @@ export type HeldMessage = {
   outstanding: number;
   /** Events on their way to EVENTS; the ack waits for them. */
   eventsInFlight: number;
+};
+
+/** What the carrier said about one segment of it. */
+export type Refusal = {
+  readonly status: number;
+  readonly statusName: string;
+  readonly segment: number;
+  readonly attempt: number;
+  /** It was not the message that was refused: this carrier stays in its plan. */
+  readonly mayComeBack: boolean;
 };
 
 /** A PDU may be written only while the record is surely ours. */

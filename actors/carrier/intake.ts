@@ -171,6 +171,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     holdUntilMs: nowMs + ackWaitOf(message.category),
     stage: 'lane',
     tries: 0,
+    leaving: null,
     lastRefusal: message.delays > 0 ? putOffFor(message) : null,
     parts: [],
     takenBits: 0,

@@ -18,7 +18,7 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus } from '../../smpp/command-status.ts';
 import { attemptNumber } from './attempt.ts';
-import { type HeldMessage, isDone, segmentsToSend } from './held-message.ts';
+import { type HeldMessage, type Refusal, isDone, segmentsToSend } from './held-message.ts';
 import type { Intake } from './intake.ts';
 import type { Ledger } from './ledger.ts';
 import { decideOutcome } from './outcome.ts';
@@ -62,30 +62,32 @@ export class Settlement {
 
   /** submit_sm_resp. */
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { carrier, pacing, clock } = this.#parts;
     const { held, segment, attempt } = token;
     held.outstanding -= 1;
     const statusName = nameOfStatus(answer.status);
-    metrics.submitResponses.inc({ carrier: carrier.name, status: statusName });
-    // While a part of it is out or taken, it can go nowhere else.
-    const isFree =
-      answer.status !== commandStatus.ESME_ROK &&
-      held.takenBits === 0 &&
-      held.outstanding === 0 &&
-      held.stage !== 'settling';
-    const otherWay = isFree ? this.#parts.reroute().otherWay(held.message) : null;
+    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusName });
+    if (answer.status === commandStatus.ESME_ROK) return this.#taken(held, segment, attempt, answer.carrierMessageId);
+    held.lastRefusal = statusName;
+    this.#refused(held, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
+  }
+
+  #refused(held: HeldMessage, refusal: Refusal): void {
+    const { carrier, pacing, clock } = this.#parts;
+    const { statusName, segment, attempt } = refusal;
+    // Once the carrier has a part of it, it can go nowhere else.
+    const mayLeave = held.takenBits === 0 && held.stage !== 'settling';
+    const otherWay = mayLeave ? this.#parts.reroute().otherWay(held.message) : null;
     const outcome = decideOutcome({
-      status: answer.status,
+      status: refusal.status,
       statusName,
       category: held.category,
       attempt: held.message.delays + held.tries,
       overrides: carrier.errors,
       otherWay: otherWay?.how ?? 'none',
     });
-    if (answer.status !== commandStatus.ESME_ROK) held.lastRefusal = statusName;
     switch (outcome.action) {
       case 'submitted':
-        return this.#taken(held, segment, attempt, answer.carrierMessageId);
+        return assert(false, 'a refusal was taken for a submit');
       case 'reject':
         this.#write(held, { kind: 'rejected', segment, attempt, error: statusName, atMs: clock.nowMs() });
         return this.#settle(held);
@@ -95,18 +97,29 @@ export class Settlement {
           'the carrier refuses this account',
         );
         pacing.pauseUntil(clock.monotonicMs() + outcome.afterMs);
-        if (outcome.goesElsewhere && otherWay !== null) {
-          return this.#parts.reroute().go(held, otherWay.to, statusName, true);
-        }
+        if (outcome.goesElsewhere) return this.#leave(held, { ...refusal, mayComeBack: true });
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
       case 'next':
         this.#spare(outcome);
-        assert(otherWay !== null, 'the next carrier was decided for without one');
-        return this.#parts.reroute().go(held, otherWay.to, statusName, false);
+        return this.#leave(held, refusal);
       case 'later':
         this.#spare(outcome);
+        if (held.leaving !== null) return this.#leave(held, held.leaving);
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
     }
+  }
+
+  /** To the next carrier, as soon as every segment that is out has been refused. */
+  #leave(held: HeldMessage, refusal: Refusal): void {
+    if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+    held.stage = 'resting';
+    held.leaving = refusal;
+    if (held.outstanding > 0) return;
+    held.leaving = null;
+    const way = held.takenBits === 0 ? this.#parts.reroute().otherWay(held.message) : null;
+    // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
+    if (way === null) return this.#refused(held, refusal);
+    this.#parts.reroute().go(held, way.to, refusal.statusName, refusal.mayComeBack);
   }
 
   /** What the answer asks for on behalf of the carrier, whatever becomes of the message. */
@@ -185,8 +198,9 @@ export class Settlement {
     });
     this.#parts.onSubmitted(submitted);
     const all = ((1 << held.parts.length) - 1) << 1;
-    if (held.takenBits === all) this.#settle(held);
-    else this.#finishWhenDone(held);
+    if (held.takenBits === all) return this.#settle(held);
+    if (held.leaving !== null) return this.#leave(held, held.leaving);
+    this.#finishWhenDone(held);
   }
 
   #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {

@@ -37,10 +37,17 @@ async function open(
   return { alpha: carrierWith(house.simulator, changes), betaConfig: carrierWith(beta, { name: 'beta' }) };
 }
 
-async function openBoth(changes: Partial<CarrierConfig> = {}): Promise<void> {
+async function openBoth(changes: Partial<CarrierConfig> = {}): Promise<{ loseAlpha(): Promise<void> }> {
   const { alpha, betaConfig } = await open(changes);
-  await house.actor(alpha, systemClock, quick);
+  const { actor } = await house.actor(alpha, systemClock, quick);
   await house.actor(betaConfig, systemClock, quick);
+  return {
+    /** Gone, and the actor has seen it: what is written into a dying socket is `unknown`, rightly. */
+    async loseAlpha() {
+      await house.simulator.close();
+      await until('the binds are lost', () => actor.status.bindsBound === 0, { everyMs: 1 });
+    },
+  };
 }
 
 const countOf = (nonce: string) =>
@@ -115,6 +122,25 @@ describe('a refusal', () => {
     expect(expired).toMatchObject({ carrier: 'beta', hop: 1, error: 'validity_passed:ESME_RSYSERR' });
   });
 
+  const long = (nonce: string) => `#${nonce}# ${'long '.repeat(80)}`;
+
+  test('a long message of which every part is refused goes to the next carrier whole', async () => {
+    await openBoth({ errors: { ESME_RSYSERR: 'next' } });
+    house.simulator.setFault('sys-err');
+    const sent = await house.send(20, { segments: 3, plan: ['beta'] }, long);
+    expect(await settled(sent)).toEqual({ delivered: 20 });
+    expect(beta.stats().submits.accepted).toBe(60);
+    expect(house.simulator.stats().submits.accepted).toBe(0);
+  });
+
+  test('a long message of which a part is taken stays, whatever the others ask for', async () => {
+    await openBoth();
+    house.simulator.setFault('reject-part', { arg: 2 });
+    const sent = await house.send(10, { segments: 3, plan: ['beta'] }, long);
+    expect(await settled(sent)).toEqual({ rejected: 10 });
+    expect(beta.stats().submits.total).toBe(0);
+  });
+
   test('no answer at all: the message is unknown and stays where it is', async () => {
     await openBoth({ responseTimerMs: 800 });
     house.simulator.setFault('no-resp');
@@ -129,12 +155,12 @@ describe('a refusal', () => {
 
 describe('a carrier that is away', () => {
   test('OTP moves first, the rest after its time; new bulk comes back with the carrier, and nothing is lost or twice', async () => {
-    await openBoth();
+    const { loseAlpha } = await openBoth();
     const first = await house.send(50, { plan: ['beta'] });
     expect(await settled(first)).toEqual({ delivered: 50 });
     expect(beta.stats().submits.total).toBe(0);
     const { port } = house.simulator;
-    await house.simulator.close();
+    await loseAlpha();
     const began = systemClock.monotonicMs();
     const otp = await house.send(20, { category: 'otp', plan: ['beta'] });
     const bulk = await house.send(300, { category: 'promotional', plan: ['beta'] });
@@ -159,8 +185,8 @@ describe('a carrier that is away', () => {
   });
 
   test('what has no other way and cannot go in time ends expired, with the reason', async () => {
-    await openBoth();
-    await house.simulator.close();
+    const { loseAlpha } = await openBoth();
+    await loseAlpha();
     const otp = await house.send(5, { category: 'otp', validUntilMs: systemClock.nowMs() + 1_500 });
     const later = await house.send(5, { validUntilMs: systemClock.nowMs() + 60_000 });
     expect(await settled(otp, 4_000)).toEqual({ expired: 5 });
