@@ -14,6 +14,7 @@ export type Bench = {
 const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   throughput: () => import('./throughput.ts'),
   publish: () => import('./publish.ts'),
+  gates: () => import('./gates.ts'),
   dnd: () => import('./dnd.ts'),
   idle: () => import('./idle.ts'),
 };

@@ -1,24 +1,14 @@
-// May this message go out, and how? The gates in their order, all on this page. Each is a pure function that
-// answers null or a refusal; the first refusal ends it. Cheap gates stand before dear ones, and those about who
-// asks before those about what is asked, so that a stranger learns nothing about numbers, senders or routes.
+// May this message go out, and how? The gates (gates.ts) in their order; each is a pure function that answers null or
+// a refusal, and the first refusal ends it. It runs for every message of every door.
 import { systemClock } from '../../platform/clock.ts';
 import type { Admission, Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
-import { numberPlan } from '../country/number-plan.ts';
-import { quietHours } from '../country/quiet-hours.ts';
-import { type RouterOptions, router } from '../routing/route.ts';
-import { contentRulesGate } from './content-rules-gate.ts';
+import type { RouterOptions } from '../routing/route.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
-import { doNotDisturb } from './do-not-disturb-gate.ts';
-import { optOutGate } from './opt-out-gate.ts';
-import { quietHoursGate } from './quiet-hours-gate.ts';
-import { senderGate } from './sender-gate.ts';
-import { accountGate, scopeGate } from './standing-gates.ts';
+import { type Gate, gatesOf, noRoute } from './gates.ts';
 import { templateGate } from './template-gate.ts';
-import { contentGate, segmentsGate, textToSend } from './text-gates.ts';
+import { segmentsGate, textToSend } from './text-gates.ts';
 
 export type Admit = (applicant: Applicant, request: SmsRequest) => Admission;
-
-type Gate = (applicant: Applicant, request: SmsRequest) => Refusal | null;
 
 /** The engine for one configuration. The function it returns does no I/O and keeps nothing. */
 export function admission(
@@ -27,49 +17,25 @@ export function admission(
   routing: RouterOptions = {},
   credit: CreditCheck = nothingIsCharged,
 ): Admit {
-  const plan = numberPlan(rules.country);
-  const disturb = doNotDisturb(rules.country.doNotDisturb);
-  const quiet = quietHours(rules.country.quietHours ?? []);
-  const blockedContent = contentRulesGate(rules.content);
-  const { route } = router(rules, plan, routing);
-
-  /** Who asks, for what number, in whose name. A new gate takes its place in one of these two lists. */
-  const gatesBeforeText: readonly Gate[] = [
-    scopeGate,
-    accountGate,
-    (_applicant, request) => plan.refuse(request.to),
-    senderGate,
-  ];
-  /** Asked with the text as it will be read. */
-  const gatesOfText: readonly Gate[] = [
-    contentGate,
-    (applicant, request) => blockedContent(applicant, request.message),
-    ({ account }, request) => optOutGate(account.suppressions, request),
-    // A test message reaches nobody, at no hour: these rules are for live keys, as the approval of senders is.
-    ({ key }, { category, to }) => (key.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null),
-  ];
-
+  const gates = gatesOf(rules, circumstances, routing, credit);
   return (applicant, asked) => {
-    const { livemode } = applicant.key;
-    const stranger = firstRefusal(gatesBeforeText, applicant, asked);
+    const stranger = firstRefusal(gates.beforeText, applicant, asked);
     if (stranger !== null) return stranger;
     // From here on gates do not only refuse: what they find out becomes part of the message.
     const written = templateGate(applicant, asked);
     if (!written.ok) return written;
     const text = textToSend(written.text, asked);
     const request = text === asked.message ? asked : { ...asked, message: text };
-    const refusal = firstRefusal(gatesOfText, applicant, request);
+    const refusal = firstRefusal(gates.ofText, applicant, request);
     if (refusal !== null) return refusal;
     const counted = segmentsGate(request);
     if (!counted.ok) return counted;
-    const hour = livemode ? quietHoursGate(quiet, request, circumstances.nowMs()) : anyHour;
+    const hour = gates.hour(applicant, request);
     if (!hour.ok) return hour;
-    const { to, from, category } = request;
-    const routed = route({ to, category, from, livemode });
-    if ('why' in routed) return { ok: false, code: 'no_route', field: 'to', detail: routed.why };
-    const unpaid = livemode ? credit(applicant, counted.segmentCount) : null;
+    const routed = gates.route(applicant, request);
+    if ('why' in routed) return noRoute(routed.why);
+    const unpaid = gates.credit(applicant, counted.segmentCount);
     if (unpaid !== null) return unpaid;
-    const undisturbed = livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
     return {
       ok: true,
       text,
@@ -79,23 +45,21 @@ export function admission(
       ucs2Because: counted.forcedBy,
       route: routed,
       notBeforeMs: hour.notBeforeMs,
-      trace: undisturbed === null ? [] : [undisturbed],
+      trace: gates.trace(applicant, request),
     };
   };
 }
 
 function firstRefusal(gates: readonly Gate[], applicant: Applicant, request: SmsRequest): Refusal | null {
   for (const gate of gates) {
-    const refusal = gate(applicant, request);
+    const refusal = gate.refuse(applicant, request);
     if (refusal !== null) return refusal;
   }
   return null;
 }
 
-const anyHour = { ok: true, notBeforeMs: null } as const;
-
 /** No registry was ever imported. */
-const nothingSpecial: Circumstances = {
+export const nothingSpecial: Circumstances = {
   nowMs: () => systemClock.nowMs(),
   registries: () => ({ dnd: null, ported: null }),
 };

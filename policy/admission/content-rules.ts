@@ -15,36 +15,61 @@ export type ContentHit = { readonly kind: 'word' | 'link_denied' | 'link_not_all
 
 export type ContentCheck = (text: string) => ContentHit | null;
 
-/** Phrases as a tree of words. */
-type Branch = { readonly next: Map<string, Branch>; phrase: string | null };
+/** Words alone in a set, which is small; phrases by their first word. Thousands of accounts may have both. */
+type WordList = { readonly single: ReadonlySet<string>; readonly phrases: ReadonlyMap<string, readonly Phrase[]> };
+type Phrase = { readonly words: readonly string[]; readonly written: string };
 
 /** Null when there is nothing to look for. */
 export function compileContentRules(rules: ContentRules): ContentCheck | null {
-  const root = branch();
-  for (const phrase of rules.words) add(root, phrase);
+  const list = wordListOf(rules.words);
   const denied = domainsOf(rules.linksDenied);
   const allowed = domainsOf(rules.linksAllowed);
-  const looksAtWords = root.next.size > 0;
+  const looksAtWords = list.single.size > 0 || list.phrases.size > 0;
   const looksAtLinks = denied.size > 0 || allowed.size > 0;
   if (!looksAtWords && !looksAtLinks) return null;
-  return (text) => (looksAtWords ? wordIn(text, root) : null) ?? (looksAtLinks ? linkIn(text, denied, allowed) : null);
+  return (text) => (looksAtWords ? wordIn(text, list) : null) ?? (looksAtLinks ? linkIn(text, denied, allowed) : null);
 }
 
-function wordIn(text: string, root: Branch): ContentHit | null {
-  const words = wordsOf(text);
+/** The last text as it was read: a message is held against two sets of rules, and reading costs more than both. */
+let last: { readonly text: string; readonly words: readonly string[]; readonly hosts: readonly string[] } = {
+  text: '',
+  words: [],
+  hosts: [],
+};
+
+function readText(text: string): typeof last {
+  if (text !== last.text) last = { text, words: wordsOf(text), hosts: linkHostsOf(text) };
+  return last;
+}
+
+function wordIn(text: string, { single, phrases }: WordList): ContentHit | null {
+  const { words } = readText(text);
   for (let from = 0; from < words.length; from += 1) {
-    let at: Branch | undefined = root.next.get(words[from] as string);
-    // A phrase has a bounded number of words, so this loop has too.
-    for (let to = from + 1; at !== undefined; to += 1) {
-      if (at.phrase !== null) return { kind: 'word', found: at.phrase };
-      at = to < words.length ? at.next.get(words[to] as string) : undefined;
-    }
+    const word = words[from] as string;
+    if (single.has(word)) return { kind: 'word', found: word };
+    if (phrases.size === 0) continue;
+    // A phrase has a bounded number of words.
+    const hit = phrases.get(word)?.find((phrase) => phrase.words.every((each, at) => words[from + at] === each));
+    if (hit !== undefined) return { kind: 'word', found: hit.written };
   }
   return null;
 }
 
+function wordListOf(list: readonly string[]): WordList {
+  const single = new Set<string>();
+  const phrases = new Map<string, Phrase[]>();
+  for (const written of list) {
+    const words = wordsOf(written);
+    const [first] = words;
+    if (first === undefined) continue;
+    if (words.length === 1) single.add(first);
+    else phrases.set(first, [...(phrases.get(first) ?? []), { words, written }]);
+  }
+  return { single, phrases };
+}
+
 function linkIn(text: string, denied: ReadonlySet<string>, allowed: ReadonlySet<string>): ContentHit | null {
-  for (const host of linkHostsOf(text)) {
+  for (const host of readText(text).hosts) {
     if (isUnder(host, denied)) return { kind: 'link_denied', found: host };
     if (allowed.size > 0 && !isUnder(host, allowed)) return { kind: 'link_not_allowed', found: host };
   }
@@ -57,18 +82,6 @@ function isUnder(host: string, domains: ReadonlySet<string>): boolean {
     if (domains.has(host.slice(dot + 1))) return true;
   }
   return false;
-}
-
-const branch = (): Branch => ({ next: new Map(), phrase: null });
-
-function add(root: Branch, phrase: string): void {
-  let at = root;
-  for (const each of wordsOf(phrase)) {
-    const next = at.next.get(each) ?? branch();
-    at.next.set(each, next);
-    at = next;
-  }
-  if (at !== root) at.phrase = phrase;
 }
 
 const domainsOf = (list: readonly string[]) =>

@@ -124,21 +124,26 @@ function fits(rule: Rule, value: string): boolean {
   return value.isWellFormed();
 }
 
+/** A text that is longer than the longest template can give is never looked at. One match at a time needs no more. */
+const longestText = limits.templates.bodyCharsMax + limits.templates.variablesMax * limits.templates.textCharsMax;
+const scratch: [Uint8Array, Uint8Array] = [new Uint8Array(longestText + 1), new Uint8Array(longestText + 1)];
+
 /**
  * Whether the parts can cover the text from end to end: after each part, the set of places the text may have been
  * read to. A variable's places are found in one sweep, by looking whether any start lies close enough behind.
  */
 function reaches(parts: readonly Part[], text: string): boolean {
-  let open: Uint8Array = new Uint8Array(text.length + 1);
+  let [open, next] = scratch;
+  open.fill(0, 0, text.length + 1);
   open[0] = 1;
   for (const part of parts) {
-    const next = new Uint8Array(text.length + 1);
+    next.fill(0, 0, text.length + 1);
     if ('literal' in part) {
       const { literal } = part;
       let at = text.indexOf(literal);
       for (; at >= 0; at = text.indexOf(literal, at + 1)) if (open[at] === 1) next[at + literal.length] = 1;
     } else sweep(part.rule, text, open, next);
-    open = next;
+    [open, next] = [next, open];
   }
   return open[text.length] === 1;
 }

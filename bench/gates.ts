@@ -1,0 +1,47 @@
+// What all gates together cost one message, in one thread: 10,000 accounts with everything of their own switched on
+// (networks, rates, templates demanded, content rules, long suppression lists). The do-not-disturb registry has a bench
+// of its own. Messages differ, so that no answer can be remembered. It measures the door's own code, without I/O.
+import { admitForBench } from './load/gated-accounts.ts';
+import { systemClock } from '../platform/clock.ts';
+import type { Bench, BenchOptions } from './main.ts';
+import type { BenchResult } from './harness/report.ts';
+
+const accounts = 10_000;
+const suppressedPerAccount = 50;
+const suppressedOfLargest = 500_000;
+const slice = 2_000;
+
+export const bench: Bench = { about: 'CPU of all gates per message at 10,000 accounts', secondsDefault: 8, run };
+
+async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+  const setUp = admitForBench({ accounts, suppressedPerAccount, suppressedOfLargest, seed });
+  const parts = Object.entries(setUp.parts);
+  const figures: Record<string, number> = {};
+  for (const [name, one] of parts) figures[`${name}_us`] = measure(one, (seconds * 1_000) / parts.length);
+  return {
+    bench: 'gates',
+    seconds,
+    seed,
+    load:
+      `${accounts} accounts, ${suppressedPerAccount} suppressed numbers each and ${suppressedOfLargest} of one, ` +
+      `20 templates, 200 words and 200 links each; ${setUp.textChars} characters a text`,
+    figures: { ...figures, heap_mb: setUp.heapMb() },
+    targets: [{ figure: 'all_gates_us', op: '<=', bound: 25 }],
+  };
+}
+
+/** The median over slices, in CPU time: what a message costs, whatever else the machine does meanwhile. */
+function measure(one: (at: number) => void, durationMs: number): number {
+  const each: number[] = [];
+  let at = 0;
+  // What is compiled when it is first needed is not a message's cost.
+  for (let warm = 0; warm < accounts * 2; warm += 1) one((at += 1));
+  const endAtMs = systemClock.monotonicMs() + durationMs;
+  while (systemClock.monotonicMs() < endAtMs) {
+    const before = process.cpuUsage();
+    for (let turn = 0; turn < slice; turn += 1) one((at += 1));
+    const { user, system } = process.cpuUsage(before);
+    each.push((user + system) / slice);
+  }
+  return each.sort((a, b) => a - b)[each.length >> 1] ?? Number.NaN;
+}

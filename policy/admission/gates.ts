@@ -1,0 +1,85 @@
+// All gates of one configuration, by name and in their order. Two readers walk them: admit.ts stops at the first
+// refusal, because it runs for every message; explain.ts asks every one. Cheap gates stand before dear ones, and those
+// about who asks before those about what is asked, so that a stranger learns nothing about numbers, senders or routes.
+import type { Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
+import { numberPlan } from '../country/number-plan.ts';
+import { quietHours } from '../country/quiet-hours.ts';
+import { type Routed, type RouterOptions, router } from '../routing/route.ts';
+import { contentRulesGate } from './content-rules-gate.ts';
+import type { CreditCheck } from './credit-gate.ts';
+import { doNotDisturb } from './do-not-disturb-gate.ts';
+import { optOutGate } from './opt-out-gate.ts';
+import { type QuietVerdict, quietHoursGate } from './quiet-hours-gate.ts';
+import { dueOf, sendAtGate } from './send-at-gate.ts';
+import { senderGate } from './sender-gate.ts';
+import { accountGate, scopeGate } from './standing-gates.ts';
+import { contentGate } from './text-gates.ts';
+
+export type Gate = {
+  readonly name: string;
+  refuse(applicant: Applicant, request: SmsRequest): Refusal | null;
+};
+
+export type Gates = {
+  /** Who asks, for what number, in whose name, for when. A new gate takes its place in one of these two lists. */
+  readonly beforeText: readonly Gate[];
+  /** Asked with the text as it will be read. */
+  readonly ofText: readonly Gate[];
+  /** When it may go out. */
+  hour(applicant: Applicant, request: SmsRequest): QuietVerdict;
+  route(applicant: Applicant, request: SmsRequest): Routed;
+  credit(applicant: Applicant, segments: number): Refusal | null;
+  /** What the message's trace says of registries that were asked. */
+  trace(applicant: Applicant, request: SmsRequest): readonly string[];
+};
+
+export function gatesOf(
+  rules: RoutingRules,
+  circumstances: Circumstances,
+  routing: RouterOptions,
+  credit: CreditCheck,
+): Gates {
+  const plan = numberPlan(rules.country);
+  const disturb = doNotDisturb(rules.country.doNotDisturb);
+  const quiet = quietHours(rules.country.quietHours ?? []);
+  const blockedContent = contentRulesGate(rules.content);
+  const { route } = router(rules, plan, routing);
+  return {
+    beforeText: [
+      { name: 'scope', refuse: scopeGate },
+      { name: 'account', refuse: accountGate },
+      { name: 'send_at', refuse: (_applicant, { sendAtMs }) => sendAtGate(sendAtMs, circumstances.nowMs()) },
+      { name: 'recipient', refuse: (_applicant, { to }) => plan.refuse(to) },
+      { name: 'sender', refuse: senderGate },
+    ],
+    ofText: [
+      { name: 'content', refuse: contentGate },
+      { name: 'content_rules', refuse: (applicant, { message }) => blockedContent(applicant, message) },
+      { name: 'opt_out', refuse: ({ account }, request) => optOutGate(account.suppressions, request) },
+      {
+        name: 'do_not_disturb',
+        // A test message reaches nobody, at no hour: these rules are for live keys, as the approval of senders is.
+        refuse: ({ key }, { category, to }) =>
+          key.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
+      },
+    ],
+    hour({ key }, request) {
+      const { sendAtMs = null } = request;
+      if (sendAtMs === null && !key.livemode) return anyHour;
+      const nowMs = circumstances.nowMs();
+      return dueOf(key.livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
+    },
+    route: ({ key: { livemode } }, { to, category, from }) => route({ to, category, from, livemode }),
+    credit: (applicant, segments) => (applicant.key.livemode ? credit(applicant, segments) : null),
+    trace({ key }, { category }) {
+      const asked = key.livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
+      return asked === null ? [] : [asked];
+    },
+  };
+}
+
+export function noRoute(why: string): Refusal {
+  return { ok: false, code: 'no_route', field: 'to', detail: why };
+}
+
+const anyHour = { ok: true, notBeforeMs: null } as const;
