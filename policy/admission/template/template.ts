@@ -46,6 +46,13 @@ export function templateProblem({
   if (variables.length > variablesMax) return inVariables(`expected at most ${variablesMax} variables`);
   const declared = new Set(variables.map((each) => each.name));
   if (declared.size !== variables.length) return inVariables('expected every name only once');
+  const sized = variables.find((each) => each.size != null && each.size > sizeMax[each.type]);
+  if (sized !== undefined) {
+    const max = sizeMax[sized.type];
+    return inVariables(
+      `${sized.name}: ${max === 0 ? `a ${sized.type} has no size` : `expected a size of at most ${max}`}`,
+    );
+  }
   const pieces = piecesOf(body);
   const used = pieces.filter((_, at) => at % 2 === 1);
   for (const name of used) {
@@ -64,6 +71,15 @@ export function templateProblem({
     return inBody('expected some text beside the variables');
   return null;
 }
+
+/** 0: the type has a size of its own. */
+const sizeMax: Readonly<Record<VariableType, number>> = {
+  text: limits.templates.textCharsMax,
+  code: limits.templates.codeDigitsMax,
+  number: 0,
+  url: 0,
+  date: 0,
+};
 
 /** Of a source without a problem. */
 export function compileTemplate(source: TemplateSource): CompiledTemplate {

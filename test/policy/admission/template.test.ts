@@ -113,6 +113,8 @@ test.each([
   ],
   ['no words of its own', '{{a}}', [{ name: 'a', type: 'text' }]],
   ['half a place', 'Hi {{a}', []],
+  ['a code too long', 'Hi {{a}}', [{ name: 'a', type: 'code', size: limits.templates.codeDigitsMax + 1 }]],
+  ['a date with a size', 'Hi {{a}}', [{ name: 'a', type: 'date', size: 8 }]],
   ['a character too much', 'x'.repeat(limits.templates.bodyCharsMax + 1), []],
 ] as const)('a template of %s is refused with a sentence', (_name, body, variables) => {
   expect(templateProblem({ body, variables: variables as never })?.detail.length).toBeGreaterThan(10);

@@ -1,0 +1,128 @@
+// Templates, suppressed numbers and settings over the real API: what is made is in force, what is wrong is named, and
+// nobody sees or changes what is another account's.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setTemplateStatus } from '../../../cluster/store/templates.ts';
+import type { TemplateId } from '../../../model/ids.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+let running: RunningApi;
+beforeAll(async () => {
+  running = await runApi();
+});
+afterAll(async () => running.stop());
+
+const post = (path: string, json: unknown, key = running.live) => running.call('POST', path, { json, key });
+const login = {
+  name: 'login',
+  category: 'otp',
+  body: 'Your code is {{code}}',
+  variables: [{ name: 'code', type: 'code', size: 6 }],
+};
+
+describe('templates', () => {
+  test('are written, read, listed by status, approved by the operator and given up', async () => {
+    const made = await post('/v1/templates', login);
+    expect(made.body).toMatchObject({ object: 'template', status: 'pending', ...login });
+    const { id } = made.body;
+    expect(refusal(await post('/v1/templates', login))).toMatchObject({ status: 409, code: 'conflict' });
+    await setTemplateStatus(running.store, id as TemplateId, 'approved', { note: 'fine' });
+    const read = await running.call('GET', `/v1/templates/${id}`);
+    expect(read.body).toMatchObject({ status: 'approved', note: 'fine' });
+    expect((await running.call('GET', '/v1/templates?status=approved')).body.data.length).toBe(1);
+    expect((await running.call('GET', '/v1/templates?status=pending')).body.data).toEqual([]);
+    await until('it is in force', () => running.directory.account(running.accountId)?.templates.find(id));
+    for (const method of ['GET', 'DELETE']) {
+      const theirs = await running.call(method, `/v1/templates/${id}`, { key: running.other });
+      expect(refusal(theirs)).toMatchObject({ status: 404 });
+    }
+    expect((await running.call('DELETE', `/v1/templates/${id}`)).body).toEqual({
+      id,
+      object: 'template',
+      deleted: true,
+    });
+    await until('it is gone', () => running.directory.account(running.accountId)?.templates.find(id) === undefined);
+  });
+
+  test.each([
+    ['an undeclared variable', { ...login, name: 'a', body: 'Hi {{who}}' }, 'body invalid_field'],
+    ['an unused one', { ...login, name: 'a', body: 'Hi' }, 'variables invalid_field'],
+    [
+      'a type nobody knows',
+      { ...login, name: 'a', variables: [{ name: 'code', type: 'secret' }] },
+      'variables[0].type invalid_field',
+    ],
+    ['no category', { name: 'a', body: 'Hi', variables: [] }, 'category missing_field'],
+    ['a NUL', { ...login, name: 'a\u0000' }, 'name invalid_field'],
+  ])('%s is refused by name', async (_name, json, field) => {
+    expect(refusal(await post('/v1/templates', json)).fields).toContain(field);
+  });
+});
+
+describe('suppressed numbers', () => {
+  const isIn = (number: string) => running.directory.account(running.accountId)?.suppressions.has(number, 'A', 'otp');
+  test('are added once, found by number, and taken off', async () => {
+    const number = '+8801712345678';
+    const added = await post('/v1/suppressions', { number });
+    expect(added.body).toMatchObject({ object: 'suppression', number, sender: null, category: null, reason: 'manual' });
+    await until('it is in force', () => isIn(number), { limitMs: 1_000 });
+    expect(refusal(await post('/v1/suppressions', { number }))).toMatchObject({ code: 'conflict' });
+    const found = await running.call('GET', `/v1/suppressions?number=${encodeURIComponent(number)}`);
+    expect(found.body.data.map((each: any) => each.id)).toEqual([added.body.id]);
+    expect((await running.call('GET', '/v1/suppressions?number=%2B8801712345679')).body.data).toEqual([]);
+    const path = `/v1/suppressions/${added.body.id}`;
+    expect(refusal(await running.call('DELETE', path, { key: running.other }))).toMatchObject({ status: 404 });
+    expect((await running.call('DELETE', path)).status).toBe(200);
+    await until('it is gone', () => !isIn(number), { limitMs: 1_000 });
+  });
+
+  test('are imported by the thousand, up to the bound and not one more, and an import may be repeated', async () => {
+    const numbers = Array.from({ length: limits.suppression.importMax }, (_, at) => `+8801${810_000_000 + at}`);
+    const first = await post('/v1/suppressions/import', { numbers });
+    expect(first.body).toEqual({ object: 'suppression_import', added: numbers.length, already_listed: 0 });
+    const again = await post('/v1/suppressions/import', { numbers: [...numbers.slice(0, 3), '+8801899999999'] });
+    expect(again.body).toMatchObject({ added: 1, already_listed: 3 });
+    const tooMany = await post('/v1/suppressions/import', { numbers: [...numbers, '+8801899999998'] });
+    expect(refusal(tooMany).fields).toEqual(['numbers invalid_field']);
+    await until('the last is in force', () => isIn('+8801899999999'), { limitMs: 3_000 });
+  });
+
+  test.each([['01712345678'], ['+0123456789'], ['+12345'], [8801712345678], ['']])('%j is refused', async (number) => {
+    expect(refusal(await post('/v1/suppressions', { number })).fields).toEqual(['number invalid_field']);
+  });
+});
+
+describe('settings', () => {
+  test('are changed one by one and in force at once; rates are shown and cannot be changed here', async () => {
+    const change = (json: unknown) => running.call('PATCH', '/v1/account/settings', { json });
+    const content_rules = { words: ['casino'], links_denied: ['bit.ly'], links_allowed: [] };
+    expect((await change({ require_template: ['promotional'] })).body).toMatchObject({
+      require_template: ['promotional'],
+    });
+    const changed = await change({ content_rules });
+    expect(changed.body).toMatchObject({ require_template: ['promotional'], content_rules, rate_limit: null });
+    await until('in force', () => running.directory.account(running.accountId)?.content?.words[0] === 'casino');
+    expect((await running.call('GET', '/v1/account/settings')).body).toEqual(changed.body);
+    expect(refusal(await change({ rate_limit: null })).fields).toEqual(['rate_limit unknown_field']);
+    expect(refusal(await change({ ip_allowlist: ['10.0.0.1/8'] })).fields).toEqual(['ip_allowlist[0] invalid_field']);
+    expect(refusal(await change({ content_rules: { ...content_rules, links_denied: ['x'] } })).fields).toEqual([
+      'content_rules.links_denied[0] invalid_field',
+    ]);
+  });
+
+  test('a key makes none that may be used from further away or faster than itself', async () => {
+    const bounds = { ip_allowlist: ['10.0.0.0/8'], rate_limit: { per_second: 10, burst: 10 } };
+    const bounded = await post('/v1/api-keys', { scopes: ['keys:manage', 'sms:send'], ...bounds });
+    const { key } = bounded.body;
+    const heir = await post('/v1/api-keys', { scopes: ['sms:send'] }, key);
+    expect(heir.body).toMatchObject(bounds);
+    const narrower = { ip_allowlist: ['10.1.0.0/16'], rate_limit: { per_second: 5, burst: 5 } };
+    expect((await post('/v1/api-keys', { scopes: ['sms:send'], ...narrower }, key)).body).toMatchObject(narrower);
+    const wider = { ip_allowlist: ['0.0.0.0/0'], rate_limit: null };
+    expect(refusal(await post('/v1/api-keys', { scopes: ['sms:send'], ...wider }, key)).fields).toEqual([
+      'ip_allowlist[0] invalid_field',
+      'rate_limit invalid_field',
+    ]);
+  });
+});
