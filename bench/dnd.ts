@@ -12,6 +12,9 @@ import { importRegistry } from '../cluster/registry/import/import.ts';
 import { RegistryVersions } from '../cluster/registry/versions.ts';
 import { systemClock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
+import type { CountryRules } from '../policy/country/contract.ts';
+import { numberPlan } from '../policy/country/number-plan.ts';
+import { quietHours } from '../policy/country/quiet-hours.ts';
 import { startNats } from '../test/support/nats.ts';
 import { benchNational } from './load/dnd-thread.ts';
 import type { BenchResult } from './harness/report.ts';
@@ -46,6 +49,7 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
       onProgress: () => {},
     });
     const importS = (systemClock.monotonicMs() - beganMs) / 1_000;
+    const configuration = parseConfiguration(configurationText, 'heliograph.yaml');
     const held = await holdInFreshProcess(bus, seconds, seed);
     return {
       bench: 'dnd',
@@ -57,12 +61,16 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
         import_rows_per_minute: (report.rows.entries / importS) * 60,
         numbers: report.numbers,
         ...held,
+        number_plan_us: numberPlanUs(configuration.country),
+        quiet_hours_us: quietHoursUs(configuration.country),
       },
       targets: [
         { figure: 'numbers', op: '==', bound: numbers },
         { figure: 'table_mb', op: '<=', bound: 200 },
         { figure: 'process_grows_by_mb', op: '<=', bound: 200 },
         { figure: 'lookup_us', op: '<=', bound: 1 },
+        { figure: 'number_plan_us', op: '<=', bound: 1 },
+        { figure: 'quiet_hours_us', op: '<=', bound: 2 },
         { figure: 'import_rows_per_minute', op: '>=', bound: 5_000_000 },
       ],
     };
@@ -102,6 +110,37 @@ function answerOf(worker: Worker, order: object): Promise<number> {
     worker.once('message', (us: number) => resolve(us));
     worker.postMessage(order);
   });
+}
+
+const rounds = 400_000;
+
+function numberPlanUs(country: CountryRules): number {
+  const plan = numberPlan(country);
+  let refused = 0;
+  const tookMs = timeOf(() => {
+    for (let at = 0; at < rounds; at += 1)
+      if (plan.refuse(at % 2 === 0 ? '+8801712345678' : '+880171234567')) refused += 1;
+  });
+  // Twice: the first time is for the compiler.
+  if (refused !== rounds) throw new Error('every second number is one too short');
+  return (tookMs * 1_000) / rounds;
+}
+
+/** A message every 10 ms over an hour: every 6,000th comes in a new minute and is looked up anew. */
+function quietHoursUs(country: CountryRules): number {
+  const quiet = quietHours(country.quietHours ?? []);
+  const startMs = systemClock.nowMs();
+  const tookMs = timeOf(() => {
+    for (let at = 0; at < rounds; at += 1) quiet.quietUntil('promotional', startMs + at * 10);
+  });
+  return (tookMs * 1_000) / rounds;
+}
+
+function timeOf(work: () => void): number {
+  work();
+  const beganMs = systemClock.monotonicMs();
+  work();
+  return systemClock.monotonicMs() - beganMs;
 }
 
 async function writeRows(file: string, seed: number): Promise<void> {
