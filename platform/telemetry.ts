@@ -36,6 +36,9 @@ const counter = <L extends string>(name: string, help: string, labelNames: reado
   new Counter<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
 const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
+/** Where adding up over processes would say nothing: the least of them is what holds everywhere. */
+const gaugeOfLeast = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+  new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry], aggregator: 'min' });
 const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
 
@@ -71,7 +74,9 @@ export const metrics = {
   accepted: counter('accepted_total', 'Messages accepted, by category and carrier', ['category', 'carrier']),
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
   refused: counter('refused_total', 'Requests refused at the door, by code', ['code']),
-  refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', ['why']),
+  refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
+    'why',
+  ]),
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it'),
 
@@ -92,10 +97,16 @@ export const metrics = {
   directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
 
   // registries
-  registryNumbers: gauge('registry_numbers', 'Numbers in the registry version in force, by registry', ['registry']),
-  registryVersion: gauge('registry_version', 'Running number of the registry version in force, by registry', [
-    'registry',
-  ]),
+  registryNumbers: gaugeOfLeast(
+    'registry_numbers',
+    'Numbers in the registry version in force, the least of all processes, by registry',
+    ['registry'],
+  ),
+  registryVersion: gaugeOfLeast(
+    'registry_version',
+    'Running number of the registry version in force, the oldest of all processes, by registry',
+    ['registry'],
+  ),
   registryLoads: counter('registry_loads_total', 'Loads of a registry version, by registry and how they ended', [
     'registry',
     'ended',

@@ -1,5 +1,6 @@
 // `dnd import`, `dnd status`, `ported import`, `ported status`: registries of the running system. Progress goes to
 // standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
+import { AssertionFailed } from '../../platform/assert.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
@@ -85,6 +86,9 @@ async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   }
   try {
     return await work(bus);
+  } catch (error) {
+    if (error instanceof FixSetup || error instanceof AssertionFailed) throw error;
+    throw new FixSetup(`broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`, error);
   } finally {
     await bus.close();
   }

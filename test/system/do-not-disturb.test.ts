@@ -103,8 +103,28 @@ describe('heliograph dnd import', () => {
     expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
   }, 40_000);
 
+  it('a ported number goes by the carrier it went to', async () => {
+    const number = '+8801712340020';
+    const file = join(system.dataDir, 'ported.csv');
+    writeFileSync(file, `number,carrier\n${number.slice(1)},robi\n`);
+    await system.cli('ported', 'import', file);
+    const carrierOf = async () => {
+      const reply = await client.post({ to: number, message: 'Hello', category: 'otp' });
+      const id = String(reply.json['id']);
+      const view = await until('its submit', async () => {
+        const each = await client.get(id);
+        return each.history.some(({ status }) => status === 'submitted') && each;
+      });
+      return view.history.find(({ status }) => status === 'submitted')?.carrier;
+    };
+    await until('the way by the registry', async () => (await carrierOf()) === 'slow', { limitMs: 15_000 });
+  }, 40_000);
+
   it('says which version is in force', async () => {
     const status = JSON.parse(await system.cli('dnd', 'status', '--json')) as Record<string, unknown>;
     expect(status).toMatchObject({ registry: 'dnd', numbers: 3, source: 'delta-2.csv' });
+    const text = await (await fetch(`${system.adminUrl}/metrics`)).text();
+    expect(text).toMatch(/^heliograph_registry_version\{registry="dnd"\} 3$/m);
+    expect(text).toMatch(/^heliograph_registry_numbers\{registry="dnd"\} 3$/m);
   });
 });
