@@ -153,6 +153,24 @@ describe('a refusal', () => {
   });
 });
 
+describe('a carrier slower than its contract', () => {
+  test('gets less bulk until it stops complaining, and an OTP meanwhile goes elsewhere', async () => {
+    house = await openCarrierHouse({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 100 }] });
+    beta = await simulatorAt();
+    const { actor } = await house.actor(carrierWith(house.simulator, { tps: 400 }), systemClock, quick);
+    await house.actor(carrierWith(beta, { name: 'beta' }), systemClock, quick);
+    const bulk = await house.send(500, { category: 'promotional' });
+    await until('it complains', () => house.simulator.stats().submits.throttled > 0);
+    const otp = await house.send(5, { category: 'otp', plan: ['beta'] });
+    expect(await settled([...bulk, ...otp], 25_000)).toEqual({ delivered: 505 });
+    expectOnce([...bulk, ...otp]);
+    const { throttled, total } = house.simulator.stats().submits;
+    // At the contract's rate three of four would be refused, again and again.
+    expect(throttled / total).toBeLessThan(0.45);
+    expect(actor.status.held).toBe(0);
+  });
+});
+
 describe('a carrier that is away', () => {
   test('OTP moves first, the rest after its time; new bulk comes back with the carrier, and nothing is lost or twice', async () => {
     const { loseAlpha } = await openBoth();
