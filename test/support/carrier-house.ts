@@ -18,6 +18,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { type LateGates, passLateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
@@ -36,7 +37,7 @@ export type CarrierHouse = TestBus & {
   readonly publisher: Publisher;
   /** Publishes `count` accepted messages; resolves when they are durable. `text` may use the nonce. */
   send(count: number, changes?: Partial<Message>, text?: (nonce: string) => string): Promise<SentMessage[]>;
-  actor(carrier: CarrierConfig, clock?: Clock, moves?: MoveRules): Promise<RunningActor>;
+  actor(carrier: CarrierConfig, clock?: Clock, moves?: MoveRules, lateGates?: LateGates): Promise<RunningActor>;
   /** Resolves with the account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
 };
@@ -124,7 +125,12 @@ export async function openCarrierHouse(
       await Promise.all(publishes);
       return sent;
     },
-    async actor(carrier, clock = systemClock, moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 }) {
+    async actor(
+      carrier,
+      clock = systemClock,
+      moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 },
+      lateGates = passLateGates,
+    ) {
       const bus = await connectBus(base.nats.url, carrier.name);
       const own = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
       const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
@@ -137,6 +143,7 @@ export async function openCarrierHouse(
         reconnectBudget,
         carriers: watchCarriers(bus, clock),
         moves,
+        lateGates,
         clock,
       });
       await actor.start();

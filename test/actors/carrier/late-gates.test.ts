@@ -1,68 +1,53 @@
-// A real actors process asks the directory again when a token is granted: messages of an account that was suspended,
-// and to numbers that opted out, while they waited, never reach the carrier. Counted at the simulator.
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { encodeAccountEntry } from '../../../cluster/directory/entry.ts';
-import { encodeBlock } from '../../../cluster/directory/suppression-entry.ts';
-import type { AccountId } from '../../../model/ids.ts';
+// Messages whose turn comes at the wrong time or for the wrong person: held in LATER, or blocked, and never written.
+import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../support/carrier-house.ts';
+import { type LateGates, passLateGates } from '../../../policy/late/late-gates.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import { statesOf } from '../../support/invariant.ts';
 
-const accountId = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
 let house: CarrierHouse;
-let host: HostChild | null = null;
+afterEach(() => house.stop());
 
-beforeEach(async () => {
+const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+const inLater = async () => (await house.bus.manager.streams.info('LATER')).state.messages;
+const inQueue = async () => (await house.bus.manager.streams.info('MT_PROMO')).state.messages;
+
+test('what is quiet now waits in LATER, holds nothing up, and goes out once when the hour comes', async () => {
   house = await openCarrierHouse();
-});
-afterEach(async () => {
-  await host?.drain(2_000);
-  host = null;
-  await house.stop();
-});
-
-async function put(status: 'active' | 'suspended'): Promise<void> {
-  const entry = encodeAccountEntry({ v: 1, accountId, name: 'Test', status, senders: ['HELIO'] });
-  await (await openBucket(house.bus, 'directory')).put(`account.${accountId}`, entry);
-}
-async function optOut(recipient: string): Promise<void> {
-  const block = encodeBlock('v1', [{ number: Number(recipient.slice(1)), sender: '', category: '' }]);
-  await (await openBucket(house.bus, 'suppression')).put(`block.${accountId}.0.0`, block);
-}
-
-test('a recipient who opted out while the message waited gets nothing, and all others get theirs', async () => {
-  await put('active');
-  const recipient = '+8801799999999';
-  const [unwanted, ...wanted] = [...(await house.send(1, { recipient })), ...(await house.send(5))];
-  await optOut(recipient);
-  host = await startHostChild(house, [carrierWith(house.simulator)]);
-  const counted = await house.settled([unwanted!, ...wanted]);
-  expect(counted.statuses).toEqual({ blocked: 1, delivered: 5 });
-  expect(counted.never).toEqual([unwanted!.nonce]);
-  expect((await statesOf(house.bus)).get(unwanted!.messageId)?.error).toBe('recipient_opted_out');
+  let opensAtMs = 0;
+  const quiet: LateGates = (message, nowMs) =>
+    message.category === 'promotional' && nowMs < opensAtMs
+      ? { ok: false, status: 'held', code: 'quiet_hours', untilMs: opensAtMs }
+      : passLateGates(message, nowMs);
+  await house.actor(carrierWith(house.simulator), systemClock, moves, quiet);
+  // Long enough to see that they wait.
+  opensAtMs = systemClock.nowMs() + 3_000;
+  const held = await house.send(50, { category: 'promotional' });
+  const others = await house.send(50, { category: 'otp' });
+  await until('all are in LATER', async () => (await inLater()) === 50 && (await inQueue()) === 0);
+  expect(await house.settled(others)).toMatchObject({ twice: [], never: [], statuses: { delivered: 50 } });
+  const early = house.simulator.messages().length;
+  expect(early).toBe(50);
+  const states = await statesOf(house.bus);
+  expect(states.get(held[0]?.messageId ?? '')?.status).not.toBe('submitted');
+  expect(await house.settled(held)).toMatchObject({ twice: [], never: [], statuses: { delivered: 50 } });
+  expect(systemClock.nowMs()).toBeGreaterThanOrEqual(opensAtMs);
 });
 
-test('a suspension stops a backlog within a second, and loses nothing of the account of it', async () => {
-  await put('active');
-  const sent = await house.send(60);
-  host = await startHostChild(house, [carrierWith(house.simulator, { tps: 10 })]);
-  await until(
-    'the first are submitted',
-    () => sent.filter(({ nonce }) => house.simulator.nonceCount(nonce) > 0).length >= 3,
-  );
-  await put('suspended');
-  const before = sent.filter(({ nonce }) => house.simulator.nonceCount(nonce) > 0).length;
-  const counted = await house.settled(sent);
-  const submitted = sent.length - counted.never.length;
-  // Ten a second: what was chosen before the change, and at the most one second of what came after it.
-  expect(submitted).toBeLessThanOrEqual(before + 12);
-  expect(counted.statuses).toEqual({ blocked: sent.length - submitted, delivered: submitted });
-  expect(counted.twice).toEqual([]);
+test('who was listed since the door let it pass gets nothing: blocked, with the reason, and the queue is empty', async () => {
+  house = await openCarrierHouse();
+  const listed: LateGates = (message, nowMs) =>
+    message.category === 'promotional'
+      ? { ok: false, status: 'blocked', code: 'recipient_do_not_disturb:7-abcdef01' }
+      : passLateGates(message, nowMs);
+  await house.actor(carrierWith(house.simulator), systemClock, moves, listed);
+  const blocked = await house.send(100, { category: 'promotional' });
+  await until('the queue is empty', async () => (await inQueue()) === 0);
+  const states = await until('all of them end', async () => {
+    const all = await statesOf(house.bus);
+    return blocked.every(({ messageId }) => all.get(messageId)?.status === 'blocked') && all;
+  });
+  expect(house.simulator.messages()).toEqual([]);
+  expect(states.get(blocked[0]?.messageId ?? '')?.error).toBe('recipient_do_not_disturb:7-abcdef01');
 });
