@@ -1,0 +1,96 @@
+// The operator's commands about tenants, run as processes against a real database that other programs filled.
+import { execFile } from 'node:child_process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findAccount, createAccount } from '../../../cluster/store/accounts.ts';
+import { migrateStore } from '../../../cluster/store/migrate.ts';
+import { createSender, listSenders } from '../../../cluster/store/senders.ts';
+import { type Store, openStore } from '../../../cluster/store/store.ts';
+import { createTemplate, findTemplate } from '../../../cluster/store/templates.ts';
+import type { AccountId } from '../../../model/ids.ts';
+import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+
+const main = new URL('../../../cluster/cli/main.ts', import.meta.url).pathname;
+let postgres: TestPostgres;
+let store: Store;
+let accountId: AccountId;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  await migrateStore(postgres.url);
+  store = openStore(postgres.url);
+  const made = await createAccount(store, { name: 'Post Office' });
+  if (!made.ok) throw new Error(made.code);
+  accountId = made.account.id;
+});
+afterAll(async () => {
+  await store?.close();
+  await postgres?.stop();
+});
+
+function cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = { ...process.env, DATABASE_URL: postgres.url, HELIOGRAPH_LOG: 'error' };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { env, timeout: 25_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+    });
+  });
+}
+const json = async (...args: string[]) => {
+  const { code, stdout, stderr } = await cli(...args, '--json');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+};
+
+test('senders are listed, approved for some categories, and rejected', async () => {
+  const made = await createSender(store, { accountId, name: 'POST', status: 'pending' });
+  if (!made.ok) throw new Error(made.code);
+  const { id } = made.sender;
+  expect((await json('senders', 'list')).data).toMatchObject([
+    { id, account: accountId, name: 'POST', status: 'pending' },
+  ]);
+  expect(await json('senders', 'approve', id, '--categories', 'otp, transactional')).toMatchObject({
+    status: 'approved',
+  });
+  const stored = async () => (await listSenders(store, accountId, { limit: 1, after: null })).items[0];
+  expect(await stored()).toMatchObject({ status: 'approved', categories: ['otp', 'transactional'] });
+  expect(await json('senders', 'reject', id)).toMatchObject({ status: 'rejected' });
+  expect((await cli('senders', 'approve', id, '--categories', 'spam')).stderr).toContain('found "spam"');
+  expect((await cli('senders', 'approve', 'snd_nobody')).stderr).toContain('sender_not_found');
+});
+
+test('templates are listed, approved and rejected with a word to the account', async () => {
+  const made = await createTemplate(store, {
+    accountId,
+    name: 'hi',
+    category: 'otp',
+    body: 'Hi',
+    variables: [],
+    status: 'pending',
+  });
+  if (!made.ok) throw new Error(made.code);
+  const { id } = made.template;
+  expect((await cli('templates', 'list', '--account', accountId)).stdout).toContain(`${id}  ${accountId}  hi  otp: Hi`);
+  expect(await json('templates', 'approve', id)).toMatchObject({ id, object: 'template', status: 'approved' });
+  await json('templates', 'reject', id, '--note', 'too short');
+  expect(await findTemplate(store, id, accountId)).toMatchObject({ status: 'rejected', note: 'too short' });
+  expect((await cli('templates', 'list', '--status', 'lost')).stderr).toContain('--status: found "lost"');
+});
+
+test('an account is limited, shown, suspended and activated', async () => {
+  const limited = await json('accounts', 'limit', accountId, '--per-second', '50', '--idempotency-keys-per-hour', '0');
+  expect(limited).toMatchObject({ rate_limit: { per_second: 50, burst: 50 }, idempotency_keys_per_hour: 0 });
+  expect((await json('accounts', 'limit', accountId)).rate_limit).toEqual({ per_second: 50, burst: 50 });
+  expect((await json('accounts', 'limit', accountId, '--per-second', 'none')).rate_limit).toBeNull();
+  for (const bad of [
+    ['--per-second', '0'],
+    ['--per-second', '100001'],
+    ['--burst', '5'],
+    ['--idempotency-keys-per-hour', '-1'],
+  ]) {
+    expect([bad, (await cli('accounts', 'limit', accountId, ...bad)).code]).toEqual([bad, 1]);
+  }
+  await json('accounts', 'suspend', accountId);
+  expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
+  await json('accounts', 'activate', accountId);
+  expect(await findAccount(store, accountId)).toMatchObject({ status: 'active' });
+});
