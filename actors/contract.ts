@@ -1,10 +1,14 @@
 // What other rooms may know of the actors. Types only.
+import type { CarrierState } from '../model/carrier-state.ts';
 
 /** One bind of one carrier as health and operators see it. */
 export type CarrierStatus = {
   readonly carrier: string;
   readonly bindsBound: number;
   readonly bindsWanted: number;
+  /** As the doors are told, and why when it is not good. */
+  readonly state: CarrierState;
+  readonly why: string;
   /** Messages taken from the streams and not settled yet. */
   readonly held: number;
   /** Why binds are down, one line each. */

@@ -1,6 +1,7 @@
 // Every bound of the system, with its arithmetic. Relations between bounds are asserted at load, so a
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
+import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
   http: {
@@ -30,6 +31,17 @@ export const limits = {
     eventsLookMs: 1_000,
     /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
     idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
+    batch: {
+      messagesMax: 1_000,
+      /** Items on their way to the bus at once: their acknowledgements come in one turn, 64 × ~15 µs = 1 ms. */
+      inFlightMax: 64,
+      /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
+      sliceMs: 1.5,
+      /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
+      beginMs: 3_000,
+      /** Questions to the event store for items that a first try may have published. */
+      askedMax: 32,
+    },
     /** Requests of one thread that wait for the answer to the same idempotency key. */
     idempotencyWaitersMax: 256,
   },
@@ -42,6 +54,8 @@ export const limits = {
     validityDefaultMs: 48 * 3_600_000,
     validitySecondsMin: 1,
     validitySecondsMax: 48 * 3_600,
+    /** How far ahead `send_at` may lie: a day less than LATER looks back for what it missed. */
+    sendAtDaysMax: 35,
     /** A receipt may come this long after the validity ended; then the message is `unknown`. */
     receiptGraceMs: 3_600_000,
   },
@@ -101,6 +115,11 @@ export const limits = {
     accountShards: 8,
     /** Records of one due second that the releaser holds at once; the rest wait in the stream a moment longer. */
     laterHeldMax: 4_096,
+    /** Cancels of messages that are due in one second: their ids are read into memory, 100,000 × ~80 B = 8 MB. */
+    cancelsPerSecondMax: 100_000,
+    cancelsReadMs: 5_000,
+    /** How long before a second begins its cancels end. Two requests take a few milliseconds. */
+    cancelsEndAheadMs: 250,
     /** The furthest a record may be due, and how far back a releaser looks for overdue ones: 35 days and one. */
     laterDaysMax: 36,
     /** Longer than this and a record goes through LATER: a delayed nak holds an ack-pending slot. */
@@ -146,49 +165,7 @@ export const limits = {
     queriedSubmitsMax: 1_000,
     queryAfterMs: [2 * 60_000, 10 * 60_000, 60 * 60_000],
   },
-  beacons: {
-    tellEveryMs: 1_000,
-    /** Two lost beacons are no news; three are. */
-    staleMs: 3_500,
-    silentDownMs: 15_000,
-    carriersMax: 256,
-    nodesMax: 64,
-    bytesMax: 1_024,
-  },
-  carrierHealth: {
-    lookEveryMs: 200,
-    /** Answers fade with this time constant; with fewer than this many a share says nothing. */
-    answersFadeMs: 5_000,
-    answersMin: 10,
-    /** Refusals that are the carrier's doing, as a share of the answers: weak from the one, well again below the other. */
-    errorShareWeak: 0.5,
-    errorShareGood: 0.2,
-    answerMsWeak: 3_000,
-    answerMsGood: 1_500,
-    /** Receipts come late: their share is looked at over minutes, and only with a carrier that did send them. */
-    receiptsFadeMs: 120_000,
-    receiptsMin: 100,
-    receiptShareWeak: 0.05,
-    receiptShareGood: 0.2,
-    receiptShareUsual: 0.5,
-    /** How long a carrier stays avoided at least; twice as long at each relapse, up to the second. */
-    holdMs: 3_000,
-    holdMsMax: 120_000,
-    /** Good for this long and the next trouble counts as the first. */
-    relapseMs: 120_000,
-  },
-  reroute: {
-    /** Carriers one message may be given to: a message that wanders longer stays where it is until its validity ends. */
-    hopsMax: 8,
-    /** Messages moved in one turn of the event loop: 200 × ~20 µs = 4 ms. */
-    movesPerLook: 200,
-  },
-  configuration: {
-    lookEveryMs: 200,
-    bytesMax: 4 * 1024 * 1024,
-    /** A carrier whose binds are opened anew: what is written gets this long to be answered. */
-    carrierDrainMs: 5_000,
-  },
+  ...routingLimits,
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */
     pduBytesMin: 16,

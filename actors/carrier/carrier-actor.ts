@@ -209,6 +209,7 @@ export class CarrierActor {
   async start(): Promise<void> {
     const { bus, publisher, carrier } = this.#parts;
     await replayEvents(bus, carrier.name, (event) => this.#learn(event), this.#clock);
+    this.#receipts.open();
     this.#parked = await takeParked(
       { bus, publisher, carrier: carrier.name, clock: this.#clock },
       (receipt, respond, waits) => this.#receipts.take(receipt, respond, waits),
@@ -259,6 +260,8 @@ export class CarrierActor {
       carrier: this.#parts.carrier.name,
       bindsBound: this.#binds.boundCount,
       bindsWanted: binds.length,
+      state: this.#health.state,
+      why: this.#health.why,
       held: this.#intake.size,
       reasons: binds
         .filter((each) => each.state !== 'bound')

@@ -1,18 +1,29 @@
 // The actors process: carriers in threads, and the release of LATER. It is ready when every carrier has
 // replayed its events and takes work; whether a carrier's binds are up is health, not readiness.
+import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
+import { bodyCipher } from '../bus/body-cipher.ts';
+import { watchCarriers } from '../bus/carrier-beacon.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
+import { EventWriter } from '../bus/event-writer.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
+import { type RegistryHolder, registryHolder } from '../registry/holder.ts';
 import { keepRegistries } from '../registry/keeper.ts';
 import { runRole } from '../supervisor/child-link.ts';
+import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
+import { portedTo } from '../../policy/registry/ported-to.ts';
+
+/** Events of ended messages are told again by the next releaser: their records were not acked. */
+const eventsIdleMs = 500;
 
 runRole('actors', async () => {
   const settings = loadSettings();
@@ -22,7 +33,11 @@ runRole('actors', async () => {
   await ensureStreams(bus, configuration.limits);
   const publisher = new Publisher(bus);
   let started: HostPool | null = null;
-  const keeper = await keepRegistries(bus, (news) => started?.registry(news));
+  let releases: { readonly registries: RegistryHolder; readonly rules: ReleaseRules } | null = null;
+  const keeper = await keepRegistries(bus, (news) => {
+    started?.registry(news);
+    releases?.registries.apply(news);
+  });
   const pool = new HostPool({
     carriers: configuration.carriers,
     moves: configuration.routing,
@@ -37,16 +52,36 @@ runRole('actors', async () => {
   started = pool;
   // One may have come while they started.
   for (const news of keeper.news()) pool.registry(news);
-  const releaser = new LaterReleaser(bus, publisher);
+  // The ends of scheduled messages must be told as long as this process lives.
+  const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const events = new EventWriter(eventPublisher);
+  const carriers = watchCarriers(bus);
+  const registries = registryHolder(keeper.news());
+  releases = {
+    registries,
+    rules: new ReleaseRules(
+      routingRules(configuration),
+      bodyCipher(loadSecrets(settings.dataDir).bodyKey),
+      carriers,
+      (to) => portedTo(registries.current(), to),
+    ),
+  };
+  const releaser = new LaterReleaser(bus, publisher, { rules: releases.rules, events });
   void releaser.start().catch((error: unknown) => log.error({ error: messageOf(error) }, 'LATER cannot be released'));
 
   return {
     metrics: async () => (await pool.metrics()).flat(),
-    configure: async ({ carriers, routing, country }) => pool.configure(carriers, routing, country),
+    configure: async (next) => {
+      releases?.rules.configure(routingRules(next));
+      return pool.configure(next.carriers, next.routing, next.country);
+    },
     health: () => {
       const down = pool.hostsDown;
       if (down.length > 0) return { ok: false, detail: `threads down: ${down.join(', ')}` };
-      const binds = pool.status.map((each) => `${each.carrier} ${each.bindsBound}/${each.bindsWanted}`);
+      const binds = pool.status.map(
+        ({ carrier, bindsBound, bindsWanted, state, why }) =>
+          `${carrier} ${bindsBound}/${bindsWanted}${state === 'good' ? '' : ` ${state} (${why})`}`,
+      );
       return { ok: true, detail: `binds: ${binds.join(', ')}` };
     },
     async drain(deadlineMs) {
@@ -55,6 +90,11 @@ runRole('actors', async () => {
       await pool.drain(deadlineMs);
       await publisher.idle();
       publisher.close();
+      carriers.stop();
+      events.flush();
+      await Promise.race([eventPublisher.idle(), systemClock.sleep(eventsIdleMs)]);
+      events.close();
+      eventPublisher.close();
       await bus.close();
     },
   };
