@@ -22,10 +22,12 @@ export const queryTimeoutMs = 2_500;
 export type GetMessage = {
   readonly accountId: string;
   readonly messageId: string;
+  /** Who wants to tell an event of the message asks for one of its events, which has all that they share. */
+  readonly withEvent?: boolean;
 };
 
 export type GetMessageReply =
-  | { readonly found: true; readonly message: MessageView }
+  | { readonly found: true; readonly message: MessageView; readonly event?: DeliveryEvent }
   | { readonly found: false }
   | QueryRefused;
 
@@ -70,6 +72,8 @@ export type MessageView = {
   readonly livemode: boolean;
   readonly clientReference: string | null;
   readonly acceptedAtMs: number;
+  /** When it was to go out; null: at once. */
+  readonly scheduledAtMs: number | null;
   readonly submittedAtMs: number | null;
   readonly deliveredAtMs: number | null;
   readonly error: string | null;

@@ -156,6 +156,13 @@ export const problemCatalogue = {
     'No carrier is configured for this prefix and category: extend `routes` or `carriers`.',
   ),
 
+  not_cancelable: entry(
+    409,
+    'client',
+    'It cannot be canceled any more',
+    'Only a message that waits for its time (`status: scheduled`) can be canceled, until about a second before it.',
+  ),
+
   // idempotency
   idempotency_key_reused: entry(
     422,

@@ -58,6 +58,8 @@ export type DeliveryEvent = {
   readonly templateId: string | null;
   readonly acceptedAtMs: number;
   readonly validUntilMs: number;
+  /** When the message was to go out; null: at once. */
+  readonly scheduledAtMs: number | null;
 };
 
 /** What differs between the events of one message. */
@@ -107,6 +109,7 @@ export function deliveryEvent(context: EventContext, happening: Happening): Deli
     templateId: context.templateId,
     acceptedAtMs: context.acceptedAtMs,
     validUntilMs: context.validUntilMs,
+    scheduledAtMs: context.scheduledAtMs,
   };
 }
 
@@ -119,10 +122,24 @@ export function eventOfMessage(message: Message, happening: Happening): Delivery
 export function acceptedEvent(context: EventContext): DeliveryEvent {
   // The carrier is left out of the identity: a rerouted message was still accepted only once.
   return {
-    ...deliveryEvent({ ...context, carrier: '' }, { kind: 'accepted', atMs: context.acceptedAtMs }),
+    ...deliveryEvent(
+      { ...context, carrier: '' },
+      // One that was scheduled is accepted for sending when its time comes.
+      { kind: 'accepted', atMs: context.scheduledAtMs ?? context.acceptedAtMs },
+    ),
     carrier: context.carrier,
     hop: 0,
   };
+}
+
+/** The `scheduled` of a message: the same id whoever tells it. It has not been given to a carrier. */
+export function scheduledEvent(context: EventContext): DeliveryEvent {
+  return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'scheduled', atMs: context.acceptedAtMs });
+}
+
+/** The `canceled` of a message that waited for its time: told by the door, and again when its time comes. */
+export function canceledEvent(context: EventContext, atMs: number): DeliveryEvent {
+  return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'canceled', atMs });
 }
 
 /**
@@ -139,6 +156,8 @@ export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
     case 'delivered':
     case 'undelivered':
     case 'refused':
+    // Only what still waited for its time can be canceled: it was never accepted for sending.
+    case 'canceled':
       return [event];
     default:
       return [acceptedEvent(event), event];

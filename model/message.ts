@@ -46,6 +46,8 @@ export type Message = {
   readonly registeredDelivery: number;
   /** Wall time of the 202, milliseconds since the epoch. */
   readonly acceptedAtMs: number;
+  /** When it may go out, wall time: its `send_at`, or the end of quiet hours. Null: at once. */
+  readonly scheduledAtMs: number | null;
   /** After this moment it must not be submitted any more. */
   readonly validUntilMs: number;
   readonly clientReference: string | null;

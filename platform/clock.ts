@@ -46,3 +46,8 @@ export const systemClock: Clock = {
 export function epochUs(monotonicMs: number): number {
   return (performance.timeOrigin + monotonicMs) * 1_000;
 }
+
+/** Runs behind whatever waits for its turn of the event loop: for long work that must let others through. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

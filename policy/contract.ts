@@ -40,6 +40,8 @@ export type SmsRequest = {
   readonly clientReference: string | null;
   /** Null: the category's usual validity. */
   readonly validitySeconds: number | null;
+  /** When it is to go out, milliseconds since the epoch; null or left out: now. */
+  readonly sendAtMs?: number | null;
   /** Whether a message that comes in quiet hours waits for their end or is refused. */
   readonly quietHours: 'hold' | 'reject';
 };
@@ -67,7 +69,7 @@ export type RefusalCode =
 export type Refusal = {
   readonly ok: false;
   readonly code: RefusalCode;
-  readonly field: 'to' | 'from' | 'message' | 'category' | 'template_id' | `variables.${string}` | null;
+  readonly field: 'send_at' | 'to' | 'from' | 'message' | 'category' | 'template_id' | `variables.${string}` | null;
   readonly detail: string;
 };
 
@@ -83,7 +85,7 @@ export type Admitted = {
   readonly ucs2Because: { readonly character: string; readonly index: number } | null;
   /** Asked for the plan when the message has its id. */
   readonly route: Route;
-  /** Null: it may go at once. Else it is held until then, because of quiet hours; milliseconds since the epoch. */
+  /** Null: it may go at once. Else it waits until then (its `send_at`, the end of quiet hours); milliseconds since the epoch. */
   readonly notBeforeMs: number | null;
   /** What else was decided, one short line per decision. The route's own lines come with its plan. */
   readonly trace: readonly string[];

@@ -27,13 +27,14 @@ export async function getMessage(sources: Sources, question: GetMessage): Promis
   const young = held.length === 0 && timeOfMessageId(messageId) > clock.nowMs() - limits.queries.youngMs;
   const arrival = young ? arrivals.wait(messageId, limits.queries.youngWaitMs) : null;
   const rows = await recorded.of({ accountId, messageId });
-  if (rows.length === 0 && arrival !== null && (await arrival))
-    return replyOf(accountId, unflushed.eventsOf(messageId));
-  return replyOf(accountId, [...rows, ...held]);
+  if (rows.length === 0 && arrival !== null && (await arrival)) return replyOf(question, unflushed.eventsOf(messageId));
+  return replyOf(question, [...rows, ...held]);
 }
 
-function replyOf(accountId: string, events: Parameters<typeof messageViewOf>[0]): GetMessageReply {
+function replyOf({ accountId, withEvent }: GetMessage, events: Parameters<typeof messageViewOf>[0]): GetMessageReply {
   const own = [...events].filter((event) => event.accountId === accountId);
   const message = messageViewOf(own);
-  return message === null ? { found: false } : { found: true, message };
+  const [event] = own;
+  if (message === null || event === undefined) return { found: false };
+  return { found: true, message, ...(withEvent === true ? { event } : {}) };
 }

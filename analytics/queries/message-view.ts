@@ -20,6 +20,7 @@ export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | nu
     livemode: first.livemode,
     clientReference: first.clientReference,
     acceptedAtMs: state.acceptedAtMs,
+    scheduledAtMs: first.scheduledAtMs,
     submittedAtMs: state.submittedAtMs,
     deliveredAtMs: state.deliveredAtMs,
     error: state.error,

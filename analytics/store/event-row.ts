@@ -17,7 +17,7 @@ export type StreamPlace = {
 export const insertColumns =
   'event_id, kind, at, message_id, account_id, key_id, carrier, hop, attempt, segment, segments, carrier_message_id, ' +
   'error, epoch, category, sender, recipient, encoding, livemode, client_reference, campaign_id, variant_id, ' +
-  'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at';
+  'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at, scheduled_at';
 
 export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: number): string {
   const e = event;
@@ -27,7 +27,7 @@ export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: nu
     `${text(e.error)}\t${e.epoch}\t${e.category}\t${text(e.sender)}\t${text(e.recipient)}\t${e.encoding}\t` +
     `${e.livemode ? 1 : 0}\t${text(e.clientReference)}\t${text(e.campaignId)}\t${text(e.variantId)}\t` +
     `${text(e.templateId)}\t${time(e.acceptedAtMs)}\t${time(e.validUntilMs)}\t` +
-    `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\n`
+    `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\t${e.scheduledAtMs === null ? never : time(e.scheduledAtMs)}\n`
   );
 }
 
@@ -41,6 +41,7 @@ export function fitsRow(e: DeliveryEvent): boolean {
     isTime(e.atMs) &&
     isTime(e.acceptedAtMs) &&
     isTime(e.validUntilMs) &&
+    isTime(e.scheduledAtMs ?? 0) &&
     isCount(e.hop, 0xff) &&
     isCount(e.attempt, 0xffff) &&
     isCount(e.segment, 0xff) &&
@@ -49,6 +50,8 @@ export function fitsRow(e: DeliveryEvent): boolean {
   );
 }
 
+/** What a column of times holds where there is none. */
+const never = '1970-01-01 00:00:00';
 const eventIdChars = 26;
 /** DateTime64 ends with the year 2299; this is 2286. */
 const timeMsMax = 9_999_999_999_999;
@@ -58,7 +61,8 @@ const isCount = (count: number, max: number): boolean => Number.isInteger(count)
 export const eventColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
-  'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until)';
+  'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until), ' +
+  'toUnixTimestamp64Milli(scheduled_at)';
 
 /** The order of the fold, as SQL. */
 export const eventOrder = 'message_id, stream_epoch, stream_seq, batch_index';
@@ -90,6 +94,7 @@ export function eventOfRow(at: readonly Cell[]): DeliveryEvent {
     templateId: orNull(at[22]),
     acceptedAtMs: at[23] as number,
     validUntilMs: at[24] as number,
+    scheduledAtMs: at[25] === 0 ? null : (at[25] as number),
   };
 }
 

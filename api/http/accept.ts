@@ -4,12 +4,14 @@
 // so a crash between the two loses nothing.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { publishLater } from '../../cluster/bus/later.ts';
 import { encodeMessage } from '../../cluster/bus/message-record.ts';
 import type { PublishFailure, Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
-import { acceptedEvent } from '../../model/delivery-event.ts';
+import { acceptedEvent, scheduledEvent } from '../../model/delivery-event.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
@@ -21,6 +23,7 @@ export type AcceptParts = {
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
   readonly eventSpace: EventSpace;
+  readonly clock: Clock;
 };
 
 export type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
@@ -49,7 +52,9 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     segments: admitted.segments,
     registeredDelivery: 1,
     acceptedAtMs: identity.acceptedAtMs,
-    validUntilMs: identity.acceptedAtMs + validityMs,
+    // Its validity is the time it has to go out, and that begins when it may.
+    validUntilMs: (admitted.notBeforeMs ?? identity.acceptedAtMs) + validityMs,
+    scheduledAtMs: admitted.notBeforeMs,
     clientReference: request.clientReference,
     campaignId: null,
     variantId: null,
@@ -72,6 +77,7 @@ export function refuseForRoom(parts: AcceptParts): Problem | null {
 
 /** `done` gets null when the message is durable, else the problem to answer with. */
 export function acceptMessage(parts: AcceptParts, message: Message, done: (problem: Problem | null) => void): void {
+  if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done);
   parts.publisher.publish(
     messageSubject(message.category, message.carrier, message.accountId),
     encodeMessage(message, parts.cipher),
@@ -82,6 +88,30 @@ export function acceptMessage(parts: AcceptParts, message: Message, done: (probl
       done(null);
     },
   );
+}
+
+/**
+ * It waits in LATER under a fixed name, and its release has a fixed id: a repeat is dropped here or there. The answer
+ * waits for the `scheduled` event, because nobody tells that again before its time, and who cancels asks for it.
+ */
+function scheduleMessage(
+  parts: AcceptParts,
+  message: Message,
+  dueAtMs: number,
+  done: (problem: Problem | null) => void,
+): void {
+  const record = {
+    subject: messageSubject(message.category, message.carrier, message.accountId),
+    payload: encodeMessage(message, parts.cipher),
+    dueAtMs,
+    id: `${message.messageId}.${message.hop}`,
+    shardKey: message.messageId,
+    cancelable: message.messageId,
+  };
+  publishLater(parts.publisher, record, parts.clock.nowMs(), (result) => {
+    if (!result.ok) return done(problemOfFailure(result.failure));
+    parts.events.write(scheduledEvent(message), (durable) => done(durable ? null : problemOfFailure('unavailable')));
+  });
 }
 
 // Nobody waits for the `accepted` event: see the head of this file.

@@ -17,6 +17,8 @@ export type Route = (exchange: Exchange, req: HttpRequest) => void;
 
 export type DoorRoutes = {
   readonly sendSms: Route;
+  readonly sendBatch: Route;
+  readonly cancelSms: Route;
   readonly getSms: Route;
   readonly listSms: Route;
   readonly live: Route;
@@ -57,8 +59,10 @@ export async function openDoor(
   };
 
   app.post('/v1/sms', on('POST /v1/sms', routes.sendSms));
+  app.post('/v1/sms/batch', on('POST /v1/sms/batch', routes.sendBatch));
   app.get('/v1/sms', on('GET /v1/sms', routes.listSms));
   app.get('/v1/sms/:id', on('GET /v1/sms/{id}', routes.getSms));
+  app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', routes.cancelSms));
   app.get('/health/live', on('health', routes.live));
   app.get('/health/ready', on('health', routes.ready));
   app.any(

@@ -50,6 +50,7 @@ export class RefusalAudit {
       templateId: null,
       acceptedAtMs: nowMs,
       validUntilMs: nowMs,
+      scheduledAtMs: null,
     } as const;
     this.#events.write(deliveryEvent(context, { kind: 'refused', atMs: nowMs, error: refusal.code }), settled);
   }

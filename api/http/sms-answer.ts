@@ -13,11 +13,17 @@ export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Becaus
       : `,"ucs2_because":{"character":${JSON.stringify(ucs2Because.character)},"index":${ucs2Because.index}}`;
   // Ids, numbers, categories and encodings hold nothing that JSON would have to escape; the rest goes through it.
   return (
-    `{"id":"${message.messageId}","object":"sms","status":"accepted","to":"${message.recipient}"` +
+    `{"id":"${message.messageId}","object":"sms","status":"${acceptedStatus(message)}","to":"${message.recipient}"` +
     `,"from":${JSON.stringify(message.sender)},"category":"${message.category}","encoding":"${message.encoding}"` +
     `,"segments":${message.segments}${because},"livemode":${message.livemode},"client_reference":${reference}` +
-    `,"created_at":"${isoTime(message.acceptedAtMs)}"}`
+    `,"created_at":"${isoTime(message.acceptedAtMs)}"` +
+    (message.scheduledAtMs === null ? '}' : `,"scheduled_at":"${new Date(message.scheduledAtMs).toISOString()}"}`)
   );
+}
+
+/** What a message is right after the door took it. */
+export function acceptedStatus(message: Message): 'scheduled' | 'accepted' {
+  return message.scheduledAtMs === null ? 'accepted' : 'scheduled';
 }
 
 /** One message as `GET /v1/sms/{id}` shows it. */
@@ -34,6 +40,7 @@ export function messageShape(view: MessageView): Record<string, unknown> {
     livemode: view.livemode,
     client_reference: view.clientReference,
     created_at: isoTime(view.acceptedAtMs),
+    ...(view.scheduledAtMs === null ? {} : { scheduled_at: isoTime(view.scheduledAtMs) }),
     history: view.history.map((entry) => ({
       status: entry.status,
       at: isoTime(entry.atMs),
@@ -41,7 +48,7 @@ export function messageShape(view: MessageView): Record<string, unknown> {
       error: entry.error,
     })),
     timing_ms: {
-      accepted_to_submitted: difference(view.acceptedAtMs, view.submittedAtMs),
+      accepted_to_submitted: difference(view.scheduledAtMs ?? view.acceptedAtMs, view.submittedAtMs),
       submitted_to_delivered: difference(view.submittedAtMs, view.deliveredAtMs),
     },
     error: view.error,

@@ -3,26 +3,38 @@
 // may be sent is policy's business.
 import { isUtf8 } from 'node:buffer';
 import { type Category, categories } from '../../model/message.ts';
+import { momentOf, momentShape } from '../../model/moment.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
 
 export type ParsedRequest =
-  | { readonly ok: true; readonly request: SmsRequest }
+  /** `explain`: only what would become of it is asked. */
+  | { readonly ok: true; readonly request: SmsRequest; readonly explain: boolean }
   | { readonly ok: false; readonly problem: Problem };
 
 const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
 const { validitySecondsMin, validitySecondsMax } = limits.message;
 
 /** Fields of the contract that this version does not have. They are refused, because ignoring one would be a lie. */
-const notYet: ReadonlySet<string> = new Set(['callback_url', 'send_at', 'track_clicks', 'dry_run']);
+const notYet: ReadonlySet<string> = new Set(['callback_url', 'track_clicks']);
 const known =
-  'to, from, message, template_id, variables, category, client_reference, validity_seconds, encoding, transliterate, quiet_hours';
+  'to, from, message, template_id, variables, category, client_reference, validity_seconds, encoding, transliterate, send_at, quiet_hours, dry_run';
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const printable = /^[^\u0000-\u001f\u007f]*$/;
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
+  const parsed = parseObject(body);
+  return parsed.ok ? smsRequestOf(parsed.fields) : parsed;
+}
+
+export type ParsedObject =
+  | { readonly ok: true; readonly fields: Record<string, unknown> }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** The body as one JSON object, whatever its fields are. */
+export function parseObject(body: Buffer): ParsedObject {
   let parsed: unknown;
   try {
     if (!isUtf8(body)) return { ok: false, problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
@@ -36,10 +48,11 @@ export function parseSmsRequest(body: Buffer): ParsedRequest {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     return { ok: false, problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
   }
-  return requestOf(parsed as Record<string, unknown>);
+  return { ok: true, fields: parsed as Record<string, unknown> };
 }
 
-function requestOf(fields: Record<string, unknown>): ParsedRequest {
+/** One message's fields: of a request of its own, or of one item of a batch. */
+export function smsRequestOf(fields: Record<string, unknown>): ParsedRequest {
   const errors: FieldProblem[] = [];
   const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
     if (errors.length < fieldProblemsMax) errors.push({ field, code, detail });
@@ -55,6 +68,8 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
   let encoding: SmsRequest['encoding'] = 'auto';
   let transliterate = false;
   let quietHours: SmsRequest['quietHours'] = 'hold';
+  let sendAtMs: number | null = null;
+  let explain = false;
 
   for (const field of Object.keys(fields)) {
     const value = fields[field];
@@ -76,7 +91,8 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
         else wrong(field, 'invalid_field', `must be a string with the id of a template, found ${kindOf(value)}`);
         break;
       case 'variables':
-        if (typeof value === 'object' && value !== null && !Array.isArray(value)) variables = value as typeof variables;
+        if (typeof value === 'object' && value !== null && !Array.isArray(value))
+          variables = value as Record<string, unknown>;
         else wrong(field, 'invalid_field', `must be an object of the template's variables, found ${kindOf(value)}`);
         break;
       case 'category':
@@ -108,6 +124,14 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
       case 'quiet_hours':
         if (value === 'hold' || value === 'reject') quietHours = value;
         else wrong(field, 'invalid_field', 'must be one of hold, reject');
+        break;
+      case 'send_at':
+        sendAtMs = typeof value === 'string' ? momentOf(value) : null;
+        if (sendAtMs === null && value !== null) wrong(field, 'invalid_field', `must be ${momentShape}`);
+        break;
+      case 'dry_run':
+        if (value === 'explain') explain = true;
+        else wrong(field, 'invalid_field', 'must be "explain", or left out to send');
         break;
       default:
         if (notYet.has(field)) wrong(field, 'not_available', 'is not available in this version: leave it out');
@@ -143,11 +167,12 @@ function requestOf(fields: Record<string, unknown>): ParsedRequest {
       transliterate,
       clientReference,
       validitySeconds,
+      sendAtMs,
       quietHours,
     },
+    explain,
   };
 }
-
 function isReference(value: unknown): value is string {
   return (
     typeof value === 'string' &&

@@ -3,6 +3,7 @@
 // It must never end while it listens: uWebSockets.js would take the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { cancellations } from '../../cluster/bus/cancellations.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
@@ -19,9 +20,11 @@ import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
-import { type Admit, admission } from '../../policy/admission/admit.ts';
+import { admission } from '../../policy/admission/admit.ts';
+import { explanation } from '../../policy/admission/explain.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 import type { AccessParts } from './access.ts';
+import { cancelSms } from './cancel-sms.ts';
 import { clientAddress } from './client-address.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
 import { newDoor, openDoor } from './door.ts';
@@ -34,6 +37,7 @@ import { idempotencyStore } from './idempotency/store.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits/rate-limits.ts';
 import { RefusalAudit } from './refusal-audit.ts';
+import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { statusQuestions } from './status-questions.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
@@ -66,9 +70,12 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const carriers = watchCarriers(bus, clock);
   const registries = registryHolder(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
-  const engine = (rules: RoutingRules): Admit =>
-    admission(rules, circumstances, { health: carriers, portedTo: (to) => portedTo(registries.current(), to) });
-  let admit = engine(data.rules);
+  const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to) };
+  const engine = (rules: RoutingRules) => ({
+    admit: admission(rules, circumstances, routing),
+    explain: explanation(rules, circumstances, routing),
+  });
+  let policy = engine(data.rules);
   const access: AccessParts = {
     directory,
     addressOf: clientAddress(data.proxies),
@@ -81,17 +88,21 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     eventSpace,
     access,
     audit: new RefusalAudit(events, clock),
-    admit: (applicant, request) => admit(applicant, request),
+    admit: (applicant, request) => policy.admit(applicant, request),
+    explain: (applicant, request, messageId) => policy.explain(applicant, request, messageId),
     idempotent,
     questions,
     guard,
     clock,
   };
   const reading = { access, questions, guard };
+  const canceling = { ...sending, cancellations: cancellations(bus, keyPublisher, clock) };
   const listening = await openDoor(
     door,
     {
       sendSms: (exchange, req) => sendSms(sending, exchange, req),
+      sendBatch: (exchange, req) => sendBatch(sending, exchange, req),
+      cancelSms: (exchange, req) => cancelSms(canceling, exchange, req),
       getSms: (exchange, req) => getSms(reading, exchange, req),
       listSms: (exchange, req) => listSms(reading, exchange, req),
       live: (exchange) => answerLive(exchange),
@@ -108,7 +119,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     health: () => readiness(health),
     registry: (news) => registries.apply(news),
     configure(rules) {
-      admit = engine(rules);
+      policy = engine(rules);
     },
     async drain(limitMs) {
       const endAtMs = clock.monotonicMs() + limitMs;

@@ -15,7 +15,7 @@ import { answerProblem } from './refuse.ts';
 import { accountHandlers, getAccount } from './routes/account.ts';
 import { accountSettingsHandlers, getAccountSettings, patchAccountSettings } from './routes/account-settings.ts';
 import { apiKeyHandlers, deleteApiKey, getApiKeys, postApiKey } from './routes/api-keys.ts';
-import { getSms, listSms, postSms } from './routes/hot.ts';
+import { deleteSms, getSms, listSms, postBatch, postSms } from './routes/hot.ts';
 import { deleteSenderById, getSenders, postSender, senderHandlers } from './routes/senders.ts';
 import {
   deleteSuppression,
@@ -32,8 +32,10 @@ export const apiVersion = '0.1.0';
 /** Every route of v1 in this version, hot ones included, in the order of the documentation. */
 export const endpoints: readonly Endpoint[] = [
   postSms,
+  postBatch,
   getSms,
   listSms,
+  deleteSms,
   getAccount,
   getAccountSettings,
   patchAccountSettings,

@@ -25,6 +25,8 @@ export type Endpoint<
   readonly params?: Params;
   /** The successful answer. */
   readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
+  /** A second kind of success, where a field asks for another answer. */
+  readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
   /** Refusals of its own, beyond those every route has. */
   readonly problems: readonly ProblemCode[];
   /** Takes `Idempotency-Key`. */
@@ -77,6 +79,14 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
         description: answer.description,
         content: { 'application/json': { schema: answer.schema } },
       },
+      ...(endpoint.otherAnswer === undefined
+        ? {}
+        : {
+            [endpoint.otherAnswer.status]: {
+              description: endpoint.otherAnswer.description,
+              content: { 'application/json': { schema: endpoint.otherAnswer.schema } },
+            },
+          }),
       ...problemResponses([...new Set(problems)]),
     },
   });

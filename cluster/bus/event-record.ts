@@ -53,6 +53,7 @@ function positionsOf(event: DeliveryEvent): unknown[] {
     event.templateId,
     event.acceptedAtMs,
     event.validUntilMs,
+    event.scheduledAtMs,
   ];
 }
 
@@ -86,6 +87,7 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     templateId: (at[22] as string | null) ?? null,
     acceptedAtMs: at[23] as number,
     validUntilMs: at[24] as number,
+    scheduledAtMs: typeof at[25] === 'number' ? at[25] : null,
   };
 }
 

@@ -15,11 +15,14 @@ export type LaterRecord = {
   readonly id: string;
   /** Spreads the records of one second over the shards. */
   readonly shardKey: string;
+  /** The message's id where a client may still cancel it (cancellations.ts). */
+  readonly cancelable?: string;
 };
 
 const targetHeader = 'Heliograph-Subject';
 const dueHeader = 'Heliograph-Due';
 const idHeader = 'Heliograph-Id';
+const cancelableHeader = 'Heliograph-Cancelable';
 const dayMs = 86_400_000;
 
 export function publishLater(publisher: Publisher, record: LaterRecord, nowMs: number, done: PublishDone): void {
@@ -33,14 +36,23 @@ export function publishLater(publisher: Publisher, record: LaterRecord, nowMs: n
     [targetHeader]: record.subject,
     [dueHeader]: String(dueAtMs),
     [idHeader]: record.id,
+    ...(record.cancelable === undefined ? {} : { [cancelableHeader]: record.cancelable }),
   });
 }
 
+export type ReadLater = {
+  readonly subject: string;
+  readonly dueAtMs: number;
+  readonly releaseId: string;
+  /** The message a client may have canceled; null: nobody can. */
+  readonly cancelable: string | null;
+};
+
 /** What a LATER record says about itself, or null when it is none of ours. */
-export function readLater(record: JsMsg): { subject: string; dueAtMs: number; releaseId: string } | null {
+export function readLater(record: JsMsg): ReadLater | null {
   const subject = record.headers?.get(targetHeader) ?? '';
   const dueAtMs = Number(record.headers?.get(dueHeader) ?? Number.NaN);
   const id = record.headers?.get(idHeader) ?? '';
   if (subject === '' || id === '' || !Number.isFinite(dueAtMs)) return null;
-  return { subject, dueAtMs, releaseId: `released.${id}` };
+  return { subject, dueAtMs, releaseId: `released.${id}`, cancelable: record.headers?.get(cancelableHeader) || null };
 }

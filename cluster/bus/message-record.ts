@@ -43,6 +43,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     message.priceVersion,
     message.trace,
     message.plan,
+    message.scheduledAtMs,
   ]);
 }
 
@@ -80,6 +81,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       priceVersion: numberOrNull(at[25]),
       trace: Array.isArray(at[26]) ? (at[26] as string[]) : [],
       plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
+      scheduledAtMs: numberOrNull(at[28]),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);

@@ -19,6 +19,7 @@ const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
 export const streamNames = {
   messages: { otp: 'MT_OTP', txn: 'MT_TXN', promo: 'MT_PROMO' } as const satisfies Record<Lane, string>,
   later: 'LATER',
+  cancels: 'CANCELS',
   inbound: 'INBOUND',
   events: 'EVENTS',
   dead: 'DEAD',
@@ -66,6 +67,16 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     messageStream('txn', 2 * gib, 1_500_000, queueMessagesMax),
     messageStream('promo', 4 * gib, 3_000_000, queueMessagesMax),
     { ...workQueue, name: streamNames.later, subjects: ['later.>'], max_bytes: 2 * gib },
+    {
+      // Clients' cancels of what waits in LATER, ~100 bytes each; the releaser forgets an hour when it is over.
+      name: streamNames.cancels,
+      subjects: ['cancel.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      max_age: nanos((limits.bus.laterDaysMax + 1) * 86_400_000),
+      max_bytes: gib,
+    },
     { ...workQueue, name: streamNames.inbound, subjects: ['mo.>'], max_bytes: gib / 2 },
     {
       name: streamNames.events,

@@ -41,6 +41,21 @@ export function laterHourFilter(hour: number): string {
   return `later.${hour}.>`;
 }
 
+/** `cancel.<hour>.<second>`: the cancels of messages that are due in that second, in the order they came. */
+export function cancelSubject(second: number): string {
+  return `cancel.${hourOf(second)}.${second}`;
+}
+
+export function cancelHourFilter(hour: number): string {
+  return `cancel.${hour}.>`;
+}
+
+/** The carrier a message's subject names; null for every other subject. */
+export function carrierOfSubject(subject: string): string | null {
+  const [stream, , carrier] = subject.split('.');
+  return stream === 'mt' && carrier !== undefined ? carrier : null;
+}
+
 /** The second a LATER subject is due. */
 export function secondOfLaterSubject(subject: string): number {
   return Number(subject.split('.')[2]);

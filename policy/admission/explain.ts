@@ -27,6 +27,8 @@ export type Explanation = {
   /** Null when the text fits no encoding that was asked for. */
   readonly encoding: 'gsm7' | 'ucs2' | null;
   readonly segments: readonly { readonly text: string; readonly units: number }[];
+  /** Characters that take two units of a segment: they may cause one more. */
+  readonly costlyCharacters: readonly string[];
   readonly ucs2Because: { readonly character: string; readonly index: number } | null;
   /** In the order they are tried; empty when there is no route. */
   readonly routes: readonly Way[];
@@ -77,12 +79,19 @@ export function explanation(
       text,
       encoding: counted?.ok ? counted.encoding : null,
       segments: cut?.ok ? cut.segments.map((each) => ({ text: each.text, units: each.unitCount })) : [],
+      costlyCharacters: cut?.ok ? costlyIn(text ?? '', cut.encoding) : [],
       ucs2Because: counted?.ok ? counted.forcedBy : null,
       routes: plan?.ways ?? [],
       leftOut: 'why' in routed ? [] : routed.leftOut,
       earliestAtMs: hour.ok ? (hour.notBeforeMs ?? circumstances.nowMs()) : null,
     };
   };
+}
+
+/** Behind the escape of GSM-7, or a surrogate pair of UCS-2. */
+function costlyIn(text: string, encoding: 'gsm7' | 'ucs2'): readonly string[] {
+  const costly = encoding === 'gsm7' ? /[\f^{}\\[~\]|€]/ : /[\u{10000}-\u{10FFFF}]/u;
+  return [...new Set(text)].filter((character) => costly.test(character));
 }
 
 function verdictOf(gate: string, refusal: Refusal | null): GateVerdict {

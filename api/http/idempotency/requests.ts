@@ -29,7 +29,11 @@ export type Outcome =
  * What the work came to: the body of the 202, or a problem. `isPublished` 'no' gives the key free at once; after
  * 'unknown' the lease must end first, so that the next try asks whether the message exists.
  */
-export type WorkResult = string | { readonly problem: Problem; readonly isPublished: 'no' | 'unknown' };
+export type WorkResult =
+  | string
+  | { readonly problem: Problem; readonly isPublished: 'no' | 'unknown' }
+  /** Done in part: answered and not stored, so that a repeat with the same key does the rest. */
+  | { readonly partial: string };
 export type Work = (claim: Claim) => Promise<WorkResult>;
 
 export type KeyedRequest = {
@@ -98,8 +102,13 @@ export class IdempotentRequests {
     if (claimed.kind === 'outcome') return claimed.outcome;
     const { held } = claimed;
     const result = await work(held);
+    if (typeof result !== 'string' && 'partial' in result) {
+      // Free at once, and yet not as if nothing had been published.
+      this.#giveUp(request, held, this.#clock.nowMs());
+      return { ok: true, body: result.partial, replayed: false };
+    }
     if (typeof result !== 'string') {
-      if (result.isPublished === 'no') this.#release(request, held);
+      if (result.isPublished === 'no') this.#giveUp(request, held, leaseGivenBack);
       return { ok: false, problem: result.problem };
     }
     await this.#complete(request, held, result);
@@ -170,8 +179,8 @@ export class IdempotentRequests {
   }
 
   /** Gives the key free for the next try, which keeps the message id. Not waited for: the lease ends anyway. */
-  #release(request: KeyedRequest, held: Held): void {
-    const record = { ...this.#runningRecord(request, held, held.owner), leaseUntilMs: leaseGivenBack };
+  #giveUp(request: KeyedRequest, held: Held, leaseUntilMs: number): void {
+    const record = { ...this.#runningRecord(request, held, held.owner), leaseUntilMs };
     void this.#store.write(request.recordKey, record, held.revision).then((written) => {
       if (!written.ok) ignoring(new Error(written.failure), 'a lease on an idempotency key was left to end by itself');
     });

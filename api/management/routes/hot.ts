@@ -1,7 +1,16 @@
 // The routes that api/http serves, as the documentation shows them. They have no handler here.
 import type { Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
-import { acceptedSms, sendSmsBody, sms, smsListQuery, smsParams } from '../schemas/sms.ts';
+import {
+  acceptedBatch,
+  acceptedSms,
+  explainedSms,
+  sendBatchBody,
+  sendSmsBody,
+  sms,
+  smsListQuery,
+  smsParams,
+} from '../schemas/sms.ts';
 
 export const postSms = {
   method: 'post',
@@ -13,6 +22,7 @@ export const postSms = {
   idempotent: true,
   body: sendSmsBody,
   answer: { status: 202, description: 'Accepted.', schema: acceptedSms },
+  otherAnswer: { status: 200, description: 'With `dry_run`: what would become of it.', schema: explainedSms },
   problems: [
     'account_suspended',
     'not_available',
@@ -37,6 +47,52 @@ export const postSms = {
     'overloaded',
     'request_timeout',
     'header_limit',
+  ],
+} as const satisfies Endpoint;
+
+export const postBatch = {
+  method: 'post',
+  path: '/v1/sms/batch',
+  tag: 'SMS',
+  summary: 'Send up to a thousand SMS',
+  description:
+    'Each message is judged and accepted for itself. Under an `Idempotency-Key` the id of every message follows from the ' +
+    'key and its index: a retry sends what is missing and nothing twice. An answer in which a message was refused for ' +
+    'the moment only (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
+  scope: 'sms:send',
+  idempotent: true,
+  body: sendBatchBody,
+  answer: { status: 202, description: 'What became of each.', schema: acceptedBatch },
+  problems: [
+    'account_suspended',
+    'idempotency_key_reused',
+    'idempotency_in_progress',
+    'idempotency_quota_exceeded',
+    'queue_full',
+    'overloaded',
+    'request_timeout',
+    'header_limit',
+  ],
+} as const satisfies Endpoint;
+
+export const deleteSms = {
+  method: 'delete',
+  path: '/v1/sms/{id}',
+  tag: 'SMS',
+  summary: 'Cancel an SMS that waits for its time',
+  description: 'Possible while its status is `scheduled`, until about a second before its time. It is then never sent.',
+  scope: 'sms:send',
+  idempotent: true,
+  params: smsParams,
+  answer: { status: 200, description: 'It is canceled. A repeat gets the same answer.', schema: sms },
+  problems: [
+    'not_found',
+    'not_cancelable',
+    'idempotency_in_progress',
+    'idempotency_quota_exceeded',
+    'queue_full',
+    'status_unavailable',
+    'overloaded',
   ],
 } as const satisfies Endpoint;
 

@@ -56,6 +56,18 @@ export const sendSmsBody = z
           'Write characters outside GSM-7 as look-alikes (“ as ", — as -, é stays, ő as o) where the whole text then ' +
           'fits GSM-7 and takes no more segments. Else the text stays as it is. No effect with encoding ucs2.',
       }),
+    send_at: z.iso
+      .datetime({ offset: true })
+      .nullish()
+      .openapi({
+        description:
+          `When it is to go out: a time with its offset, at most ${limits.message.sendAtDaysMax} days ahead. Its validity ` +
+          'counts from then. Until about a second before, it can be canceled.',
+        example: '2026-01-31T09:00:00+06:00',
+      }),
+    dry_run: z.literal('explain').optional().openapi({
+      description: 'Nothing is sent or stored: the answer is 200 and says what would become of the message, and why.',
+    }),
     quiet_hours: z
       .enum(['hold', 'reject'])
       .default('hold')
@@ -85,7 +97,10 @@ const shared = {
 export const acceptedSms = z
   .object({
     ...shared,
-    status: z.literal('accepted'),
+    status: z.enum(['accepted', 'scheduled']),
+    scheduled_at: timeSchema.optional().openapi({
+      description: 'With status scheduled: its `send_at`, or the end of the quiet hours it waits for.',
+    }),
     ucs2_because: z
       .object({ character: z.string(), index: z.int().min(0) })
       .optional()
@@ -107,6 +122,7 @@ export const sms = z
       description: 'A `refused_request` was refused at the door and never was a message; its `to` is masked.',
     }),
     status: smsStatus,
+    scheduled_at: timeSchema.optional(),
     history: z.array(
       z.object({
         status: z.string(),
@@ -122,6 +138,68 @@ export const sms = z
     error: z.string().nullable(),
   })
   .openapi('Sms');
+
+const refusedItem = z.object({
+  code: z.string(),
+  detail: z.string(),
+  errors: z.array(z.object({ field: z.string(), code: z.string(), detail: z.string() })),
+});
+
+export const sendBatchBody = z
+  .strictObject({
+    messages: z
+      .array(sendSmsBody)
+      .min(1)
+      .max(limits.http.batch.messagesMax)
+      .openapi({ description: 'Each as in POST /v1/sms. One that is refused does not hold the others up.' }),
+  })
+  .openapi('SendBatch');
+
+export const acceptedBatch = z
+  .object({
+    accepted: z.int(),
+    rejected: z.int(),
+    results: z
+      .array(
+        z.union([
+          z.object({ index: z.int(), id, status: z.enum(['accepted', 'scheduled']) }),
+          z.object({ index: z.int(), error: refusedItem }),
+        ]),
+      )
+      .openapi({ description: 'One for each message, in the order of the request.' }),
+  })
+  .openapi('AcceptedBatch');
+
+const gateVerdict = z.object({
+  gate: z.string(),
+  verdict: z.enum(['passed', 'refused', 'held', 'not_asked']),
+  code: z.string().nullable(),
+  field: z.string().nullable(),
+  detail: z.string().nullable(),
+});
+const way = z.object({ carrier: z.string(), why: z.string() });
+
+export const explainedSms = z
+  .object({
+    object: z.literal('sms_explanation'),
+    would_send: z.boolean(),
+    to: z.string(),
+    from: z.string(),
+    category,
+    livemode: z.boolean(),
+    gates: z.array(gateVerdict).openapi({ description: 'Every gate in its order.' }),
+    message: z.string().nullable(),
+    encoding: z.enum(['gsm7', 'ucs2']).nullable(),
+    segments: z.array(z.object({ text: z.string(), units: z.int() })),
+    costly_characters: z
+      .array(z.string())
+      .openapi({ description: 'Characters that take two units, and so may cause another segment.' }),
+    ucs2_because: z.object({ character: z.string(), index: z.int().min(0) }).optional(),
+    routes: z.array(way).openapi({ description: 'In the order they are tried.' }),
+    routes_left_out: z.array(way),
+    earliest_at: timeSchema.nullable(),
+  })
+  .openapi('ExplainedSms');
 
 export const smsParams = z.strictObject({ id });
 

@@ -24,6 +24,7 @@ export function contextOf(changes: Partial<EventContext> = {}): EventContext {
     templateId: null,
     acceptedAtMs,
     validUntilMs: acceptedAtMs + 3_600_000,
+    scheduledAtMs: null,
     ...changes,
   };
 }

@@ -28,6 +28,8 @@ beforeAll(async () => {
     },
     listSms: (exchange) => guard(exchange, () => Promise.reject(new Error('later'))),
     getSms: (exchange) => exchange.json(200, '{}'),
+    sendBatch: (exchange) => exchange.json(200, '{}'),
+    cancelSms: (exchange) => exchange.json(200, '{}'),
     live: (exchange) => exchange.json(200, '{}'),
     ready: (exchange) =>
       readBody(exchange, '', () =>

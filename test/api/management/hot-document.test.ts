@@ -16,7 +16,9 @@ const sample = {
   validity_seconds: 60,
   encoding: 'auto',
   transliterate: true,
+  send_at: '2030-01-31T09:00:00+06:00',
   quiet_hours: 'hold',
+  dry_run: 'explain',
 };
 const verdict = (fields: object) => parseSmsRequest(Buffer.from(JSON.stringify(fields)));
 
@@ -41,7 +43,10 @@ describe('POST /v1/sms', () => {
       { to, message },
       { to, from },
       { ...sample, colour: 'red' },
-      { ...sample, send_at: '2030-01-01T00:00:00Z' },
+      ...['2030-01-01T00:00:00Z', '2030-01-01T00:00:00', '2030-02-30T00:00:00Z', '2030-01-01', 'now', null].map(
+        (send_at) => ({ ...sample, send_at }),
+      ),
+      { ...sample, dry_run: true },
       { ...sample, category: 'spam' },
       { ...sample, encoding: 'utf8' },
       { ...sample, client_reference: null },
@@ -75,6 +80,7 @@ describe('POST /v1/sms', () => {
       segments: 1,
       registeredDelivery: 1,
       acceptedAtMs: nowMs,
+      scheduledAtMs: null,
       validUntilMs: nowMs,
       clientReference: null,
       campaignId: null,
@@ -107,6 +113,7 @@ describe('GET /v1/sms', () => {
       livemode: false,
       clientReference: 'r',
       acceptedAtMs: 1_000,
+      scheduledAtMs: null,
       submittedAtMs: 1_010,
       deliveredAtMs: null,
       error: null,

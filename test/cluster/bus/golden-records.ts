@@ -24,6 +24,7 @@ export const goldenMessage: Message = {
   registeredDelivery: 1,
   acceptedAtMs: 1_750_000_000_000,
   validUntilMs: 1_750_000_300_000,
+  scheduledAtMs: null,
   clientReference: 'order-42',
   campaignId: 'cmp_1',
   variantId: 'B',

@@ -1,0 +1,157 @@
+// The items of one batch, from their fields to their results: checked and judged in slices of the event loop, published
+// with a bounded number in flight. Each is accepted by the same code as a request of its own. A publisher without room
+// is waited for; after `beginMs` what was not begun is refused as overloaded, so that the work ends within its lease.
+import type { MessageId } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
+import { nextTurn } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Problem, problem, problemOfFields } from '../problem.ts';
+import { acceptMessage, messageOfRequest } from './accept.ts';
+import type { Caller } from './bearer.ts';
+import { countAccepted } from './exchange-metrics.ts';
+import type { Claim } from './idempotency/requests.ts';
+import { duplicatesAreDropped, knownMessage } from './known-before.ts';
+import { problemOfRefusal } from './refusal-problem.ts';
+import { type SendSmsParts, acceptanceTime } from './send-sms.ts';
+import { acceptedStatus } from './sms-answer.ts';
+import { smsRequestOf } from './sms-request.ts';
+
+export type BatchItem = unknown;
+
+export type ItemResult =
+  | { readonly id: MessageId; readonly status: 'accepted' | 'scheduled' }
+  /** `retryAfterS` null: it is refused for good. */
+  | { readonly problem: Problem };
+
+/** How the ids are made, and under which claim; null without an idempotency key. */
+export type BatchIdentity = { idOf(index: number): MessageId; readonly claim: Claim | null };
+
+const { inFlightMax, sliceMs, beginMs, askedMax } = limits.http.batch;
+const roomAgainMs = 2;
+
+/** The results in the order of the items. Never rejects for what one item is. */
+export async function sendItems(
+  parts: SendSmsParts,
+  caller: Caller,
+  items: readonly BatchItem[],
+  identity: BatchIdentity,
+): Promise<readonly ItemResult[]> {
+  const { clock } = parts;
+  const { claim } = identity;
+  const beganAtMs = clock.monotonicMs();
+  const endAtMs = beganAtMs + beginMs;
+  const known = claim?.mayBePublished ? await knownBefore(parts, caller, items, identity.idOf, claim, endAtMs) : null;
+  const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
+  const results = new Array<ItemResult>(items.length);
+  const flight = new Flight();
+  let sliceEndMs = clock.monotonicMs() + sliceMs;
+  for (let index = 0; index < items.length; index += 1) {
+    if (clock.monotonicMs() >= sliceEndMs) {
+      await nextTurn();
+      sliceEndMs = clock.monotonicMs() + sliceMs;
+    }
+    const before = known?.[index];
+    if (before !== undefined && before !== null) {
+      results[index] = before;
+      continue;
+    }
+    const judged = judge(parts, caller, items[index], () => ({ messageId: identity.idOf(index), acceptedAtMs }));
+    if ('problem' in judged) {
+      results[index] = judged;
+      continue;
+    }
+    while (flight.count >= inFlightMax) await flight.landing();
+    while (!hasRoom(parts) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
+    if (clock.monotonicMs() >= endAtMs) {
+      results[index] = { problem: overloaded };
+      continue;
+    }
+    const { message } = judged;
+    flight.count += 1;
+    acceptMessage(parts, message, (failed) => {
+      results[index] =
+        failed === null ? { id: message.messageId, status: acceptedStatus(message) } : { problem: failed };
+      if (failed === null) countAccepted(message.category, message.carrier, clock.monotonicMs() - beganAtMs);
+      flight.landed();
+    });
+  }
+  while (flight.count > 0) await flight.landing();
+  return results;
+}
+
+/** The publishes of one batch that have no answer yet. */
+class Flight {
+  count = 0;
+  #wake: (() => void) | null = null;
+
+  landed(): void {
+    this.count -= 1;
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  /** Resolves when the next one has landed. One waiter. */
+  landing(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+function judge(
+  parts: SendSmsParts,
+  caller: Caller,
+  item: BatchItem,
+  identify: () => { readonly messageId: MessageId; readonly acceptedAtMs: number },
+): { readonly message: Message } | { readonly problem: Problem } {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+    return {
+      problem: problemOfFields(422, [{ field: 'messages', code: 'invalid_field', detail: 'each is an object' }]),
+    };
+  }
+  const parsed = smsRequestOf(item as Record<string, unknown>);
+  if (!parsed.ok) return parsed;
+  if (parsed.explain) {
+    const detail = 'only explains messages of POST /v1/sms: send it there';
+    return { problem: problemOfFields(422, [{ field: 'dry_run', code: 'invalid_field', detail }]) };
+  }
+  const admitted = parts.admit(caller, parsed.request);
+  if (!admitted.ok) {
+    parts.audit.record(caller, parsed.request, admitted);
+    return { problem: problemOfRefusal(admitted) };
+  }
+  return { message: messageOfRequest(caller, parsed.request, admitted, identify()) };
+}
+
+const hasRoom = (parts: SendSmsParts) => parts.publisher.hasRoom && parts.events.hasRoom;
+
+/** What a first try under the same key has published, item by item; null where it has not. */
+async function knownBefore(
+  parts: SendSmsParts,
+  caller: Caller,
+  items: readonly BatchItem[],
+  idOf: BatchIdentity['idOf'],
+  claim: Claim,
+  endAtMs: number,
+): Promise<readonly (ItemResult | null)[]> {
+  const { clock } = parts;
+  const untold = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : { problem: unclear };
+  const found = new Array<ItemResult | null>(items.length).fill(untold);
+  let next = 0;
+  let isAway = false;
+  const ask = async () => {
+    while (next < items.length && !isAway && clock.monotonicMs() < endAtMs) {
+      const index = next;
+      next += 1;
+      const message = await knownMessage(parts, caller.account.accountId, idOf(index));
+      if (message === 'away') isAway = true;
+      else if (message === null) found[index] = null;
+      else found[index] = { id: idOf(index), status: message.scheduledAtMs === null ? 'accepted' : 'scheduled' };
+    }
+  };
+  await Promise.all(Array.from({ length: askedMax }, ask));
+  return found;
+}
+
+const overloaded = problem(503, 'overloaded', 'the queue did not take it in time', [], 1);
+const unclear = problem(503, 'overloaded', 'whether the first try was accepted cannot be told right now', [], 2);

@@ -1,0 +1,110 @@
+// DELETE /v1/sms/{id}: takes back what still waits for its time. Whether it came before the release is decided on the
+// bus (cluster/bus/cancellations.ts), never by the status that was read; that only says when the message is due. The
+// answer waits until the `canceled` event is durable, so that whoever reads next sees it.
+import type { HttpRequest } from 'uWebSockets.js';
+import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
+import type { Cancellations } from '../../cluster/bus/cancellations.ts';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts';
+import { isMessageId, type MessageId } from '../../model/ids.ts';
+import { unreachable } from '../../platform/assert.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { type Problem, problem } from '../problem.ts';
+import { admitCaller } from './access.ts';
+import { type Caller, missingScope } from './bearer.ts';
+import type { Exchange } from './exchange.ts';
+import type { IdempotentRequests } from './idempotency/requests.ts';
+import { replayedHeaders } from './send-sms.ts';
+import { messageShape } from './sms-answer.ts';
+import type { StatusQuestions } from './status-questions.ts';
+import { type WriteParts, keyedRequest, readKey, refuseWith } from './write-request.ts';
+
+export type CancelSmsParts = WriteParts & {
+  readonly cancellations: Cancellations;
+  readonly events: EventWriter;
+  readonly idempotent: IdempotentRequests;
+  readonly questions: StatusQuestions;
+  readonly clock: Clock;
+};
+
+export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRequest): void {
+  const id = req.getParameter(0) ?? '';
+  const refuse = (refusal: Problem) => refuseWith(exchange, refusal);
+  const authenticated = admitCaller(parts.access, exchange, req);
+  if (!authenticated.ok) return refuse(authenticated.problem);
+  const { caller } = authenticated;
+  const noScope = missingScope(caller, 'sms:send');
+  if (noScope !== null) return refuse(noScope);
+  const key = readKey(req);
+  if ('problem' in key) return refuse(key.problem);
+  parts.guard(exchange, async () => {
+    if (!isMessageId(id)) return refuse(notFound);
+    if (key.idempotencyKey === '') {
+      const result = await cancel(parts, caller, id);
+      return typeof result === 'string' ? exchange.json(200, result) : refuse(result);
+    }
+    const write = { caller, body: noBody, idempotencyKey: key.idempotencyKey };
+    const outcome = await parts.idempotent.run(keyedRequest(parts, `DELETE /v1/sms/${id}`, write), async () => {
+      const result = await cancel(parts, caller, id);
+      // To cancel once more does no harm, whatever became of the first try.
+      return typeof result === 'string' ? result : { problem: result, isPublished: 'no' };
+    });
+    if (!outcome.ok) return refuse(outcome.problem);
+    exchange.json(200, outcome.body, outcome.replayed ? replayedHeaders : []);
+  });
+}
+
+/** The body of the 200, or why not. */
+async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Promise<string | Problem> {
+  const { accountId } = caller.account;
+  const reply = await parts.questions.get({ accountId, messageId: id, withEvent: true });
+  const found = ownMessage(reply, caller);
+  if ('code' in found) return found;
+  const { message, event } = found;
+  if (message.status === 'canceled') return JSON.stringify(messageShape(message));
+  if (message.status !== 'scheduled' || message.scheduledAtMs === null) return onItsWay(message.status);
+  const result = await parts.cancellations.cancel(id, message.scheduledAtMs);
+  switch (result) {
+    case 'canceled':
+      return tellCanceled(parts, message, event);
+    case 'too_late':
+      return onItsWay('on its way');
+    case 'full':
+      return problem(503, 'queue_full', 'too many messages that are due in the same second were canceled', [], 5);
+    case 'unavailable':
+      return problem(503, 'overloaded', 'whether it is canceled is not certain: ask again', [], 1);
+    default:
+      return unreachable(result);
+  }
+}
+
+function ownMessage(
+  reply: GetMessageReply,
+  caller: Caller,
+): Problem | { readonly message: MessageView; readonly event: DeliveryEvent } {
+  if ('refused' in reply) {
+    return problem(503, 'status_unavailable', 'when the message is due cannot be read now', [], 2);
+  }
+  if (!reply.found || reply.event === undefined || reply.message.refused) return notFound;
+  if (reply.message.livemode !== caller.key.livemode) return notFound;
+  return { message: reply.message, event: reply.event };
+}
+
+function tellCanceled(parts: CancelSmsParts, message: MessageView, event: DeliveryEvent): Promise<string | Problem> {
+  const atMs = parts.clock.nowMs();
+  const canceled = { status: 'canceled', atMs, carrier: null, error: null } as const;
+  const shown: MessageView = { ...message, status: 'canceled', history: [...message.history, canceled] };
+  return new Promise((resolve) => {
+    parts.events.write(canceledEvent(event, atMs), (durable) => {
+      if (durable) return resolve(JSON.stringify(messageShape(shown)));
+      resolve(problem(503, 'overloaded', 'it is canceled, and that could not be told yet: ask again', [], 1));
+    });
+  });
+}
+
+function onItsWay(status: string): Problem {
+  return problem(409, 'not_cancelable', `the message is ${status} already: only one that waits can be canceled`);
+}
+
+const noBody = Buffer.alloc(0);
+const notFound = problem(404, 'not_found', 'no message of this account has this id');

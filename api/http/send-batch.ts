@@ -1,0 +1,101 @@
+// POST /v1/sms/batch: up to a thousand messages in one request, each judged and accepted like one of its own. It works
+// in slices, so that no other request of the thread waits long behind it, keeps a bounded number of publishes in
+// flight, and waits where POST /v1/sms would refuse. Under an idempotency key the id of every item follows from the key
+// and its index: a retry after a crash publishes what is missing and nothing twice.
+import type { HttpRequest } from 'uWebSockets.js';
+import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
+import { limits } from '../../platform/limits.ts';
+import { accountGate } from '../../policy/admission/standing-gates.ts';
+import { type Problem, problem, problemOfFields } from '../problem.ts';
+import type { Caller } from './bearer.ts';
+import { missingScope } from './bearer.ts';
+import { type BatchItem, type ItemResult, sendItems } from './batch-items.ts';
+import type { Exchange } from './exchange.ts';
+import type { Claim, WorkResult } from './idempotency/requests.ts';
+import { problemOfRefusal } from './refusal-problem.ts';
+import { type SendSmsParts, replayedHeaders } from './send-sms.ts';
+import { parseObject } from './sms-request.ts';
+import { type Write, keyedRequest, readWrite, refuseWith } from './write-request.ts';
+
+const operation = 'POST /v1/sms/batch';
+const { messagesMax } = limits.http.batch;
+
+export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
+  if (parts.eventSpace.isFull) {
+    return refuseWith(exchange, problem(503, 'queue_full', 'the event stream is nearly full', [], 5));
+  }
+  readWrite(parts, exchange, req, (write) => {
+    const { caller, refuse } = write;
+    const stranger = refuseSender(caller);
+    if (stranger !== null) return refuse(stranger);
+    const items = parseItems(write.body);
+    if ('code' in items) return refuse(items);
+    if (write.idempotencyKey === '') {
+      return parts.guard(exchange, async () => {
+        const idOf = () => newMessageId(parts.clock.nowMs());
+        exchange.json(202, bodyOf(await sendItems(parts, caller, items, { idOf, claim: null })));
+      });
+    }
+    // Hashed before the first pause: the body's memory is only lent.
+    const keyed = keyedRequest(parts, operation, write);
+    parts.guard(exchange, async () => {
+      const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(parts, write, items, claim));
+      if (!outcome.ok) return refuse(outcome.problem);
+      exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
+    });
+  });
+}
+
+async function sendClaimed(
+  parts: SendSmsParts,
+  { caller, idempotencyKey }: Write,
+  items: readonly BatchItem[],
+  claim: Claim,
+): Promise<WorkResult> {
+  const seed = `${operation}:${caller.key.livemode ? 'live' : 'test'}:${idempotencyKey}`;
+  const idOf = (index: number): MessageId =>
+    derivedMessageId(caller.account.accountId, `${seed}#${index}`, claim.createdAtMs);
+  const results = await sendItems(parts, caller, items, { idOf, claim });
+  const body = bodyOf(results);
+  // An item that may go through the next time: the answer is not final, and the same key does the rest.
+  return results.some((result) => 'problem' in result && result.problem.retryAfterS !== null)
+    ? { partial: body }
+    : body;
+}
+
+/** What refuses every item alike refuses the request. */
+function refuseSender(caller: Caller): Problem | null {
+  const suspended = accountGate(caller);
+  return missingScope(caller, 'sms:send') ?? (suspended === null ? null : problemOfRefusal(suspended));
+}
+
+function parseItems(body: Buffer): readonly BatchItem[] | Problem {
+  const parsed = parseObject(body);
+  if (!parsed.ok) return parsed.problem;
+  const { messages, ...others } = parsed.fields;
+  const [stranger] = Object.keys(others);
+  if (stranger !== undefined) {
+    const detail = 'is not a field of this request; known is messages';
+    return problemOfFields(422, [{ field: stranger.slice(0, 64).toWellFormed(), code: 'unknown_field', detail }]);
+  }
+  if (messages === undefined) {
+    return problemOfFields(422, [{ field: 'messages', code: 'missing_field', detail: 'is required' }]);
+  }
+  if (Array.isArray(messages) && messages.length >= 1 && messages.length <= messagesMax) return messages;
+  const found = Array.isArray(messages) ? `${messages.length}` : 'none';
+  const detail = `must be an array of 1 to ${messagesMax} messages, found ${found}`;
+  return problemOfFields(422, [{ field: 'messages', code: 'invalid_field', detail }]);
+}
+
+function bodyOf(results: readonly ItemResult[]): string {
+  let accepted = 0;
+  const texts = results.map((result, index) => {
+    if ('problem' in result) {
+      const { code, detail, errors } = result.problem;
+      return JSON.stringify({ index, error: { code, detail, errors } });
+    }
+    accepted += 1;
+    return `{"index":${index},"id":"${result.id}","status":"${result.status}"}`;
+  });
+  return `{"accepted":${accepted},"rejected":${results.length - accepted},"results":[${texts.join(',')}]}`;
+}

@@ -1,0 +1,111 @@
+// Who comes first, a client's cancel or the release? Decided by one subject per due second in the stream CANCELS:
+// cancels are appended under compare-and-set, and before the first release of a second the releaser appends `closed`
+// and reads what stands before it. What stands before is never sent, and nothing can be appended behind; so every
+// message is canceled or sent, and the price is two requests for a second instead of one for each message. It never
+// answers `canceled` for a cancel whose place before the end is not acknowledged.
+import { type StoredMsg } from '@nats-io/jetstream';
+import { assert } from '../../platform/assert.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from './connect.ts';
+import type { Publisher } from './publisher.ts';
+import { streamNames } from './streams.ts';
+import { cancelHourFilter, cancelSubject } from './subjects.ts';
+
+/** `too_late`: it is on its way. `full`: no more cancels fit into this second. `unavailable`: ask again. */
+export type CancelResult = 'canceled' | 'too_late' | 'full' | 'unavailable';
+
+export type Cancellations = {
+  /** `dueAtMs`: the message's `scheduledAtMs`. A repeat gets the same answer. */
+  cancel(messageId: string, dueAtMs: number): Promise<CancelResult>;
+  /** From its end on nothing that is due in this second can be canceled: here is what was. Rejects when unsure. */
+  close(second: number): Promise<ReadonlySet<string>>;
+  /** Forgets a whole hour. Only when LATER holds nothing of it any more and nobody can take it for open. */
+  forget(hour: number): Promise<void>;
+};
+
+const closed = 'closed';
+const triesMax = 64;
+
+export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = systemClock): Cancellations {
+  const stream = streamNames.cancels;
+  const ask = <T>(what: string, answer: Promise<T>) => withDeadline(what, limits.bus.publishTimeoutMs, answer);
+
+  const last = async (subject: string): Promise<Entry> => {
+    const stored = await ask('the last cancel', bus.manager.streams.getMessage(stream, { last_by_subj: subject }));
+    return stored === null ? nothing : entryOf(stored);
+  };
+  const append = (subject: string, text: string, behind: number) =>
+    publisher.publishOne(subject, Buffer.from(text), null, {
+      'Nats-Expected-Last-Subject-Sequence': String(behind),
+    });
+
+  async function read(subject: string): Promise<ReadonlySet<string>> {
+    const info = await ask('cancels', bus.manager.streams.info(stream, { subjects_filter: subject }));
+    const count = info.state.subjects?.[subject] ?? 0;
+    const canceled = new Set<string>();
+    if (count === 0) return canceled;
+    const consumer = await ask('reading cancels', bus.jetstream.consumers.get(stream, { filter_subjects: subject }));
+    const records = await consumer.fetch({ max_messages: count, expires: limits.bus.cancelsReadMs });
+    let seen = 0;
+    for await (const record of records) {
+      seen += 1;
+      const { messageId } = partsOf(record.string());
+      if (messageId !== closed) canceled.add(messageId);
+    }
+    // Fewer than are there: the read was cut short, and a canceled message would go out.
+    assert(seen >= count, `only ${seen} of ${count} cancels were read`);
+    return canceled;
+  }
+
+  return {
+    async cancel(messageId, dueAtMs) {
+      const subject = cancelSubject(Math.floor(dueAtMs / 1_000));
+      // Its end may be forgotten by now, and a message of long ago must not look cancelable.
+      if (dueAtMs <= clock.nowMs()) return (await read(subject)).has(messageId) ? 'canceled' : 'too_late';
+      for (let tries = 0; tries < triesMax; tries += 1) {
+        const { messageId: newest, ordinal, seq } = await last(subject);
+        if (newest === messageId) return 'canceled';
+        // A try whose answer was lost may stand before the end.
+        if (newest === closed) return (await read(subject)).has(messageId) ? 'canceled' : 'too_late';
+        if (ordinal >= limits.bus.cancelsPerSecondMax) return 'full';
+        const result = await append(subject, `${ordinal + 1} ${messageId}`, seq);
+        if (result.ok) return 'canceled';
+        if (result.failure === 'full') return 'full';
+        if (result.failure !== 'conflict') return 'unavailable';
+      }
+      return 'unavailable';
+    },
+
+    async close(second) {
+      const subject = cancelSubject(second);
+      for (let tries = 0; tries < triesMax; tries += 1) {
+        const { messageId: newest, ordinal, seq } = await last(subject);
+        if (newest === closed) return read(subject);
+        const result = await append(subject, `${ordinal + 1} ${closed}`, seq);
+        if (result.ok) return seq === 0 ? new Set() : read(subject);
+        assert(result.failure === 'conflict', `the end of a second's cancels was not taken: ${result.failure}`);
+      }
+      throw new Error('cancels come faster than their end');
+    },
+
+    async forget(hour) {
+      await ask('forgetting cancels', bus.manager.streams.purge(stream, { filter: cancelHourFilter(hour) }));
+    },
+  };
+}
+
+type Entry = { readonly messageId: string; readonly ordinal: number; readonly seq: number };
+
+const nothing: Entry = { messageId: '', ordinal: 0, seq: 0 };
+
+function entryOf(stored: StoredMsg): Entry {
+  return { ...partsOf(stored.string()), seq: stored.seq };
+}
+
+function partsOf(text: string): { readonly messageId: string; readonly ordinal: number } {
+  const [ordinal = '', messageId = ''] = text.split(' ');
+  assert(messageId !== '' && Number.isInteger(Number(ordinal)), 'not a record of CANCELS');
+  return { messageId, ordinal: Number(ordinal) };
+}

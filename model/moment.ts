@@ -1,0 +1,25 @@
+// A moment as clients write it: RFC 3339, with its offset, because a time without one means another moment on every
+// machine. Stricter than Date.parse, which takes the 30th of February for the 2nd of March.
+
+const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
+
+/** Milliseconds since the epoch, or null when the text is no such moment. */
+export function momentOf(text: string): number | null {
+  const at = form.exec(text);
+  if (at === null) return null;
+  const [year, month, day, hour, minute, second] = at.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const daysInMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  if (month < 1 || month > 12 || day < 1 || day > daysInMonth) return null;
+  if (hour > 23 || minute > 59 || second > 59 || Number(at[7] ?? 0) > 23 || Number(at[8] ?? 0) > 59) return null;
+  const ms = Date.parse(text.toUpperCase());
+  return Number.isNaN(ms) ? null : ms;
+}
+
+export const momentShape = 'a time with its offset, such as 2026-01-31T09:00:00+06:00 (RFC 3339)';
