@@ -39,7 +39,9 @@ describe('what is wrong is said in one sentence', () => {
     ],
     [['accounts', 'create', '--name', 'x'], 'Heliograph does not run on'],
     [['keys', 'revoke', 'key_x'], 'Heliograph does not run on'],
-    [['dnd', 'import', 'file.csv'], 'not_available'],
+    [['dnd', 'import', 'file.csv'], 'Heliograph does not run on'],
+    [['dnd', 'import', 'file.csv', '--bad-rows-max', 'few'], '--bad-rows-max: found "few"'],
+    [['ported', 'import'], "missing required argument 'file'"],
     [['cook'], "unknown command 'cook'"],
   ])('%j', async (command, sentence) => {
     const { code, stderr } = await cli(command);
