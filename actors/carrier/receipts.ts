@@ -50,6 +50,8 @@ export class Receipts {
   #earlyCount = 0;
   /** Receipts the event store is asked about: they count against the same bound. */
   #searching = 0;
+  /** False while the replay still tells which ids are ours: until then no receipt is without a message. */
+  #open = false;
   readonly #stopSweep: Cancel;
 
   constructor(parts: ReceiptsParts) {
@@ -67,6 +69,15 @@ export class Receipts {
     if (match?.repeated === true) return this.#end('duplicate', respond);
     if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
     this.#wait({ receipt, respond, waits, atMs: this.#parts.clock.monotonicMs() });
+  }
+
+  /** The replay has told every id it knows: what came meanwhile finds its message now, or is searched for. */
+  open(): void {
+    this.#open = true;
+    for (const early of this.#allEarly()) {
+      this.#forget(early);
+      this.take(early.receipt, early.respond, early.waits);
+    }
   }
 
   /** A response has told an id: perhaps its receipt is here already. */
@@ -120,7 +131,7 @@ export class Receipts {
   }
 
   #sweep(): void {
-    if (this.#earlyCount === 0) return;
+    if (this.#earlyCount === 0 || !this.#open) return;
     const before = this.#parts.clock.monotonicMs() - limits.carrier.earlyReceiptWaitMs;
     for (const early of this.#allEarly()) {
       if (early.atMs > before) continue;
@@ -138,6 +149,9 @@ export class Receipts {
       this.#searching -= 1;
     });
     if (stored !== null) return this.#settle(stored, kind, receipt, respond);
+    // The response may have come while the store was asked: then nothing else fits better.
+    if (outstanding.find(receipt.carrierMessageId, receipt.recipient) !== null)
+      return this.take(receipt, respond, waits);
     const fits = unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null);
     if (fits !== null) return this.#settle(fits, kind, receipt, respond);
     if (waits >= limits.carrier.parkedReceiptWaitsMs.length) return this.#end('unmatched', respond);
