@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
 import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { SmsClient } from '../support/sms-client.ts';
 import { endSystems } from '../support/system.ts';
@@ -93,7 +94,9 @@ describe('an edited file', () => {
       return farEnds.carriers.gamma.stats().binds.total === bindsBefore + 2;
     });
     for (let more = 0; more < 20; more += 1) nonces.push(await send('18'));
-    await until('all at gamma once', () => nonces.every((nonce) => at('gamma', nonce)));
+    // What was on its way to the actor that stopped comes back after ack_wait.
+    const all = () => nonces.every((nonce) => at('gamma', nonce));
+    await until('all at gamma once', all, { limitMs: limits.carrier.ackWaitMs * 2 });
     expect(await configurationHealth()).toEqual({ code: 200, inForce: true });
   });
 
