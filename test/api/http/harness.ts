@@ -233,6 +233,28 @@ const configuration = {
 
 export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };
 
+/** Any request; the body is JSON. */
+export async function call(
+  ingress: Ingress,
+  method: string,
+  path: string,
+  token: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: Record<string, any>; headers: Headers }> {
+  const response = await fetch(ingress.url(path), {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(30_000),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
+}
+
 /** POST /v1/sms with whatever body and headers. */
 export async function post(
   ingress: Ingress,

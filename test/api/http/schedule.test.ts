@@ -1,0 +1,221 @@
+// Messages that wait: sent at their time and not before, held for quiet hours, canceled or sent and never both. Counted
+// in the queues of the carriers, with the real ingress, the real event store and the real releaser.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Message } from '../../../model/message.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { rules as policyRules } from '../../policy/rules.ts';
+import { type TestReleaser, startReleaser } from '../../support/releaser.ts';
+import { type House, type Ingress, type Tenant, bodyKey, call, goodBody, openHouse, post } from './harness.ts';
+
+let house: House;
+let ingress: Ingress;
+let tenant: Tenant;
+let releaser: TestReleaser | null = null;
+
+/** Closed at every hour of every day but for the minute before midnight. */
+const nearlyAlwaysQuiet = {
+  categories: ['promotional'],
+  timeZone: 'Asia/Dhaka',
+  from: null,
+  until: null,
+  days: [0, 1, 2, 3, 4, 5, 6],
+  dates: [],
+  closed: [{ startMinute: 0, endMinute: 1_439 }],
+};
+
+beforeAll(async () => {
+  house = await openHouse();
+  tenant = await house.tenant();
+  const country = { ...policyRules.country, name: 'Bangladesh', quietHours: [nearlyAlwaysQuiet] };
+  ingress = await house.ingress({}, 2, { country } as never);
+  await house.analytics();
+  await until('the directory', async () => (await post(ingress, tenant.live, '{')).status === 400);
+});
+afterAll(async () => {
+  await releaser?.stop();
+  await house.stop();
+});
+
+const inMs = (ms: number) => new Date(systemClock.nowMs() + ms).toISOString();
+const schedule = (ms: number, more: object = {}) =>
+  post(ingress, tenant.live, { ...goodBody, send_at: inMs(ms), ...more });
+const cancel = (id: string, token = tenant.live, headers = {}) =>
+  call(ingress, 'DELETE', `/v1/sms/${id}`, token, undefined, headers);
+const read = async (id: string) => (await call(ingress, 'GET', `/v1/sms/${id}`, tenant.live)).body;
+const withReleaser = async () => {
+  releaser ??= await startReleaser(house.bus, bodyKey, policyRules);
+};
+const day = 86_400_000;
+
+test('send_at: 35 days ahead is taken, more, the past and a time without a zone are not', async () => {
+  expect((await schedule(35 * day - 1_000)).status).toBe(202);
+  for (const send_at of [inMs(35 * day + 60_000), inMs(-1_000), '2030-01-01T00:00:00', '2030-02-30T00:00:00Z', 7]) {
+    const { status, body } = await post(ingress, tenant.live, { ...goodBody, send_at });
+    expect([status, body['code'], body['errors'][0].field]).toEqual([422, 'invalid_field', 'send_at']);
+  }
+});
+
+test('a scheduled message waits, says so, and goes out at its time with its validity counted from then', async () => {
+  await withReleaser();
+  const dueAtMs = systemClock.nowMs() + 3_000;
+  const sent = await post(ingress, tenant.live, {
+    ...goodBody,
+    client_reference: 'waits',
+    send_at: new Date(dueAtMs).toISOString(),
+    validity_seconds: 60,
+  });
+  expect(sent.body).toMatchObject({ status: 'scheduled', scheduled_at: new Date(dueAtMs).toISOString() });
+  expect(await read(sent.body['id'])).toMatchObject({ status: 'scheduled', history: [{ status: 'scheduled' }] });
+  expect(await house.count()).toBe(0);
+  await until('the release', async () => (await house.count()) === 1);
+  expect(systemClock.nowMs() - dueAtMs).toBeGreaterThanOrEqual(-2);
+  expect(systemClock.nowMs() - dueAtMs).toBeLessThan(1_000);
+  const [message] = (await house.messages()) as [Message];
+  expect(message).toMatchObject({ messageId: sent.body['id'], carrier: 'alpha', validUntilMs: dueAtMs + 60_000 });
+  expect((await cancel(sent.body['id'])).body).toMatchObject({ status: 409, code: 'not_cancelable' });
+  await house.bus.manager.streams.purge('MT_TXN');
+});
+
+test('cancel: never sent, shown as canceled, a repeat gets the same answer', async () => {
+  await withReleaser();
+  const { body } = await schedule(3_000, { client_reference: 'canceled' });
+  const first = await cancel(body['id']);
+  expect(first.status).toBe(200);
+  expect(first.body).toMatchObject({ id: body['id'], status: 'canceled' });
+  expect((await cancel(body['id'])).body).toEqual(first.body);
+  expect(await read(body['id'])).toMatchObject({ status: 'canceled' });
+  await until('LATER is empty', async () => {
+    const info = await house.bus.manager.streams.info('LATER', { subjects_filter: '>' });
+    return Object.keys(info.state.subjects ?? {}).every(
+      (each) => Number(each.split('.')[2]) * 1_000 > systemClock.nowMs() + day,
+    );
+  });
+  expect(await house.count()).toBe(0);
+  expect(await read(body['id'])).toMatchObject({
+    status: 'canceled',
+    history: [{ status: 'scheduled' }, { status: 'canceled' }],
+  });
+});
+
+test('a cancel with an idempotency key is replayed; unknown ids, other accounts and the other mode are not found', async () => {
+  const { body } = await schedule(day);
+  const other = await house.tenant();
+  await until('the directory', async () => (await post(ingress, other.live, '{')).status === 400);
+  for (const [id, token] of [
+    [body['id'], other.live],
+    [body['id'], tenant.test],
+    ['sms_00000000000000000000000000', tenant.live],
+    ['nonsense', tenant.live],
+  ] as const) {
+    expect((await cancel(id, token)).body).toMatchObject({ status: 404, code: 'not_found' });
+  }
+  const key = { 'idempotency-key': 'cancel-once' };
+  const first = await cancel(body['id'], tenant.live, key);
+  const second = await cancel(body['id'], tenant.live, key);
+  expect(first.status).toBe(200);
+  expect(second.body).toEqual(first.body);
+  expect(second.headers.get('idempotent-replayed')).toBe('true');
+});
+
+test('a message that went out at once cannot be canceled', async () => {
+  const { body } = await post(ingress, tenant.live, goodBody);
+  expect((await cancel(body['id'])).body).toMatchObject({ status: 409, code: 'not_cancelable' });
+  await house.bus.manager.streams.purge('MT_TXN');
+});
+
+test('in a race of cancels with the release every message is canceled or sent, and none both', async () => {
+  await withReleaser();
+  const count = 300;
+  const dueAtMs = (Math.ceil(systemClock.nowMs() / 1_000) + 3) * 1_000;
+  const send_at = new Date(dueAtMs).toISOString();
+  const messages = Array.from({ length: count }, () => ({ ...goodBody, send_at }));
+  const batch = await call(ingress, 'POST', '/v1/sms/batch', tenant.live, { messages });
+  const ids = (batch.body['results'] as { id: string }[]).map(({ id }) => id);
+  expect(batch.body['accepted']).toBe(count);
+
+  const canceled = new Set<string>();
+  const refused = new Set<string>();
+  // Spread over the moment at which the second's cancels end.
+  await systemClock.sleep(Math.max(0, dueAtMs - 700 - systemClock.nowMs()));
+  await Promise.all(
+    ids.map(async (id, index) => {
+      await systemClock.sleep(index * 3);
+      const { status } = await cancel(id);
+      if (status === 200) canceled.add(id);
+      else if (status === 409) refused.add(id);
+    }),
+  );
+  expect(canceled.size + refused.size).toBe(count);
+  await until('the others are sent', async () => (await house.count()) >= refused.size);
+  await until('nothing of the second waits', async () => {
+    const second = Math.floor(dueAtMs / 1_000);
+    const filter = `later.${Math.floor(second / 3_600)}.${second}.>`;
+    return (
+      Object.keys((await house.bus.manager.streams.info('LATER', { subjects_filter: filter })).state.subjects ?? {})
+        .length === 0
+    );
+  });
+  const sent = (await house.messages()).map(({ messageId }) => messageId as string);
+  expect(new Set(sent)).toEqual(refused);
+  expect(sent).toHaveLength(refused.size);
+  expect(canceled.size).toBeGreaterThan(0);
+  expect(refused.size).toBeGreaterThan(0);
+  await house.bus.manager.streams.purge('MT_TXN');
+}, 40_000);
+
+test('in quiet hours a message is held until they end, or refused when it says so', async () => {
+  const quiet = { ...goodBody, category: 'promotional' };
+  const held = await post(ingress, tenant.live, quiet);
+  const openAt = systemClock.nowMs();
+  // The one open minute of the day: then it is accepted at once.
+  if (held.body['status'] === 'accepted') return;
+  expect(held.body).toMatchObject({ status: 'scheduled' });
+  const waitMs = Date.parse(held.body['scheduled_at']) - openAt;
+  expect(waitMs).toBeGreaterThan(0);
+  expect(waitMs).toBeLessThanOrEqual(day);
+  expect((await cancel(held.body['id'])).body).toMatchObject({ status: 'canceled' });
+  const refused = await post(ingress, tenant.live, { ...quiet, quiet_hours: 'reject' });
+  expect(refused.body).toMatchObject({ status: 422, code: 'quiet_hours' });
+  expect((await post(ingress, tenant.test, quiet)).body).toMatchObject({ status: 'accepted' });
+});
+
+test('explain: every gate is asked, nothing is sent, and a refusal does not end it', async () => {
+  const before = await Promise.all(['MT_TXN', 'MT_PROMO', 'LATER'].map((each) => house.count(each)));
+  const { status, body } = await post(ingress, tenant.live, {
+    ...goodBody,
+    from: 'NOBODY',
+    message: `${'আ'.repeat(71)}😀`,
+    dry_run: 'explain',
+  });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ would_send: false, encoding: 'ucs2', ucs2_because: { character: 'আ', index: 0 } });
+  expect(body['segments']).toHaveLength(2);
+  expect((body['segments'] as { text: string }[]).map(({ text }) => text).join('')).toBe(body['message']);
+  expect(body['costly_characters']).toEqual(['😀']);
+  expect(body['routes'][0]).toMatchObject({ carrier: 'alpha' });
+  const refused = (body['gates'] as { gate: string; verdict: string; code: string }[]).filter(
+    (each) => each.verdict !== 'passed',
+  );
+  expect(refused).toMatchObject([{ gate: 'sender', verdict: 'refused', code: 'sender_not_registered' }]);
+  expect((body['gates'] as { gate: string }[]).map(({ gate }) => gate)).toEqual([
+    'scope',
+    'account',
+    'send_at',
+    'recipient',
+    'sender',
+    'template',
+    'content',
+    'content_rules',
+    'opt_out',
+    'do_not_disturb',
+    'segments',
+    'quiet_hours',
+    'route',
+    'credit',
+  ]);
+  const later = await post(ingress, tenant.live, { ...goodBody, send_at: inMs(day), dry_run: 'explain' });
+  expect(later.body).toMatchObject({ would_send: true });
+  expect(Date.parse(later.body['earliest_at'])).toBeGreaterThan(systemClock.nowMs() + day / 2);
+  expect(await Promise.all(['MT_TXN', 'MT_PROMO', 'LATER'].map((each) => house.count(each)))).toEqual(before);
+});
