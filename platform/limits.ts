@@ -95,7 +95,6 @@ export const limits = {
     importMax: 10_000,
     /** Blocks written between two looks at changes of keys and accounts, which must not wait behind an import. */
     blocksPerPass: 16,
-    scopesPerNumberMax: 20,
   },
   audit: {
     /** Refused requests one thread records for one account, in one second; the rest is only counted. */

@@ -12,7 +12,6 @@ import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import { registryHolder } from '../../cluster/registry/holder.ts';
-import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
