@@ -4,12 +4,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../../cluster/embedded/ports.ts';
-import { listProcesses } from '../../../cluster/embedded/processes.ts';
 import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { nothingIsLeftOf, processesOf } from '../../support/processes.ts';
+import { nothingIsLeftOf, processesOf, serverProcess } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
 
 afterEach(endSystems);
@@ -97,14 +96,14 @@ describe('a start', () => {
 });
 
 describe('a child that dies', () => {
-  it.each(['ingress', 'nats-server', 'postgres'])(
+  it.each(['ingress', 'nats-server', 'postgres'] as const)(
     '%s comes back after kill -9, and readiness tells meanwhile',
     async (name) => {
       const system = await startSystem();
       await system.ready();
       const before = (await childOf(system, name))!;
       // A server is killed itself, not the shell that holds its tether.
-      const victim = name === 'ingress' ? before.pid! : await serverPid(system, name);
+      const victim = name === 'ingress' ? before.pid! : (await serverProcess(system.dataDir, name)).pid;
       process.kill(victim, 'SIGKILL');
       await until('the restart', async () => (await childOf(system, name))?.restarts === 1);
       await system.ready();
@@ -205,12 +204,3 @@ describe('kill -9 of the supervisor', () => {
     await nothingIsLeftOf(system.dataDir);
   });
 });
-
-async function serverPid(system: TestSystem, name: string): Promise<number> {
-  const program = { 'nats-server': '/nats-server --config ', postgres: '/bin/postgres -D ' }[name] ?? name;
-  const entry = (await listProcesses()).find(
-    ({ command }) => command.includes(`${program}${system.dataDir}/`) && !command.includes('tether-'),
-  );
-  if (entry === undefined) throw new Error(`${name} does not run`);
-  return entry.pid;
-}
