@@ -99,7 +99,7 @@ describe('on real parts', () => {
     const reaper = startReaper({ engine, recorded, unflushed, writer });
     const purge = startPurge(events.bus, () => recorder.recordedTo, clock);
 
-    const longAgo = Date.now() - 3 * 3_600_000;
+    const longAgo = systemClock.nowMs() - 3 * 3_600_000;
     const overdue = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });
     const settled = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });
     const open = contextOf();

@@ -169,7 +169,7 @@ describe('in ClickHouse', () => {
   });
 
   test('an event told again long after memory forgot it is found by looking it up', async () => {
-    const nowMs = Date.now();
+    const nowMs = systemClock.nowMs();
     const life = lifeOf(contextOf({ acceptedAtMs: nowMs - 2 * 3_600_000 }));
     await insert(life, 50, nowMs - 2 * 3_600_000);
     const frontier = { streamEpoch: 7, streamSeq: 60 };
@@ -186,7 +186,7 @@ describe('in ClickHouse', () => {
   });
 
   test('memory that could not be filled to its end says that it reaches less far', async () => {
-    const nowMs = Date.now();
+    const nowMs = systemClock.nowMs();
     for (let n = 0; n < 5; n += 1) await insert(lifeOf(contextOf()), 70 + n, nowMs - 10_000 + n * 1_000);
     const frontier = { streamEpoch: 7, streamSeq: 100 };
     const seen = await refillSeenIds(engine, frontier, nowMs, 10);

@@ -147,7 +147,7 @@ test('an event loop that stalls for two seconds sends no burst over the contract
   const running = await child(carrierWith(house.simulator, { tps: 100 }));
   const sent = await house.send(300, { category: 'otp' });
   await until('under way', () => submits() >= 60, { everyMs: 5 });
-  running.inThread(0, 'for (const end = Date.now() + 2_000; Date.now() < end; );');
+  running.inThread(0, 'for (const end = systemClock.nowMs() + 2_000; systemClock.nowMs() < end; );');
   expect((await house.settled(sent, 25_000)).twice).toEqual([]);
   expect(house.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(100);
 });

@@ -1,11 +1,12 @@
 // Makes the events of messages as the product would tell them, for tests that feed the stream themselves.
+import { systemClock } from '../../../platform/clock.ts';
 import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../../model/ids.ts';
 
 export const account = newAccountId(1_700_000_000_000);
 
 export function contextOf(changes: Partial<EventContext> = {}): EventContext {
-  const acceptedAtMs = changes.acceptedAtMs ?? Date.now();
+  const acceptedAtMs = changes.acceptedAtMs ?? systemClock.nowMs();
   return {
     messageId: newMessageId(acceptedAtMs),
     accountId: account,

@@ -146,6 +146,7 @@ describe('pages', () => {
     expect(routes.sort()).toEqual([
       'delete /v1/api-keys/{id}',
       'delete /v1/senders/{id}',
+      'delete /v1/sms/{id}',
       'delete /v1/suppressions/{id}',
       'delete /v1/templates/{id}',
       'get /v1/account',
@@ -161,6 +162,7 @@ describe('pages', () => {
       'post /v1/api-keys',
       'post /v1/senders',
       'post /v1/sms',
+      'post /v1/sms/batch',
       'post /v1/suppressions',
       'post /v1/suppressions/import',
       'post /v1/templates',
