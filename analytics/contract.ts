@@ -22,6 +22,8 @@ export const queryTimeoutMs = 2_500;
 export type GetMessage = {
   readonly accountId: string;
   readonly messageId: string;
+  /** False: a young message that nobody knows yet is not waited for. */
+  readonly wait?: boolean;
   /** Who wants to tell an event of the message asks for one of its events, which has all that they share. */
   readonly withEvent?: boolean;
 };

@@ -24,7 +24,8 @@ export async function getMessage(sources: Sources, question: GetMessage): Promis
   // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
   const held = unflushed.eventsOf(messageId);
   // The wait begins before the look-up: an event that comes during it is not missed either.
-  const young = held.length === 0 && timeOfMessageId(messageId) > clock.nowMs() - limits.queries.youngMs;
+  const mayWait = question.wait !== false;
+  const young = mayWait && held.length === 0 && timeOfMessageId(messageId) > clock.nowMs() - limits.queries.youngMs;
   const arrival = young ? arrivals.wait(messageId, limits.queries.youngWaitMs) : null;
   const rows = await recorded.of({ accountId, messageId });
   if (rows.length === 0 && arrival !== null && (await arrival)) return replyOf(question, unflushed.eventsOf(messageId));

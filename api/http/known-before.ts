@@ -25,8 +25,9 @@ export async function knownMessage(
   { questions }: Parts,
   accountId: string,
   messageId: MessageId,
+  wait = true,
 ): Promise<MessageView | null | 'away'> {
-  const reply = await questions.get({ accountId, messageId });
+  const reply = await questions.get({ accountId, messageId, wait });
   if (!('found' in reply)) return 'away';
   return reply.found ? reply.message : null;
 }
