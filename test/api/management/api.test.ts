@@ -175,7 +175,8 @@ describe('pages', () => {
     expect(send.requestBody.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/SendSms' });
     expect(Object.keys(send.responses)).toEqual(expect.arrayContaining(['202', '401', '415', '422', '429', '503']));
     expect(body.components.schemas.SendSms).toMatchObject({
-      required: ['to', 'from', 'message'],
+      // The text comes as `message` or from a template.
+      required: ['to', 'from'],
       additionalProperties: false,
     });
   });
