@@ -158,6 +158,8 @@ export const limits = {
     earlyReceiptWaitMs: 2_000,
     /** A receipt without a match is tried again after these waits, then reported. */
     parkedReceiptWaitsMs: [5_000, 30_000, 120_000, 600_000],
+    /** Accounts that take turns in one lane of one carrier; the others of that moment share one turn. */
+    laneAccountsMax: 1_024,
     /** Unknown submits a late receipt may still settle by recipient and sender. */
     unknownRememberedMax: 50_000,
     /** Late answered submits to be asked about with query_sm, and when: a receipt is mostly there before the first. */

@@ -1,17 +1,19 @@
 // The messages a carrier holds and has not begun to send, in three lanes. The next one is chosen when a token
-// is granted, not before: an OTP that came last still goes first. The lanes are bounded by the consumers'
-// prefetch; a lane that is full means the bound was broken, and the record is left to be delivered again.
+// is granted, not before: an OTP that came last still goes first, and inside a lane accounts take turns. The lanes
+// are bounded by the consumers' prefetch; a lane that is full means the bound was broken, and the record is left to
+// be delivered again.
 import { type Category, categories } from '../../model/message.ts';
-import { RingQueue } from '../../platform/ring-queue.ts';
+import { limits } from '../../platform/limits.ts';
+import { FairQueue, type Turned } from './fair-queue.ts';
 
-export class Lanes<T extends { readonly category: Category }> {
-  readonly #queues: Readonly<Record<Category, RingQueue<T>>>;
+export class Lanes<T extends Turned & { readonly category: Category }> {
+  readonly #queues: Readonly<Record<Category, FairQueue<T>>>;
 
-  constructor(capacityPerLane: number) {
+  constructor(capacityPerLane: number, accountsMax: number = limits.carrier.laneAccountsMax) {
     this.#queues = {
-      otp: new RingQueue<T>(capacityPerLane),
-      transactional: new RingQueue<T>(capacityPerLane),
-      promotional: new RingQueue<T>(capacityPerLane),
+      otp: new FairQueue<T>(capacityPerLane, accountsMax),
+      transactional: new FairQueue<T>(capacityPerLane, accountsMax),
+      promotional: new FairQueue<T>(capacityPerLane, accountsMax),
     };
   }
 
@@ -20,7 +22,7 @@ export class Lanes<T extends { readonly category: Category }> {
     return this.#queues[item.category].push(item);
   }
 
-  /** OTP before transactional before promotional; inside a lane first come, first served. */
+  /** OTP before transactional before promotional. */
   next(): T | undefined {
     for (const category of categories) {
       const item = this.#queues[category].shift();
@@ -29,6 +31,7 @@ export class Lanes<T extends { readonly category: Category }> {
     return undefined;
   }
 
+  /** What next() will give, unless something of a higher lane comes before. */
   peek(): T | undefined {
     for (const category of categories) {
       const item = this.#queues[category].peek();
@@ -44,4 +47,13 @@ export class Lanes<T extends { readonly category: Category }> {
   get empty(): boolean {
     return categories.every((category) => this.#queues[category].size === 0);
   }
+}
+
+/**
+ * Window slots promotional messages may not take, of `windowPdus` in all: what else comes finds room at once, and not
+ * after an answer of a slow carrier. A tenth, at least two, but never so many that a narrow window would let none go.
+ */
+export function slotsKeptFor(category: Category, windowPdus: number): number {
+  if (category !== 'promotional') return 0;
+  return Math.min(Math.max(2, Math.ceil(windowPdus / 10)), Math.floor(windowPdus / 2));
 }

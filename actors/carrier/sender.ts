@@ -11,7 +11,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { ShortMessage } from '../../smpp/pdu.ts';
 import { attemptNumber, triesMax } from './attempt.ts';
 import { type HeldMessage, holdIsValid, segmentsToSend } from './held-message.ts';
-import type { Lanes } from './lanes.ts';
+import { type Lanes, slotsKeptFor } from './lanes.ts';
 import type { Pacing } from './pacing.ts';
 import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
 
@@ -126,8 +126,9 @@ export class Sender {
       if (held === undefined) return;
       if (!this.#mayBegin(held)) continue;
       const segments = Math.max(1, segmentsToSend(held).length);
-      const slots = Math.min(segments, this.#parts.windowPdus);
-      if (this.#windowFree() - this.#reserved < slots) return; // an answer or a bind wakes us
+      const kept = slotsKeptFor(held.category, this.#parts.windowPdus);
+      const slots = Math.min(segments, this.#parts.windowPdus - kept);
+      if (this.#windowFree() - this.#reserved - kept < slots) return; // an answer or a bind wakes us
       if (!this.#parts.events.hasRoom) return this.#wakeIn(50); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
       if (!this.#parts.pacing.take(segments, now)) return this.#wakeIn(this.#parts.pacing.waitMs(now));

@@ -1,7 +1,6 @@
-// The outcome table, the lanes and the relative validity: pure parts that decide what becomes of a submit.
+// The outcome table and the relative validity: pure parts that decide what becomes of a submit.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Lanes } from '../../../actors/carrier/lanes.ts';
 import { type OutcomeQuestion, decideOutcome } from '../../../actors/carrier/outcome.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import { passLateGates } from '../../../policy/late/late-gates.ts';
@@ -52,34 +51,6 @@ describe('what a status means', () => {
         expect(outcome.afterMs).toBeLessThanOrEqual(full);
       }),
     );
-  });
-});
-
-describe('lanes', () => {
-  const item = (category: Category, number: number) => ({ category, number });
-  test('an OTP that came last goes first; inside a lane first come, first served', () => {
-    fc.assert(
-      fc.property(fc.array(fc.constantFrom(...categories), { maxLength: 60 }), (order) => {
-        const lanes = new Lanes<{ category: Category; number: number }>(60);
-        order.forEach((category, number) => lanes.put(item(category, number)));
-        const out: { category: Category; number: number }[] = [];
-        while (!lanes.empty) {
-          expect(lanes.peek()).toBe(lanes.peek());
-          out.push(lanes.next()!);
-        }
-        expect(lanes.next()).toBeUndefined();
-        const expected = categories.flatMap((category) =>
-          order.map((each, number) => item(each, number)).filter((each) => each.category === category),
-        );
-        expect(out).toEqual(expected);
-      }),
-    );
-  });
-  test('a full lane says so, and only that lane', () => {
-    const lanes = new Lanes<{ category: Category; number: number }>(2);
-    expect([1, 2, 3].map((number) => lanes.put(item('promotional', number)))).toEqual([true, true, false]);
-    expect(lanes.put(item('otp', 4))).toBe(true);
-    expect(lanes.size('promotional')).toBe(2);
   });
 });
 
