@@ -18,7 +18,7 @@ import {
   querySubjects,
 } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
-import { findSubmitted } from './find-submitted.ts';
+import { submittedSearch } from './find-submitted.ts';
 import { type Sources, getMessage } from './get-message.ts';
 import { listMessages } from './list-messages.ts';
 
@@ -43,9 +43,7 @@ export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Ans
   const subscriptions = [
     answer<GetMessage>(querySubjects.get, (question) => getMessage(sources, question)),
     answer<ListMessages>(querySubjects.list, (question) => listMessages(engine, sources, question)),
-    answer<FindSubmitted>(querySubjects.findSubmitted, (question) =>
-      findSubmitted(engine, sources.unflushed, question, clock),
-    ),
+    answer<FindSubmitted>(querySubjects.findSubmitted, submittedSearch(engine, sources.unflushed, clock)),
   ];
   return {
     async stop() {

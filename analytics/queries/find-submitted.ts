@@ -1,5 +1,6 @@
 // Answers "which submit is this receipt about?" for a carrier actor whose memory does not reach back to it. Carriers'
-// ids are short and come again, so the recipient decides first and the id only among his messages.
+// ids are short and come again, so the recipient decides first and the id only among his messages. After an outage
+// receipts come in floods: they are looked up together.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -7,35 +8,45 @@ import { limits } from '../../platform/limits.ts';
 import type { FindSubmitted, FindSubmittedReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import { eventColumns, eventOfRow } from '../store/event-row.ts';
+import { together } from './together.ts';
 import type { Unflushed } from './unflushed.ts';
 
 /** A carrier's validity ends after days; a receipt that comes later than this settles nothing any more. */
 const lookBackMs = limits.message.validitySecondsMax * 1_000 + 2 * 86_400_000;
 
-export async function findSubmitted(
-  engine: Engine,
-  unflushed: Unflushed,
-  question: FindSubmitted,
-  clock: Clock = systemClock,
-): Promise<FindSubmittedReply> {
-  const { carrier, recipient, carrierMessageIds } = question;
-  const fits = (event: DeliveryEvent) =>
+export type SubmittedSearch = (question: FindSubmitted) => Promise<FindSubmittedReply>;
+
+export function submittedSearch(engine: Engine, unflushed: Unflushed, clock: Clock = systemClock): SubmittedSearch {
+  return together<FindSubmitted, FindSubmittedReply>(limits.queries.messagesPerReadMax, async (questions) => {
+    const byRecipient = new Map<string, DeliveryEvent[]>(questions.map(({ recipient }) => [recipient, []]));
+    for (const { recipient, messageId } of unflushed.messages()) {
+      byRecipient.get(recipient)?.unshift(...unflushed.eventsOf(messageId).toReversed());
+    }
+    for (const event of await recordedFor([...byRecipient.keys()])) byRecipient.get(event.recipient)?.push(event);
+    return questions.map((question) => {
+      const found = byRecipient.get(question.recipient)?.find((event) => isAskedFor(event, question));
+      return { submitted: found ?? null };
+    });
+  });
+
+  /** The newest submits to each of them, newest first. */
+  async function recordedFor(recipients: readonly string[]): Promise<DeliveryEvent[]> {
+    const rows = await engine.rows(
+      `SELECT ${eventColumns} FROM sms_events
+       WHERE recipient IN {recipients:Array(String)} AND kind = 'submitted'
+         AND accepted_at > fromUnixTimestamp64Milli({sinceMs:Int64})
+       ORDER BY at DESC LIMIT ${limits.queries.submitsOfRecipientMax} BY recipient`,
+      { recipients, sinceMs: clock.nowMs() - lookBackMs },
+    );
+    return rows.map(eventOfRow);
+  }
+}
+
+function isAskedFor(event: DeliveryEvent, { carrier, carrierMessageIds }: FindSubmitted): boolean {
+  return (
     event.kind === 'submitted' &&
     event.carrier === carrier &&
-    event.recipient === recipient &&
     event.carrierMessageId !== null &&
-    carrierMessageIds.includes(canonical(event.carrierMessageId));
-
-  for (const { messageId, recipient: heldFor } of unflushed.messages()) {
-    const held = heldFor === recipient ? unflushed.eventsOf(messageId).findLast(fits) : undefined;
-    if (held !== undefined) return { submitted: held };
-  }
-  const rows = await engine.rows(
-    `SELECT ${eventColumns} FROM sms_events
-     WHERE recipient = {recipient:String} AND carrier = {carrier:String} AND kind = 'submitted'
-       AND accepted_at > fromUnixTimestamp64Milli({sinceMs:Int64})
-     ORDER BY at DESC LIMIT ${limits.queries.submitsOfRecipientMax}`,
-    { recipient, carrier, sinceMs: clock.nowMs() - lookBackMs },
+    carrierMessageIds.includes(canonical(event.carrierMessageId))
   );
-  return { submitted: rows.map(eventOfRow).find(fits) ?? null };
 }

@@ -1,36 +1,26 @@
-// Reads the events of messages from ClickHouse. Questions that come while another is running share the next
-// statement, so a crowd that polls its messages costs one look-up for a hundred of them.
+// Reads the events of messages from ClickHouse: of one message, together with whoever else asks just now, or of many.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
+import { together } from './together.ts';
 
 export type MessageKey = { readonly accountId: string; readonly messageId: string };
 
 /** Events in stream order, by message id; a message that is not recorded is missing. */
 export type EventsByMessage = ReadonlyMap<string, readonly DeliveryEvent[]>;
 
-type Asked = {
-  readonly key: MessageKey;
-  readonly resolve: (events: readonly DeliveryEvent[]) => void;
-  readonly reject: (error: unknown) => void;
-};
-
 export class RecordedEvents {
   readonly #engine: Engine;
-  /** Bounded by the questions the answerer lets in. */
-  #waiting: Asked[] = [];
-  #running = false;
+  /** The recorded events of one message of this account, in stream order. */
+  readonly of: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
 
   constructor(engine: Engine) {
     this.#engine = engine;
-  }
-
-  /** The recorded events of one message of this account, in stream order. */
-  of(key: MessageKey): Promise<readonly DeliveryEvent[]> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ key, resolve, reject });
-      if (!this.#running) void this.#run();
+    this.of = together(limits.queries.messagesPerReadMax, async (keys) => {
+      const found = await this.ofMany(keys);
+      // Another account's message is not there for this one.
+      return keys.map((key) => (found.get(key.messageId) ?? []).filter(({ accountId }) => accountId === key.accountId));
     });
   }
 
@@ -52,22 +42,5 @@ export class RecordedEvents {
       else events.push(event);
     }
     return found;
-  }
-
-  async #run(): Promise<void> {
-    this.#running = true;
-    while (this.#waiting.length > 0) {
-      const asked = this.#waiting.splice(0, limits.queries.messagesPerReadMax);
-      try {
-        const found = await this.ofMany(asked.map(({ key }) => key));
-        for (const { key, resolve } of asked) {
-          // Another account's message is not there for this one.
-          resolve((found.get(key.messageId) ?? []).filter(({ accountId }) => accountId === key.accountId));
-        }
-      } catch (error) {
-        for (const { reject } of asked) reject(error);
-      }
-    }
-    this.#running = false;
   }
 }

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
 import {
+  type FindSubmitted,
+  type FindSubmittedReply,
   type GetMessageReply,
   type ListMessages,
   type ListMessagesReply,
@@ -11,7 +13,7 @@ import {
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { clickhouseDir } from '../../analytics/store/location.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
-import { acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -146,3 +148,49 @@ test('a hundred questions at once are all answered', async () => {
   const replies = await Promise.all(contexts.map(({ messageId }) => get(messageId)));
   expect(replies.every((reply) => 'found' in reply && reply.found)).toBe(true);
 });
+
+test('a flood of receipts finds its submits, held or recorded, each by recipient and id', async () => {
+  const lives = Array.from({ length: 300 }, (_, at) => {
+    const context = contextOf({ recipient: `+88018${String(10_000_000 + at)}` });
+    // The carrier's ids come again: everybody's is one of three.
+    return { context, submitted: submittedOf(context, `00A${at % 3}`) };
+  });
+  await events.tell(lives.slice(0, 200).map(({ submitted }) => submitted));
+  await flushed(lives[199]!.context.messageId);
+  await events.tell(lives.slice(200).map(({ submitted }) => submitted));
+
+  const find = (question: FindSubmitted) => ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
+  const last = lives.at(-1)!.context;
+  await until('the last is known', async () => {
+    const reply = await find({ carrier: 'sandbox', recipient: last.recipient, carrierMessageIds: ['a2'] });
+    return 'submitted' in reply && reply.submitted !== null;
+  });
+  const replies = await Promise.all(
+    lives.map(({ context }, at) =>
+      find({ carrier: 'sandbox', recipient: context.recipient, carrierMessageIds: [`a${at % 3}`, '170'] }),
+    ),
+  );
+  expect(replies).toEqual(lives.map(({ submitted }) => ({ submitted })));
+});
+
+test('a receipt finds nothing by the wrong carrier, recipient or id', async () => {
+  const context = contextOf({ recipient: '+8801999999999' });
+  await events.tell([submittedOf(context, '77')]);
+  await flushed(context.messageId);
+  const right: FindSubmitted = { carrier: 'sandbox', recipient: context.recipient, carrierMessageIds: ['77'] };
+  const find = (question: FindSubmitted) => ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
+  expect(await find(right)).toMatchObject({ submitted: { messageId: context.messageId } });
+  expect(await find({ ...right, carrier: 'other' })).toEqual({ submitted: null });
+  expect(await find({ ...right, recipient: '+8801999999998' })).toEqual({ submitted: null });
+  expect(await find({ ...right, carrierMessageIds: ['78'] })).toEqual({ submitted: null });
+});
+
+function submittedOf(context: EventContext, carrierMessageId: string): DeliveryEvent {
+  return deliveryEvent(context, {
+    kind: 'submitted',
+    atMs: context.acceptedAtMs + 2,
+    attempt: 1,
+    segment: 1,
+    carrierMessageId,
+  });
+}
