@@ -1,9 +1,14 @@
-// `npm run bench -- <name> [--seconds N] [--seed N] [--json]`: runs one harness. Exit code 1 when a target is missed.
+// `npm run bench -- <name> [--seconds N] [--seed N] [--count N] [--json]`: runs one harness. Exit code 1 when a target is missed.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
 import { type BenchResult, report } from './harness/report.ts';
 
-export type BenchOptions = { readonly seconds: number; readonly seed: number };
+export type BenchOptions = {
+  readonly seconds: number;
+  readonly seed: number;
+  /** How many of whatever it is about, for the benches that take it. */
+  readonly count?: number;
+};
 export type Bench = {
   /** One line for the list of benches. */
   readonly about: string;
@@ -16,6 +21,10 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   publish: () => import('./publish.ts'),
   gates: () => import('./gates.ts'),
   dnd: () => import('./dnd.ts'),
+  schedule: () => import('./schedule.ts'),
+  batch: () => import('./batch.ts'),
+  pacing: () => import('./pacing.ts'),
+  lanes: () => import('./lanes.ts'),
   idle: () => import('./idle.ts'),
 };
 
@@ -25,6 +34,7 @@ async function main(): Promise<number> {
     options: {
       seconds: { type: 'string' },
       seed: { type: 'string', default: '1' },
+      count: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -37,7 +47,12 @@ async function main(): Promise<number> {
     process.stderr.write('--seconds expects a number above 0, --seed a whole number\n');
     return 2;
   }
-  return report(await bench.run({ seconds, seed }), values.json) ? 0 : 1;
+  const count = values.count === undefined ? {} : { count: Number(values.count) };
+  if (count.count !== undefined && !(Number.isInteger(count.count) && count.count > 0)) {
+    process.stderr.write('--count expects a whole number above 0\n');
+    return 2;
+  }
+  return report(await bench.run({ seconds, seed, ...count }), values.json) ? 0 : 1;
 }
 
 async function list(): Promise<number> {

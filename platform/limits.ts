@@ -36,7 +36,7 @@ export const limits = {
       /** Items on their way to the bus at once: their acknowledgements come in one turn, 64 × ~15 µs = 1 ms. */
       inFlightMax: 64,
       /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
-      sliceMs: 1.5,
+      sliceMs: 1,
       /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
       beginMs: 3_000,
       /** Questions to the event store for items that a first try may have published. */

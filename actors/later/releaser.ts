@@ -206,7 +206,8 @@ export class LaterReleaser {
     // A record waits here for two seconds at the most, far less than ack_wait.
     const waitMs = later.dueAtMs - this.#clock.nowMs();
     if (waitMs <= 0) return this.#release(later, record, open);
-    this.#clock.after(waitMs, () => this.#release(later, record, open));
+    // Looked at again: a timer may come a moment before the wall clock does.
+    this.#clock.after(waitMs, () => this.#releaseWhenDue(later, record, open));
   }
 
   #release(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {

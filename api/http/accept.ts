@@ -49,6 +49,7 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     recipientTonNpi: null,
     body: { text: admitted.text },
     encoding: admitted.encoding,
+    shift: admitted.shift,
     segments: admitted.segments,
     registeredDelivery: 1,
     acceptedAtMs: identity.acceptedAtMs,

@@ -42,9 +42,10 @@ export async function sendItems(
   const endAtMs = beganAtMs + beginMs;
   const known = claim?.mayBePublished ? await knownBefore(parts, caller, items, identity.idOf, claim, endAtMs) : null;
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
+  // The body was read and parsed in this turn: the first slice begins in the next.
+  let sliceEndMs = beganAtMs;
   const results = new Array<ItemResult>(items.length);
   const flight = new Flight();
-  let sliceEndMs = clock.monotonicMs() + sliceMs;
   for (let index = 0; index < items.length; index += 1) {
     if (clock.monotonicMs() >= sliceEndMs) {
       await nextTurn();
@@ -76,6 +77,7 @@ export async function sendItems(
     });
   }
   while (flight.count > 0) await flight.landing();
+  await nextTurn();
   return results;
 }
 

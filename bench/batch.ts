@@ -1,0 +1,106 @@
+// Batches of a thousand messages, one after the other, and a small request every few milliseconds on the same ingress
+// thread: how long it waits, without and beside them. The small one asks nothing of the bus, so what it waits for is
+// the thread. Everything runs on the same machine, generator included.
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { Worker } from 'node:worker_threads';
+import { systemClock } from '../platform/clock.ts';
+import { until } from '../platform/deadline.ts';
+import { limits } from '../platform/limits.ts';
+import { openHouse, post } from '../test/api/http/harness.ts';
+import type { BenchResult } from './harness/report.ts';
+import type { BatchTask, BatchTold } from './load/batch-thread.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+const smallEveryMs = 4;
+/** Code that runs for the first time is slow once. */
+const warmUpMs = 2_000;
+/** Back to back, the batches, nats-server and the generator fill both cores, and the wait for a core is measured. */
+const pauseMs = 20;
+const { messagesMax } = limits.http.batch;
+
+export const bench: Bench = { about: 'batches of 1,000, and how long others wait behind them', secondsDefault: 8, run };
+
+async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+  const house = await openHouse();
+  const tenant = await house.tenant();
+  const ingress = await house.ingress();
+  await until('the directory', async () => (await post(ingress, tenant.live, '{')).status === 400);
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  const durationMs = (seconds * 1_000) / 2;
+  const url = ingress.url('/health/live');
+  await smallRequests(agent, url, warmUpMs);
+  const alone = await smallRequests(agent, url, durationMs);
+  const batchesFor = (ms: number): Promise<[BatchTold]> => {
+    const task: BatchTask = {
+      url: ingress.url('/v1/sms/batch'),
+      token: tenant.live,
+      size: messagesMax,
+      durationMs: ms,
+      pauseMs,
+    };
+    const worker = new Worker(new URL('./load/batch-thread.ts', import.meta.url), { workerData: task });
+    return once(worker, 'message') as Promise<[BatchTold]>;
+  };
+  const [warm] = await batchesFor(warmUpMs);
+  const told = batchesFor(durationMs);
+  const besideMs = await smallRequests(agent, url, durationMs);
+  const [{ batches, accepted, spentMs }] = await told;
+  const stored = await house.count();
+  agent.destroy();
+  await house.stop();
+
+  return {
+    bench: 'batch',
+    seconds,
+    seed,
+    load: `${batches} batches of ${messagesMax} each ${pauseMs} ms after the other, a small request every ${smallEveryMs} ms, one ingress thread`,
+    figures: {
+      rate_per_s: (accepted * 1_000) / spentMs,
+      batch_mean_ms: spentMs / batches,
+      small_alone_p50_ms: at(alone, 0.5),
+      small_alone_p99_ms: at(alone, 0.99),
+      small_beside_p50_ms: at(besideMs, 0.5),
+      small_beside_p99_ms: at(besideMs, 0.99),
+      small_waits_longer_p50_ms: at(besideMs, 0.5) - at(alone, 0.5),
+      small_waits_longer_p99_ms: at(besideMs, 0.99) - at(alone, 0.99),
+      lost: warm.accepted + accepted - stored,
+    },
+    targets: [
+      { figure: 'small_waits_longer_p50_ms', op: '<=', bound: 5 },
+      { figure: 'small_waits_longer_p99_ms', op: '<=', bound: 5 },
+      { figure: 'lost', op: '==', bound: 0 },
+    ],
+  };
+}
+
+/** Open loop: latency counts from the moment each was meant to be sent. */
+async function smallRequests(agent: Agent, url: string, durationMs: number): Promise<number[]> {
+  const took: number[] = [];
+  const waiting: Promise<void>[] = [];
+  const beganMs = systemClock.monotonicMs();
+  for (let number = 0; number * smallEveryMs < durationMs; number += 1) {
+    const atMs = beganMs + number * smallEveryMs;
+    const delayMs = atMs - systemClock.monotonicMs();
+    if (delayMs > 0) await systemClock.sleep(delayMs);
+    waiting.push(
+      new Promise((resolve, reject) => {
+        const sent = request(url, { agent }, (response) => {
+          response.resume();
+          response.once('end', () => {
+            took.push(systemClock.monotonicMs() - atMs);
+            resolve();
+          });
+        });
+        sent.once('error', reject);
+        sent.end();
+      }),
+    );
+  }
+  await Promise.all(waiting);
+  return took.sort((one, other) => one - other);
+}
+
+function at(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

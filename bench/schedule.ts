@@ -1,0 +1,150 @@
+// Scheduled messages in bulk: `--count` of them wait for weeks, as many are due in a burst of 16,667 a second, which is
+// a million in a minute. Real records through the real releaser and its rules; what comes out is counted where the
+// carriers' queues are. Releaser and counter share this process, so the figures are a lower bound.
+import { ReleaseRules } from '../actors/later/release-rules.ts';
+import { LaterReleaser } from '../actors/later/releaser.ts';
+import { bodyCipher } from '../cluster/bus/body-cipher.ts';
+import { cancellations } from '../cluster/bus/cancellations.ts';
+import { connectBus } from '../cluster/bus/connect.ts';
+import { ensureStreams } from '../cluster/bus/ensure.ts';
+import { EventWriter } from '../cluster/bus/event-writer.ts';
+import { publishLater } from '../cluster/bus/later.ts';
+import { encodeMessage } from '../cluster/bus/message-record.ts';
+import { Publisher } from '../cluster/bus/publisher.ts';
+import { messageSubject } from '../cluster/bus/subjects.ts';
+import { systemClock } from '../platform/clock.ts';
+import { until } from '../platform/deadline.ts';
+import { everyCarrierIsGood } from '../policy/routing/avoid.ts';
+import { rules } from '../test/policy/rules.ts';
+import { messageWith } from '../test/support/messages.ts';
+import { startNats } from '../test/support/nats.ts';
+import { processTree } from './harness/processes.ts';
+import type { BenchResult } from './harness/report.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+const countDefault = 50_000;
+const duePerSecond = 1_000_000 / 60;
+const dayMs = 86_400_000;
+const cancelsMax = 200;
+/** Twice what publishing takes on the slowest machine we know, and what the releaser needs to notice the burst. */
+const aheadMs = (count: number) => 5_000 + count / 5;
+
+export const bench: Bench = {
+  about: 'messages that wait: many pending, a million a minute due (--count N)',
+  secondsDefault: 60,
+  run,
+};
+
+async function run({ seconds, seed, count = countDefault }: BenchOptions): Promise<BenchResult> {
+  const nats = await startNats();
+  const bus = await connectBus(nats.url, 'bench');
+  await ensureStreams(bus);
+  const cipher = bodyCipher(Buffer.alloc(32, seed % 256));
+  const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const message = messageWith();
+  const payload = encodeMessage(message, cipher);
+  const subject = messageSubject(message.category, message.carrier, message.accountId);
+  const serverMb = () =>
+    Math.max(
+      0,
+      ...processTree(process.pid)
+        .filter(({ name }) => name === 'nats')
+        .map(({ rssBytes }) => rssBytes),
+    ) / 1e6;
+
+  const publishAll = async (prefix: string, dueOf: (index: number) => number) => {
+    const beganMs = systemClock.monotonicMs();
+    let next = 0;
+    await new Promise<void>((resolve) => {
+      let landed = 0;
+      const fill = () => {
+        while (next < count && publisher.hasRoom) {
+          const id = `${prefix}${next}`;
+          const record = { subject, payload, dueAtMs: dueOf(next), id, shardKey: id, cancelable: id };
+          next += 1;
+          publishLater(publisher, record, systemClock.nowMs(), () => {
+            landed += 1;
+            if (landed === count) return resolve();
+            if (publisher.inFlight < 512) fill();
+          });
+        }
+      };
+      fill();
+    });
+    return (count * 1_000) / (systemClock.monotonicMs() - beganMs);
+  };
+
+  const emptyMb = serverMb();
+  const pendingFrom = systemClock.nowMs() + dayMs;
+  const publishRate = await publishAll('p', (index) => pendingFrom + (index % 30) * dayMs + index * 7);
+  const pendingMb = serverMb();
+
+  const beginAtMs = Math.ceil((systemClock.nowMs() + aheadMs(count)) / 1_000) * 1_000;
+  const dueOf = (index: number) => Math.floor(beginAtMs + (index * 1_000) / duePerSecond);
+  const came = new Uint8Array(count);
+  const lateMs: number[] = [];
+  let early = 0;
+  bus.connection.subscribe('mt.>', {
+    callback: (_error, msg) => {
+      const index = Number(msg.headers?.get('Nats-Msg-Id').slice('released.d'.length));
+      came[index] = (came[index] ?? 0) + 1;
+      const late = systemClock.nowMs() - dueOf(index);
+      if (late < 0) early += 1;
+      lateMs.push(late);
+    },
+  });
+  await publishAll('d', dueOf);
+  const events = new EventWriter(publisher);
+  const releaser = new LaterReleaser(bus, publisher, {
+    rules: new ReleaseRules(rules, cipher, everyCarrierIsGood),
+    events,
+  });
+  await releaser.start();
+  // Some of the burst are canceled, spread over all of it.
+  const canceled = new Set<number>();
+  const cancels = cancellations(bus, publisher);
+  const step = Math.max(1, Math.floor(count / cancelsMax));
+  for (let index = 0; index < count; index += step) {
+    if ((await cancels.cancel(`d${index}`, dueOf(index))) === 'canceled') canceled.add(index);
+  }
+  const wanted = count - canceled.size;
+  const lastDueMs = dueOf(count - 1);
+  const limitMs = lastDueMs - systemClock.nowMs() + seconds * 1_000;
+  const isThere = until('all released', () => lateMs.length >= wanted, { limitMs, everyMs: 50 });
+  await isThere.catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+  const releasedMb = serverMb();
+  await releaser.stop();
+  publisher.close();
+  await bus.close();
+  await nats.stop();
+
+  lateMs.sort((one, other) => one - other);
+  const at = (share: number) => lateMs[Math.min(lateMs.length - 1, Math.floor(lateMs.length * share))] ?? Number.NaN;
+  const sentAnyway = [...canceled].filter((index) => (came[index] ?? 0) > 0).length;
+  return {
+    bench: 'schedule',
+    seconds,
+    seed,
+    load: `${count} pending over 30 days, ${count} due at ${Math.round(duePerSecond)}/s, ${canceled.size} of them canceled`,
+    figures: {
+      publish_rate_per_s: publishRate,
+      nats_rss_empty_mb: emptyMb,
+      nats_rss_pending_mb: pendingMb,
+      nats_rss_peak_mb: releasedMb,
+      late_p50_ms: at(0.5),
+      late_p99_ms: at(0.99),
+      late_max_ms: at(1),
+      early,
+      lost: came.reduce((sum, times, index) => sum + (times === 0 && !canceled.has(index) ? 1 : 0), 0),
+      duplicated: came.reduce((sum, times) => sum + (times > 1 ? 1 : 0), 0),
+      canceled_and_sent: sentAnyway,
+    },
+    targets: [
+      { figure: 'late_p99_ms', op: '<=', bound: 1_000 },
+      { figure: 'early', op: '==', bound: 0 },
+      { figure: 'lost', op: '==', bound: 0 },
+      { figure: 'duplicated', op: '==', bound: 0 },
+      { figure: 'canceled_and_sent', op: '==', bound: 0 },
+    ],
+  };
+}
