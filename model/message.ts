@@ -1,6 +1,7 @@
 // A message as it travels from the door to the carrier: everything a later stage may need, decided once at
 // the door, so that no stage has to ask a database. What the client sees of it is the message's state (fold.ts).
 import type { AccountId, ApiKeyId, MessageId } from './ids.ts';
+import type { Shift } from './text/national-languages.ts';
 
 export const categories = ['otp', 'transactional', 'promotional'] as const;
 export type Category = (typeof categories)[number];
@@ -42,6 +43,8 @@ export type Message = {
   readonly recipientTonNpi: TonNpi;
   readonly body: MessageBody;
   readonly encoding: Encoding;
+  /** National tables the door chose for a text in GSM-7: every carrier of the plan understands them. */
+  readonly shift: Shift;
   readonly segments: number;
   readonly registeredDelivery: number;
   /** Wall time of the 202, milliseconds since the epoch. */

@@ -4,6 +4,7 @@
 import type { Category, Encoding } from '../model/message.ts';
 import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';
+import type { NationalLanguage, Shift } from '../model/text/national-languages.ts';
 import type { ContentRules } from './admission/content-rules.ts';
 import type { Suppressions } from './admission/opt-out-gate.ts';
 import type { ApprovedTemplates } from './admission/template-gate.ts';
@@ -80,6 +81,8 @@ export type Admitted = {
   readonly text: string;
   readonly templateId: string | null;
   readonly encoding: Encoding;
+  /** National tables of a text in GSM-7, which every carrier of the route understands. */
+  readonly shift: Shift;
   readonly segments: number;
   /** The character that made encoding `auto` take UCS-2, and its UTF-16 position in the text; null when none did. */
   readonly ucs2Because: { readonly character: string; readonly index: number } | null;
@@ -109,6 +112,8 @@ export type RoutePlan = {
 export type Route = {
   /** Carriers that the rule names and that cannot take this message, with the reason. */
   readonly leftOut: readonly Way[];
+  /** Which every carrier it may go by understands, whichever that will be: the text is counted before it is known. */
+  readonly nationalTables: readonly NationalLanguage[];
   /** The same id always gets the same plan, but for carriers that are avoided right now. */
   planFor(messageId: string): RoutePlan;
 };
@@ -133,6 +138,8 @@ export type CarrierOffer = {
   readonly cost: number;
   /** Its share where a route chooses by weight; 0: only when nobody else can. */
   readonly weight: number;
+  /** National shift tables of GSM-7 that it passes on, in its order of preference. */
+  readonly nationalTables: readonly NationalLanguage[];
 };
 
 /** What changes while the engine runs; asked anew for every message. */

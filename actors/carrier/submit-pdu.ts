@@ -21,7 +21,7 @@ export function segmentsOf(message: Message, { wire }: SubmitRules): readonly Wi
   const { body } = message;
   if (!('text' in body)) return [wireOctets(body, wire.text)];
   try {
-    return wireSegments(body.text, message.encoding, referenceOf(message), wire.text);
+    return wireSegments(body.text, message.encoding, referenceOf(message), wire.text, message.shift);
   } catch (error) {
     // A record nobody should have written must end its own message, not the thread, again and again.
     throw new RejectMessage('encoding_mismatch', messageOf(error));

@@ -1,10 +1,12 @@
 // What a scheduled message is when its time comes: sent by the carrier it was given at the door, or by another one
 // when that is down or gone from the configuration since; ended when nobody takes it any more. Everything else is for
-// the carrier's actor, which asks the late gates. It publishes nothing.
+// the carrier's actor, which asks the late gates. It publishes nothing, and never moves a text to a carrier that
+// lacks the national tables it was counted with: written otherwise it would take more segments than were promised.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../cluster/bus/message-record.ts';
 import { carrierOfSubject, messageSubject } from '../../cluster/bus/subjects.ts';
 import { type DeliveryEvent, canceledEvent, eventOfMessage } from '../../model/delivery-event.ts';
+import { isShiftOf, type NationalLanguage } from '../../model/text/national-languages.ts';
 import type { CarrierHealthView, RoutingRules } from '../../policy/contract.ts';
 import { numberPlan } from '../../policy/country/number-plan.ts';
 import { type RouterOptions, type Router, router } from '../../policy/routing/route.ts';
@@ -19,7 +21,8 @@ export class ReleaseRules {
   readonly #health: CarrierHealthView;
   readonly #portedTo: RouterOptions['portedTo'];
   #router: Router;
-  #carriers: ReadonlySet<string>;
+  /** The national tables each carrier understands. */
+  #carriers: ReadonlyMap<string, readonly NationalLanguage[]>;
 
   constructor(
     rules: RoutingRules,
@@ -30,13 +33,13 @@ export class ReleaseRules {
     this.#cipher = cipher;
     this.#health = health;
     this.#portedTo = portedTo;
-    this.#carriers = namesOf(rules);
+    this.#carriers = tablesOf(rules);
     this.#router = this.#routerOf(rules);
   }
 
   /** The configuration changed while messages waited. */
   configure(rules: RoutingRules): void {
-    this.#carriers = namesOf(rules);
+    this.#carriers = tablesOf(rules);
     this.#router = this.#routerOf(rules);
   }
 
@@ -50,18 +53,20 @@ export class ReleaseRules {
     const message = decodeMessage(payload, this.#cipher);
     const { recipient: to, category, sender: from, livemode } = message;
     const routed = this.#router.route({ to, category, from, livemode });
-    if ('why' in routed) {
+    const plan = 'why' in routed ? null : routed.planFor(message.messageId);
+    const ways = plan === null ? [] : [plan.carrier, ...plan.others];
+    const [best, ...others] = ways.filter((each) => isShiftOf(message.shift, this.#carriers.get(each) ?? []));
+    if (plan === null || best === undefined) {
       // A carrier that is down may be back before the message expires; one that is gone will not.
       if (isThere) return { action: 'publish', subject, payload };
       return { action: 'end', event: eventOfMessage(message, { kind: 'failed', atMs: nowMs, error: 'no_route' }) };
     }
-    const plan = routed.planFor(message.messageId);
-    if (plan.carrier === carrier) return { action: 'publish', subject, payload };
-    const trace = [...message.trace, `at its time: ${plan.carrier}`, ...plan.trace];
-    const moved = { ...message, carrier: plan.carrier, plan: plan.others, trace };
+    if (best === carrier) return { action: 'publish', subject, payload };
+    const trace = [...message.trace, `at its time: ${best}`, ...plan.trace];
+    const moved = { ...message, carrier: best, plan: others, trace };
     return {
       action: 'publish',
-      subject: messageSubject(category, plan.carrier, message.accountId),
+      subject: messageSubject(category, best, message.accountId),
       payload: encodeMessage(moved, this.#cipher),
     };
   }
@@ -77,4 +82,6 @@ export class ReleaseRules {
   }
 }
 
-const namesOf = (rules: RoutingRules): ReadonlySet<string> => new Set(rules.carriers.map(({ name }) => name));
+function tablesOf(rules: RoutingRules): ReadonlyMap<string, readonly NationalLanguage[]> {
+  return new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
+}

@@ -10,6 +10,7 @@ import { Tenants } from '../../cluster/directory/tenants.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../model/ids.ts';
 import { parseIp } from '../../model/ip-address.ts';
+import { categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
 import { blockOfPlace, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
 import { assert } from '../../platform/assert.ts';
@@ -27,9 +28,7 @@ const numberOf = (at: number) => `+88017${String(at % 100_000_000).padStart(8, '
 const rules: RoutingRules = {
   country: { callingCode: '+880', nationalLengths: [10], prefixes: { '17': 'alpha' } },
   content: { words: listOf('everybody', 500), linksDenied: listOf('nobody', 500, '.example'), linksAllowed: [] },
-  carriers: [
-    { name: 'alpha', classes: ['otp', 'transactional', 'promotional'], senders: senderKinds, cost: 0, weight: 1 },
-  ],
+  carriers: [{ name: 'alpha', classes: categories, senders: senderKinds, cost: 0, weight: 1, nationalTables: [] }],
   routes: [],
   fallback: [],
   sandboxCarrier: 'sandbox',

@@ -4,6 +4,7 @@
 import { Packr } from 'msgpackr';
 import type { AccountId, ApiKeyId, MessageId } from '../../model/ids.ts';
 import { type Category, type Message, type MessageBody, type TonNpi, categories } from '../../model/message.ts';
+import { noShift, type Shift } from '../../model/text/national-languages.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
 
@@ -44,6 +45,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     message.trace,
     message.plan,
     message.scheduledAtMs,
+    shiftOctets(message.shift),
   ]);
 }
 
@@ -82,6 +84,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       trace: Array.isArray(at[26]) ? (at[26] as string[]) : [],
       plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
       scheduledAtMs: numberOrNull(at[28]),
+      shift: shiftOf(at[29]),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);
@@ -109,6 +112,11 @@ function bodyOf(octets: Buffer): MessageBody {
 
 const tonNpiOctet = (each: TonNpi): number | null => (each === null ? null : each.ton * 256 + each.npi);
 const tonNpiOf = (at: unknown): TonNpi => (typeof at === 'number' ? { ton: at >> 8, npi: at & 255 } : null);
+
+// Records from before there were tables have none, and so do nearly all others: one octet says so.
+const shiftOctets = (each: Shift): number => each.locking * 256 + each.single;
+const shiftOf = (at: unknown): Shift =>
+  typeof at === 'number' && at > 0 ? { locking: at >> 8, single: at & 255 } : noShift;
 
 function categoryOf(at: unknown): Category {
   const category = categories[at as number];

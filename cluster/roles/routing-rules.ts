@@ -6,7 +6,9 @@ import { type Configuration, sandboxCarrierName } from '../config/configuration.
 export function routingRules({ country, carriers, routes, routing, content }: Configuration): RoutingRules {
   return {
     country,
-    carriers: carriers.map(({ name, classes, senders, cost, weight }) => ({ name, classes, senders, cost, weight })),
+    carriers: carriers.map(({ name, classes, senders, cost, weight, wire }) => {
+      return { name, classes, senders, cost, weight, nationalTables: wire.text.nationalTables };
+    }),
     routes,
     fallback: routing.fallback,
     content,

@@ -28,6 +28,12 @@ export type Shift = { readonly locking: number; readonly single: number };
 
 export const noShift: Shift = { locking: 0, single: 0 };
 
+/** Whether a text of these tables can be read where only `languages` are known. */
+export function isShiftOf(shift: Shift, languages: readonly NationalLanguage[]): boolean {
+  const isKnown = (table: number) => table === 0 || languages.some((each) => nationalLanguages[each] === table);
+  return isKnown(shift.locking) && isKnown(shift.single);
+}
+
 /** Octets of the header elements that announce the shift: three for each table that is not the default. */
 export function shiftOctets(shift: Shift): number {
   return (shift.locking === 0 ? 0 : 3) + (shift.single === 0 ? 0 : 3);

@@ -4,7 +4,7 @@ import { systemClock } from '../../platform/clock.ts';
 import type { Admission, Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import type { RouterOptions } from '../routing/route.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
-import { type Gate, gatesOf, noRoute } from './gates.ts';
+import { type Gate, gatesOf, noRoute, tablesOf } from './gates.ts';
 import { templateGate } from './template-gate.ts';
 import { segmentsGate, textToSend } from './text-gates.ts';
 
@@ -24,15 +24,17 @@ export function admission(
     // From here on gates do not only refuse: what they find out becomes part of the message.
     const written = templateGate(applicant, asked);
     if (!written.ok) return written;
-    const text = textToSend(written.text, asked);
+    // Asked before its turn, because the text's encoding depends on what the carriers understand; told in its turn.
+    const routed = gates.route(applicant, asked);
+    const nationalTables = tablesOf(routed);
+    const text = textToSend(written.text, asked, nationalTables);
     const request = text === asked.message ? asked : { ...asked, message: text };
     const refusal = firstRefusal(gates.ofText, applicant, request);
     if (refusal !== null) return refusal;
-    const counted = segmentsGate(request);
+    const counted = segmentsGate(request, nationalTables);
     if (!counted.ok) return counted;
     const hour = gates.hour(applicant, request);
     if (!hour.ok) return hour;
-    const routed = gates.route(applicant, request);
     if ('why' in routed) return noRoute(routed.why);
     const unpaid = gates.credit(applicant, counted.segmentCount);
     if (unpaid !== null) return unpaid;
@@ -41,6 +43,7 @@ export function admission(
       text,
       templateId: written.templateId,
       encoding: counted.encoding,
+      shift: counted.shift,
       segments: counted.segmentCount,
       ucs2Because: counted.forcedBy,
       route: routed,

@@ -1,12 +1,13 @@
 // What would become of a message, asked before it is sent: the verdict of every gate in its order (none is left out
 // because an earlier one said no), the text cut into its segments with what forced the encoding, the carriers it could
 // take with reasons, and the earliest moment it may go out. The gates are those of admit.ts; nothing is kept.
-import { segmentText } from '../../model/text/segments.ts';
+import { gsmAlphabet } from '../../model/text/gsm-alphabet.ts';
+import { segmentDecided, type SegmentedText } from '../../model/text/segments.ts';
 import type { Applicant, Circumstances, Refusal, RefusalCode, RoutingRules, SmsRequest, Way } from '../contract.ts';
 import type { RouterOptions } from '../routing/route.ts';
 import { nothingSpecial } from './admit.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
-import { gatesOf, noRoute } from './gates.ts';
+import { gatesOf, noRoute, tablesOf } from './gates.ts';
 import { templateGate } from './template-gate.ts';
 import { segmentsGate, textToSend } from './text-gates.ts';
 
@@ -53,18 +54,19 @@ export function explanation(
     // A text of the request's own is explained although no template gives it.
     const source = written.ok ? written.text : asked.message;
     const hasText = written.ok || asked.template == null;
-    const text = hasText ? textToSend(source, asked) : null;
+    const routed = gates.route(applicant, asked);
+    const nationalTables = tablesOf(routed);
+    const text = hasText ? textToSend(source, asked, nationalTables) : null;
     const request = text === null ? asked : { ...asked, message: text };
 
     for (const { name, refuse } of gates.ofText) {
       const isOfText = name === 'content' || name === 'content_rules';
       verdicts.push(text === null && isOfText ? notAsked(name) : verdictOf(name, refuse(applicant, request)));
     }
-    const counted = text === null ? null : segmentsGate(request);
+    const counted = text === null ? null : segmentsGate(request, nationalTables);
     verdicts.push(counted === null ? notAsked('segments') : verdictOf('segments', counted.ok ? null : counted));
     const hour = gates.hour(applicant, request);
     verdicts.push(hour.ok ? hourVerdict(hour.notBeforeMs) : verdictOf('quiet_hours', hour));
-    const routed = gates.route(applicant, request);
     const plan = 'why' in routed ? null : routed.planFor(messageId);
     verdicts.push(verdictOf('route', 'why' in routed ? noRoute(routed.why) : null));
     verdicts.push(
@@ -72,14 +74,14 @@ export function explanation(
     );
 
     const wouldSend = verdicts.every(({ verdict }) => verdict === 'passed' || verdict === 'held');
-    const cut = text !== null && counted?.ok ? segmentText(text, counted.encoding) : null;
+    const cut = text !== null && counted?.ok ? segmentDecided(text, counted.encoding, counted.shift) : null;
     return {
       wouldSend,
       gates: verdicts,
       text,
       encoding: counted?.ok ? counted.encoding : null,
       segments: cut?.ok ? cut.segments.map((each) => ({ text: each.text, units: each.unitCount })) : [],
-      costlyCharacters: cut?.ok ? costlyIn(text ?? '', cut.encoding) : [],
+      costlyCharacters: cut?.ok ? costlyIn(text ?? '', cut) : [],
       ucs2Because: counted?.ok ? counted.forcedBy : null,
       routes: plan?.ways ?? [],
       leftOut: 'why' in routed ? [] : routed.leftOut,
@@ -89,9 +91,11 @@ export function explanation(
 }
 
 /** Behind the escape of GSM-7, or a surrogate pair of UCS-2. */
-function costlyIn(text: string, encoding: 'gsm7' | 'ucs2'): readonly string[] {
-  const costly = encoding === 'gsm7' ? /[\f^{}\\[~\]|€]/ : /[\u{10000}-\u{10FFFF}]/u;
-  return [...new Set(text)].filter((character) => costly.test(character));
+function costlyIn(text: string, { encoding, shift }: SegmentedText): readonly string[] {
+  const characters = [...new Set(text)];
+  if (encoding === 'ucs2') return characters.filter((character) => character.length === 2);
+  const { counts } = gsmAlphabet(shift);
+  return characters.filter((character) => counts[character.charCodeAt(0)] === 2);
 }
 
 function verdictOf(gate: string, refusal: Refusal | null): GateVerdict {

@@ -1,6 +1,7 @@
 // All gates of one configuration, by name and in their order. Two readers walk them: admit.ts stops at the first
 // refusal, because it runs for every message; explain.ts asks every one. Cheap gates stand before dear ones, and those
 // about who asks before those about what is asked, so that a stranger learns nothing about numbers, senders or routes.
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
@@ -76,6 +77,11 @@ export function gatesOf(
       return asked === null ? [] : [asked];
     },
   };
+}
+
+/** What the text may be counted with. Without a route nothing is sent: it is counted as any telephone reads it. */
+export function tablesOf(routed: Routed): readonly NationalLanguage[] {
+  return 'why' in routed ? [] : routed.nationalTables;
 }
 
 export function noRoute(why: string): Refusal {

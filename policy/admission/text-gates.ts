@@ -1,6 +1,7 @@
 // Whether the text can be sent: something to read, nothing a network would cut off, and few enough segments.
 // U+0000 and halves of surrogate pairs are refused: telephones end a text at the first and show the second as
 // rubbish, and neither survives the way to the carrier unchanged.
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
 import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
@@ -12,9 +13,13 @@ const { segmentsMax, textUnitsMax } = limits.message;
  * The text the recipient will read: with `transliterate`, in GSM-7 where all of it can be written so. It comes before
  * the gates of the text, because a forbidden word in look-alikes becomes the word itself.
  */
-export function textToSend(text: string, { transliterate: isAllowed, encoding }: SmsRequest): string {
+export function textToSend(
+  text: string,
+  { transliterate: isAllowed, encoding }: SmsRequest,
+  nationalTables: readonly NationalLanguage[],
+): string {
   if (!isAllowed || text.length > textUnitsMax) return text;
-  return writeInGsm(text, encoding).text;
+  return writeInGsm(text, encoding, nationalTables).text;
 }
 
 export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal | null {
@@ -27,13 +32,15 @@ export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal
   return null;
 }
 
-/** Asked with the text of textToSend. */
-export function segmentsGate(request: SmsRequest): SegmentCount | Refusal {
-  const { message, encoding } = request;
+/** Asked with the text of textToSend, and with the tables that all carriers of its route understand. */
+export function segmentsGate(request: SmsRequest, nationalTables: readonly NationalLanguage[]): SegmentCount | Refusal {
+  const { message, encoding, transliterate: isAllowed } = request;
   // No text of more UTF-16 units can fit in either encoding, so do not count hundreds of kilobytes.
   if (message.length > textUnitsMax) return no('message_too_long', tooLong(`${message.length} characters`));
   // Where transliteration is allowed, the character to blame is one that it cannot help.
-  const counted = request.transliterate ? writeInGsm(message, encoding).counted : countSegments(message, encoding);
+  const counted = isAllowed
+    ? writeInGsm(message, encoding, nationalTables).counted
+    : countSegments(message, encoding, nationalTables);
   if (!counted.ok) return no('encoding_mismatch', foreignCharacter(counted.character, counted.index));
   if (counted.segmentCount <= segmentsMax) return counted;
   return no('message_too_long', tooLong(`${counted.segmentCount} segments of ${counted.encoding}`));

@@ -2,6 +2,7 @@
 // behind the others, in their order. They stay in the plan: when all are avoided, the first one is still the best.
 // On the hot path: whatever does not depend on the message is made once.
 import type { Category } from '../../model/message.ts';
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutePlan, Way } from '../contract.ts';
 import { isAvoided } from './avoid.ts';
 import { isFixed, orderOf } from './order.ts';
@@ -23,6 +24,7 @@ export function planner(
   const avoided = (carrier: string) => isAvoided(health.stateOf(carrier), category);
   return {
     leftOut,
+    nationalTables: tablesOfAll(offers),
     planFor(messageId) {
       const plain = fixed ?? plainFor(messageId);
       if (plain.others.length === 0 || !plain.ways.some((way) => avoided(way.carrier))) return plain;
@@ -36,6 +38,11 @@ export function planner(
       return planOf([...before, ...told]);
     },
   };
+}
+
+function tablesOfAll([first, ...others]: readonly CarrierOffer[]): readonly NationalLanguage[] {
+  const tables = first?.nationalTables ?? [];
+  return tables.filter((language) => others.every((each) => each.nationalTables.includes(language)));
 }
 
 function planOf(ways: readonly Way[]): RoutePlan {

@@ -41,7 +41,7 @@ export function router(rules: RoutingRules, plan: NumberPlan, options: RouterOpt
   const byPrefix = new Map(Object.entries(prefixes).map(([prefix, own]) => [prefix, ownRule(own, `prefix ${prefix}`)]));
   const byPorting = new Map(rules.carriers.map(({ name }) => [name, ownRule(name, `ported to ${name}`)]));
   const sandbox = planner(
-    [{ offer: sandboxOffer(rules.sandboxCarrier), why: 'test key' }],
+    [{ offer: sandboxOffer(rules.sandboxCarrier, offers), why: 'test key' }],
     [],
     'listed',
     'otp',
@@ -108,6 +108,8 @@ function sentenceOf(rule: Rule, leftOut: readonly Way[]): string {
   return `no carrier for this message by ${rule.whyOf(0)}: ${leftOut.map(({ carrier, why }) => `${carrier} ${why}`).join(', ')}`;
 }
 
-function sandboxOffer(name: string): CarrierOffer {
-  return { name, classes: categories, senders: ['alphanumeric', 'numeric', 'short_code'], cost: 0, weight: 1 };
+function sandboxOffer(name: string, offers: ReadonlyMap<string, CarrierOffer>): CarrierOffer {
+  const nationalTables = offers.get(name)?.nationalTables ?? [];
+  const senders = ['alphanumeric', 'numeric', 'short_code'] as const;
+  return { name, classes: categories, senders, cost: 0, weight: 1, nationalTables };
 }

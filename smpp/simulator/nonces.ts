@@ -1,6 +1,7 @@
 // Counts messages by the nonce in their text, `#<base36>#` or `#<base36>@<intended send time, epoch µs, base36>#`:
 // the proof at the far end that nothing was lost and nothing sent twice. It reads octets, not texts, and keeps
 // flat arrays, because a bench counts a million of them. Bounded: what is beyond is counted as dropped.
+import type { Shift } from '../../model/text/national-languages.ts';
 import { decodeText } from '../../model/text/octets.ts';
 import { limits } from '../../platform/limits.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
@@ -17,10 +18,10 @@ export class Nonces {
 
   /**
    * Looks for a nonce in a text's octets (without header) and counts it. `atUs` is the arrival, epoch µs. Gives the
-   * intended send time when this is the nonce's first submit and tells it, else 0.
+   * intended send time when this is the nonce's first submit and tells it, else 0. `shift`: its header's tables.
    */
-  count(octets: Buffer, dataCoding: number, atUs: number): number {
-    const ascii = dataCoding === 8 ? Buffer.from(decodeText(octets, 8), 'latin1') : octets;
+  count(octets: Buffer, dataCoding: number, atUs: number, shift?: Shift): number {
+    const ascii = asciiOf(octets, dataCoding, shift);
     for (let at = ascii.indexOf(hash); at >= 0; at = ascii.indexOf(hash, at + 1)) {
       const found = readMark(ascii, at + 1);
       if (!found) continue;
@@ -94,6 +95,12 @@ export class Nonces {
 }
 
 const hash = 0x23;
+
+// The default alphabet has digits, letters and the mark where ASCII has them; other tables may not.
+function asciiOf(octets: Buffer, dataCoding: number, shift: Shift | undefined): Buffer {
+  if (dataCoding === 8) return Buffer.from(decodeText(octets, 8), 'latin1');
+  return shift === undefined ? octets : Buffer.from(decodeText(octets, 0, shift), 'latin1');
+}
 
 /** Reads `nonce#` or `nonce@time#` at `at`; each at most ten base-36 digits, which a number holds exactly. */
 function readMark(octets: Buffer, at: number): { nonce: number; intendedUs: number } | undefined {

@@ -170,8 +170,9 @@ export class Smsc {
     counters.accepted += 1;
     if (isPart(pdu)) counters.parts += 1;
     const submittedAtMs = this.clock.nowMs();
-    const octets = plainOctets(pdu, bodyOf(pdu), this.#options.alphabet);
-    const intendedUs = this.#nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()));
+    const read = bodyOf(pdu);
+    const octets = plainOctets(pdu, read, this.#options.alphabet);
+    const intendedUs = this.#nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()), read.shift);
     const taken: Taken = { ...this.#ids.next(), pdu, session, submittedAtMs, intendedUs };
     this.#recording.add(taken.responseId, pdu, submittedAtMs);
     return taken;

@@ -46,5 +46,5 @@ export function offer(
   classes: readonly Category[] = categories,
   more: Partial<CarrierOffer> = {},
 ): CarrierOffer {
-  return { name, classes, senders: senderKinds, cost: 0, weight: 1, ...more };
+  return { name, classes, senders: senderKinds, cost: 0, weight: 1, nationalTables: [], ...more };
 }

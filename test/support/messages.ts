@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { AccountId, ApiKeyId, MessageId } from '../../model/ids.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { type Message, type MessageBody, categories } from '../../model/message.ts';
+import { noShift } from '../../model/text/national-languages.ts';
 import { systemClock } from '../../platform/clock.ts';
 
 export function messageWith(changes: Partial<Message> = {}): Message {
@@ -24,6 +25,7 @@ export function messageWith(changes: Partial<Message> = {}): Message {
     recipientTonNpi: null,
     body: { text: 'hello' },
     encoding: 'gsm7',
+    shift: noShift,
     segments: 1,
     registeredDelivery: 1,
     acceptedAtMs: nowMs,
@@ -74,6 +76,7 @@ export const anyMessage: fc.Arbitrary<Message> = fc.record({
   recipientTonNpi: tonNpi,
   body: anyBody,
   encoding: fc.constantFrom('gsm7' as const, 'ucs2' as const),
+  shift: fc.record({ locking: fc.integer({ min: 0, max: 13 }), single: fc.integer({ min: 0, max: 13 }) }),
   segments: fc.integer({ min: 1, max: 10 }),
   registeredDelivery: fc.integer({ min: 0, max: 255 }),
   acceptedAtMs: timeMs,

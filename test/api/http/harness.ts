@@ -10,6 +10,7 @@ import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
 import { decodeMessage } from '../../../cluster/bus/message-record.ts';
 import type { Configuration } from '../../../cluster/config/configuration.ts';
+import { plainWire } from '../../../cluster/config/wire.ts';
 import type { FromChild } from '../../../cluster/supervisor/messages.ts';
 import { newApiKey, type Scope } from '../../../model/api-key.ts';
 import { newAccountId, newApiKeyId } from '../../../model/ids.ts';
@@ -212,7 +213,7 @@ async function startIngress(
 }
 
 const door = { trustedProxies: [], proxyHeader: 'x-forwarded-for' };
-const anySender = { senders: senderKinds, cost: 0, weight: 1 };
+const anySender = { senders: senderKinds, cost: 0, weight: 1, wire: plainWire };
 
 const configuration = {
   country: {

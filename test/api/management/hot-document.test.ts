@@ -77,6 +77,7 @@ describe('POST /v1/sms', () => {
       recipientTonNpi: null,
       body: { text: 'x' },
       encoding: 'gsm7',
+      shift: { locking: 0, single: 0 },
       segments: 1,
       registeredDelivery: 1,
       acceptedAtMs: nowMs,

@@ -3,6 +3,7 @@
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { AccountId, ApiKeyId, MessageId } from '../../../model/ids.ts';
 import type { Message } from '../../../model/message.ts';
+import { noShift } from '../../../model/text/national-languages.ts';
 
 export const goldenMessage: Message = {
   messageId: 'sms_01JXT21Q003XC5EN4S474RBYJA' as MessageId,
@@ -20,6 +21,8 @@ export const goldenMessage: Message = {
   recipientTonNpi: null,
   body: { text: 'আপনার কোড 4711' },
   encoding: 'ucs2',
+  // The record ends before this field: its default.
+  shift: noShift,
   segments: 1,
   registeredDelivery: 1,
   acceptedAtMs: 1_750_000_000_000,
