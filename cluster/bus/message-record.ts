@@ -116,7 +116,7 @@ const tonNpiOf = (at: unknown): TonNpi => (typeof at === 'number' ? { ton: at >>
 // Records from before there were tables have none, and so do nearly all others: one octet says so.
 const shiftOctets = (each: Shift): number => each.locking * 256 + each.single;
 const shiftOf = (at: unknown): Shift =>
-  typeof at === 'number' && at > 0 ? { locking: at >> 8, single: at & 255 } : noShift;
+  typeof at === 'number' && at > 0 ? { locking: (at >> 8) & 255, single: at & 255 } : noShift;
 
 function categoryOf(at: unknown): Category {
   const category = categories[at as number];

@@ -7,9 +7,17 @@ import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import { decodeEvents, encodeEvents } from '../../../cluster/bus/event-record.ts';
 import { decodeMessage, encodeMessage } from '../../../cluster/bus/message-record.ts';
 import { type DeliveryEvent, type EventKind, eventKinds, eventOfMessage } from '../../../model/delivery-event.ts';
+import { noShift } from '../../../model/text/national-languages.ts';
 import { RejectMessage } from '../../../platform/errors.ts';
 import { anyMessage, messageWith } from '../../support/messages.ts';
-import { goldenEvents, goldenEventsHex, goldenMessage, goldenMessageHex } from './golden-records.ts';
+import {
+  goldenEvents,
+  goldenEventsHex,
+  goldenMessage,
+  goldenMessageHex,
+  goldenNationalMessage,
+  goldenNationalMessageHex,
+} from './golden-records.ts';
 
 const cipher = bodyCipher(Buffer.alloc(32, 7));
 const packr = new Packr({ useRecords: false, variableMapSize: true });
@@ -32,6 +40,20 @@ describe('messages', () => {
 
   test('the golden record of version 1 is still read', () => {
     expect(decodeMessage(Buffer.from(goldenMessageHex, 'hex'), cipher)).toEqual(goldenMessage);
+  });
+
+  test('the golden record with national tables is still read, and without its last field has none', () => {
+    const octets = Buffer.from(goldenNationalMessageHex, 'hex');
+    expect(decodeMessage(octets, cipher)).toEqual(goldenNationalMessage);
+    const older = rewritten(octets, (fields) => fields.slice(0, 29));
+    expect(decodeMessage(older, cipher)).toEqual({ ...goldenNationalMessage, shift: noShift });
+  });
+
+  test('what cannot be national tables is none', () => {
+    for (const tables of [null, undefined, -1, 0, 'turkish', [1]]) {
+      const other = rewritten(encodeMessage(messageWith(), cipher), (fields) => fields.with(29, tables));
+      expect(decodeMessage(other, cipher).shift).toEqual(noShift);
+    }
   });
 
   test('a record without its last fields takes their defaults', () => {
