@@ -33,8 +33,8 @@ export const limits = {
     idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
     batch: {
       messagesMax: 1_000,
-      /** Items on their way to the bus at once: their acknowledgements come in one turn, 64 × ~15 µs = 1 ms. */
-      inFlightMax: 64,
+      /** Items on their way to the bus at once: their acknowledgements come in one turn, 32 × ~15 µs = 0.5 ms. */
+      inFlightMax: 32,
       /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
       sliceMs: 1,
       /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
@@ -158,6 +158,8 @@ export const limits = {
     earlyReceiptWaitMs: 2_000,
     /** A receipt without a match is tried again after these waits, then reported. */
     parkedReceiptWaitsMs: [5_000, 30_000, 120_000, 600_000],
+    /** Records one carrier holds of one account shard in one lane: × 8 shards × 3 lanes × ~2 KiB = 100 MB at worst. */
+    shardHeldMax: 2_048,
     /** Accounts that take turns in one lane of one carrier; the others of that moment share one turn. */
     laneAccountsMax: 1_024,
     /** Unknown submits a late receipt may still settle by recipient and sender. */

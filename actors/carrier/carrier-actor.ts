@@ -63,7 +63,7 @@ export type CarrierActorParts = {
   readonly clock?: Clock;
 };
 
-const laneCapacity = 16_384;
+const laneCapacity = limits.bus.accountShards * limits.carrier.shardHeldMax;
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;
 const movesDefault: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };

@@ -1,4 +1,4 @@
-// Takes message records from the carrier's three streams into its lanes, and keeps hold of them: a redelivery
+// Takes message records from the carrier's three streams, shard by shard, into its lanes, and keeps hold of them: a redelivery
 // of something held only refreshes the hold, a record with an outcome is acked again, and what is held longer
 // than a third of ack_wait is announced as still in work. Acks are the settlement's business, not ours.
 import type { JsMsg } from '@nats-io/jetstream';
@@ -8,7 +8,8 @@ import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
 import { moveToDead } from '../../cluster/bus/dead.ts';
 import { decodeMessage } from '../../cluster/bus/message-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
-import { messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { dropConsumer } from '../../cluster/bus/ensure.ts';
+import { formerConsumerName, messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { type Category, type Lane, categories, laneOf } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -38,7 +39,8 @@ export type IntakeParts = {
   readonly onRerouted: (held: HeldMessage, rerouted: Rerouted) => void;
 };
 
-const holdsMax = 16_384;
+/** All that the consumers together may give. */
+const holdsMax = categories.length * limits.bus.accountShards * limits.carrier.shardHeldMax;
 
 export class Intake {
   readonly #parts: IntakeParts;
@@ -64,16 +66,20 @@ export class Intake {
     // All of them, whatever the carrier takes now: what was accepted while it took them must not wait for nobody.
     for (const category of categories) {
       const lane = laneOf[category];
-      this.#consumptions.push(
-        await consumeStream(bus, {
-          stream: streamNames.messages[lane],
-          consumer: messageConsumer(lane, carrier, windowPdus),
-          prefetch: Math.max(32, windowPdus * 2),
+      const stream = streamNames.messages[lane];
+      await dropConsumer(bus.manager, stream, formerConsumerName(lane, carrier));
+      const shards = Array.from({ length: limits.bus.accountShards }, (_, shard) =>
+        consumeStream(bus, {
+          stream,
+          consumer: messageConsumer(lane, carrier, shard, windowPdus),
+          prefetch: Math.max(16, windowPdus),
           handle: (record) => this.#take(record, lane),
-          onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, streamNames.messages[lane], reason),
+          onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, stream, reason),
+          unhurried: category !== 'otp',
           clock,
-        }),
+        }).then((consumption) => this.#consumptions.push(consumption)),
       );
+      await Promise.all(shards);
       const ackWaitMs = ackWaitOf(category);
       this.#cancels.push(clock.every(ackWaitMs / 3, () => this.#keepHold(category, ackWaitMs)));
     }

@@ -6,10 +6,10 @@ import { isAbandoned } from '../../cluster/bus/abandoned-lanes.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../cluster/bus/event-record.ts';
 import { consumerNotFound, isApiError } from '../../cluster/bus/ensure.ts';
-import { messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { formerConsumerName, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
 import { eventFilter } from '../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { laneOf } from '../../model/message.ts';
+import { type Lane, laneOf } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -65,15 +65,20 @@ export async function replayEvents(
  */
 async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number> {
   const { replayWindowMs, replayReachMs } = limits.carrier;
-  for (const lane of Object.values(laneOf)) {
-    const name = messageConsumer(lane, carrier, 0).durable_name ?? '';
+  const abandoned = async (lane: Lane, name: string) => {
     try {
-      const info = await bus.manager.consumers.info(streamNames.messages[lane], name);
-      if (isAbandoned(info, nowMs)) return replayReachMs;
+      return isAbandoned(await bus.manager.consumers.info(streamNames.messages[lane], name), nowMs);
     } catch (error) {
-      // No consumer yet: nothing can come back from this lane.
+      // No consumer yet: nothing can come back through it.
       if (!isApiError(error, consumerNotFound)) throw error;
+      return false;
     }
-  }
-  return replayWindowMs;
+  };
+  const looks = Object.values(laneOf).flatMap((lane) => [
+    abandoned(lane, formerConsumerName(lane, carrier)),
+    ...Array.from({ length: limits.bus.accountShards }, (_, shard) =>
+      abandoned(lane, messageConsumerName(lane, carrier, shard)),
+    ),
+  ]);
+  return (await Promise.all(looks)).includes(true) ? replayReachMs : replayWindowMs;
 }

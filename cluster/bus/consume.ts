@@ -17,6 +17,8 @@ export type ConsumeOptions = {
    */
   readonly prefetch: number;
   readonly handle: (record: JsMsg) => void;
+  /** Nothing urgent comes here: a lost pull is noticed after four seconds, for a quarter of the idle chatter. */
+  readonly unhurried?: boolean;
   /** Takes a record whose handler failed again and again (moveToDead); without it the record is offered for ever. */
   readonly onPoison?: (record: JsMsg, reason: string) => void;
   readonly clock?: Clock;
@@ -31,6 +33,7 @@ const retryAfterMs = 500;
 const failuresRemembered = 4_096;
 /** A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. */
 const pull = { expires: 5_000, idle_heartbeat: 500 };
+const unhurriedPull = { expires: 20_000, idle_heartbeat: 2_000 };
 
 /** Resolves when the consumer exists and the first pull is out. */
 export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
@@ -70,7 +73,7 @@ async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, num
   const consumer = await bus.jetstream.consumers.get(options.stream, name);
   const messages = await consumer.consume({
     max_messages: options.prefetch,
-    ...pull,
+    ...(options.unhurried === true ? unhurriedPull : pull),
     callback: (record) => handOver(options, failures, record),
   });
   void watch(messages);

@@ -1,5 +1,5 @@
 // Creates what the bus needs, or brings it up to date; safe to run any number of times from any process.
-// It never deletes anything: a stream that no version declares any more is left for a person to judge.
+// It never deletes a stream: one that no version declares any more is left for a person to judge.
 import { type JetStreamManager, type ConsumerConfig, JetStreamApiError } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import type { Bus } from './connect.ts';
@@ -47,6 +47,15 @@ export async function ensureConsumer(
   } catch (error) {
     if (!isApiError(error, consumerNotFound)) throw error;
     await manager.consumers.add(stream, config);
+  }
+}
+
+/** Ends a consumer that something else takes the place of; its records that were not acked are delivered to that. */
+export async function dropConsumer(manager: JetStreamManager, stream: string, name: string): Promise<void> {
+  try {
+    await manager.consumers.delete(stream, name);
+  } catch (error) {
+    if (!isApiError(error, consumerNotFound)) throw error;
   }
 }
 

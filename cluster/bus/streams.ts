@@ -98,17 +98,35 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
 }
 
-/** The consumer through which one carrier takes one lane. `windowPdus` is the sum of the carrier's windows. */
-export function messageConsumer(lane: Lane, carrier: string, windowPdus: number): Partial<ConsumerConfig> {
+/**
+ * The consumer through which one carrier takes one account shard of one lane. A consumer gives in stream order, so
+ * with one for all shards an account's flood would stand before everybody's. `windowPdus` is the sum of the carrier's
+ * windows: one shard alone can fill them, and have as many again at hand.
+ */
+export function messageConsumer(
+  lane: Lane,
+  carrier: string,
+  shard: number,
+  windowPdus: number,
+): Partial<ConsumerConfig> {
   return {
-    durable_name: `carrier_${carrier}_${lane}`,
-    filter_subject: messageFilter(lane, carrier),
+    durable_name: messageConsumerName(lane, carrier, shard),
+    filter_subject: messageFilter(lane, carrier, shard),
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(lane === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs),
     // The actor decides what is poison (it counts its own failures); deliveries alone prove nothing.
     max_deliver: -1,
-    max_ack_pending: Math.max(64, windowPdus * 4),
+    max_ack_pending: Math.min(limits.carrier.shardHeldMax, Math.max(32, windowPdus * 2)),
   };
+}
+
+export function messageConsumerName(lane: Lane, carrier: string, shard: number): string {
+  return `carrier_${carrier}_${lane}_${shard}`;
+}
+
+/** What took a lane of all shards before each had a consumer of its own; on a work queue the two may not both be. */
+export function formerConsumerName(lane: Lane, carrier: string): string {
+  return `carrier_${carrier}_${lane}`;
 }
 
 /** The consumer through which one carrier's actor takes back what it parked. */

@@ -9,9 +9,9 @@ export function messageSubject(category: Category, carrier: string, accountId: A
   return `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
 }
 
-/** All messages of one lane for one carrier. */
-export function messageFilter(lane: Lane, carrier: string): string {
-  return `mt.${lane}.${carrier}.>`;
+/** The messages of one account shard in one lane for one carrier. */
+export function messageFilter(lane: Lane, carrier: string, shard: number): string {
+  return `mt.${lane}.${carrier}.${shard}`;
 }
 
 /** `ev.<carrier>.<shard>`: batches of delivery events. A message's events all share one shard. */
