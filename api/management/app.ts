@@ -11,6 +11,7 @@ import { openApiDocument } from './document.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type KnownPath, knownPathOf, refuseUnrouted } from './known-routes.ts';
 import { servePages } from './pages/pages.ts';
+import type { Once } from './once-per-key.ts';
 import { answerProblem } from './refuse.ts';
 import { accountHandlers, getAccount } from './routes/account.ts';
 import { accountSettingsHandlers, getAccountSettings, patchAccountSettings } from './routes/account-settings.ts';
@@ -67,7 +68,8 @@ const pagePaths: readonly KnownPath[] = [
 /** The id is made by the ingress; one from elsewhere is taken when it can do no harm in a log or header. */
 const safeRequestId = /^[A-Za-z0-9._:-]{1,128}$/;
 
-export function managementApp(store: Store, directory: Directory): Hono<Variables> {
+export function managementApp(store: Store, directory: Directory, once: Once): Hono<Variables> {
+  const parts = { directory, once };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];
   let inFlight = 0;
@@ -94,23 +96,23 @@ export function managementApp(store: Store, directory: Directory): Hono<Variable
   const settings = accountSettingsHandlers(store);
   const templates = templateHandlers(store);
   const suppressions = suppressionHandlers(store);
-  serveEndpoint(app, directory, getAccount, account.get);
-  serveEndpoint(app, directory, getApiKeys, keys.list);
-  serveEndpoint(app, directory, postApiKey, keys.create);
-  serveEndpoint(app, directory, deleteApiKey, keys.revoke);
-  serveEndpoint(app, directory, getSenders, senders.list);
-  serveEndpoint(app, directory, postSender, senders.create);
-  serveEndpoint(app, directory, deleteSenderById, senders.remove);
-  serveEndpoint(app, directory, getAccountSettings, settings.get);
-  serveEndpoint(app, directory, patchAccountSettings, settings.change);
-  serveEndpoint(app, directory, getTemplates, templates.list);
-  serveEndpoint(app, directory, getTemplate, templates.get);
-  serveEndpoint(app, directory, postTemplate, templates.create);
-  serveEndpoint(app, directory, deleteTemplateById, templates.remove);
-  serveEndpoint(app, directory, getSuppressions, suppressions.list);
-  serveEndpoint(app, directory, postSuppression, suppressions.add);
-  serveEndpoint(app, directory, importSuppressions, suppressions.import);
-  serveEndpoint(app, directory, deleteSuppression, suppressions.remove);
+  serveEndpoint(app, parts, getAccount, account.get);
+  serveEndpoint(app, parts, getApiKeys, keys.list);
+  serveEndpoint(app, parts, postApiKey, keys.create);
+  serveEndpoint(app, parts, deleteApiKey, keys.revoke);
+  serveEndpoint(app, parts, getSenders, senders.list);
+  serveEndpoint(app, parts, postSender, senders.create);
+  serveEndpoint(app, parts, deleteSenderById, senders.remove);
+  serveEndpoint(app, parts, getAccountSettings, settings.get);
+  serveEndpoint(app, parts, patchAccountSettings, settings.change);
+  serveEndpoint(app, parts, getTemplates, templates.list);
+  serveEndpoint(app, parts, getTemplate, templates.get);
+  serveEndpoint(app, parts, postTemplate, templates.create);
+  serveEndpoint(app, parts, deleteTemplateById, templates.remove);
+  serveEndpoint(app, parts, getSuppressions, suppressions.list);
+  serveEndpoint(app, parts, postSuppression, suppressions.add);
+  serveEndpoint(app, parts, importSuppressions, suppressions.import);
+  serveEndpoint(app, parts, deleteSuppression, suppressions.remove);
   servePages(app, () => openApiDocument(endpoints, apiVersion));
 
   app.notFound((c) => {

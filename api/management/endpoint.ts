@@ -29,8 +29,6 @@ export type Endpoint<
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
   /** Refusals of its own, beyond those every route has. */
   readonly problems: readonly ProblemCode[];
-  /** Takes `Idempotency-Key`. */
-  readonly idempotent?: boolean;
 };
 
 /** What a handler returns: an answer's body, or a refusal. */
@@ -54,10 +52,23 @@ const withBody: readonly ProblemCode[] = [
   'unknown_field',
 ];
 
+/** Of every write: they all take `Idempotency-Key`. */
+const withKey: readonly ProblemCode[] = [
+  'invalid_field',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'overloaded',
+];
+
 /** Writes a route into the OpenAPI document. */
 export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
   const { method, path, answer } = endpoint;
-  const problems = [...everywhere, ...(endpoint.body === undefined ? [] : withBody), ...endpoint.problems];
+  const problems = [
+    ...everywhere,
+    ...(endpoint.body === undefined ? [] : withBody),
+    ...(method === 'get' ? [] : withKey),
+    ...endpoint.problems,
+  ];
   app.openAPIRegistry.registerPath({
     method,
     path,
@@ -69,7 +80,7 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
     request: {
       ...(endpoint.params === undefined ? {} : { params: endpoint.params as z.ZodObject }),
       ...(endpoint.query === undefined ? {} : { query: endpoint.query as z.ZodObject }),
-      ...(endpoint.idempotent ? { headers: [idempotencyHeader] } : {}),
+      ...(method === 'get' ? {} : { headers: [idempotencyHeader] }),
       ...(endpoint.body === undefined
         ? {}
         : { body: { required: true, content: { 'application/json': { schema: endpoint.body } } } }),

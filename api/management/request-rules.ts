@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Context } from 'hono';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Problem, problem, problemOfFields } from '../problem.ts';
+import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Variables } from './serve.ts';
 
@@ -12,10 +12,6 @@ const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 /** Refuses what cannot be honoured instead of passing over it. */
 export function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
-  if (endpoint.method !== 'get' && c.req.header('idempotency-key') !== undefined) {
-    const detail = 'is not available on this route in this version: leave the header out';
-    return problemOfFields(422, [{ field: 'Idempotency-Key', code: 'not_available', detail }]);
-  }
   if (endpoint.body !== undefined && !jsonType.test(c.req.header('content-type') ?? '')) {
     return problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json');
   }
@@ -25,7 +21,7 @@ export function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Proble
 /** The body as a JSON object. */
 export async function readJson(
   c: Context<Variables>,
-): Promise<{ value: Record<string, unknown> } | { problem: Problem }> {
+): Promise<{ value: Record<string, unknown>; octets: Uint8Array } | { problem: Problem }> {
   const octets = await readOctets(c.req.raw);
   if (octets === null) {
     return { problem: problem(413, 'body_too_large', `the body may have at most ${limits.http.bodyBytesMax} bytes`) };
@@ -34,7 +30,7 @@ export async function readJson(
   try {
     const value: unknown = JSON.parse(octets.toString('utf8'));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return { value: value as Record<string, unknown> };
+      return { value: value as Record<string, unknown>, octets };
     }
     return { problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
   } catch (error) {

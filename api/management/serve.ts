@@ -10,6 +10,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
+import { type Keyed, type Once, readIdempotencyKey } from './once-per-key.ts';
 import { answerProblem } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
 import { check, rawQuery } from './validation.ts';
@@ -24,22 +25,37 @@ export type Asked<Body, Query, Params> = {
   readonly params: Params;
 };
 
+const noKey = { key: '' } as const;
+
+export type ServeParts = { readonly directory: Directory; readonly once: Once };
+
 /** Puts a route and its handler into the app. */
 export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
   app: Hono<Variables>,
-  directory: Directory,
+  parts: ServeParts,
   endpoint: Endpoint<B, Q, P>,
   handle: (asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>) => Promise<Answer>,
 ): void {
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
   app.on(endpoint.method.toUpperCase(), path, async (c) => {
     try {
-      const asked = await readRequest(c, directory, endpoint);
-      if ('problem' in asked) return answerProblem(c, asked.problem);
-      const answer = await withDeadline('the request', limits.management.requestDeadlineMs, handle(asked.asked));
-      return 'problem' in answer
-        ? answerProblem(c, answer.problem)
-        : c.json(answer.body as object, endpoint.answer.status);
+      const read = await readRequest(c, parts.directory, endpoint);
+      if ('problem' in read) return answerProblem(c, read.problem);
+      const { asked, octets } = read;
+      const work = () => withDeadline('the request', limits.management.requestDeadlineMs, handle(asked));
+      const key = endpoint.method === 'get' ? noKey : readIdempotencyKey(c);
+      if ('problem' in key) return answerProblem(c, key.problem);
+      const keyed: Keyed = {
+        accountId: asked.account.accountId,
+        livemode: asked.key.livemode,
+        operation: `${c.req.method} ${c.req.path}`,
+        idempotencyKey: key.key,
+        body: octets,
+      };
+      const answer = key.key === '' ? { ...(await work()), replayed: false } : await parts.once.run(keyed, work);
+      if ('problem' in answer) return answerProblem(c, answer.problem);
+      if (answer.replayed === true) c.header('idempotent-replayed', 'true');
+      return c.json(answer.body as object, endpoint.answer.status);
     } catch (error) {
       return answerProblem(c, problemOfError(error, c.get('requestId')));
     }
@@ -61,7 +77,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   c: Context<Variables>,
   directory: Directory,
   endpoint: Endpoint<B, Q, P>,
-): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>> } | { problem: Problem }> {
+): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
   const caller = directory.authenticate(bearerOf(c.req.header('authorization')));
   if (!caller.ok) {
     const missing = caller.code === 'missing_api_key';
@@ -79,14 +95,15 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field');
   if (!query.ok) return { problem: query.problem };
   if (endpoint.body === undefined)
-    return { asked: { ...caller, ...bodyless(), query: query.value, params: params.value } };
+    return { asked: { ...caller, ...bodyless(), query: query.value, params: params.value }, octets: noOctets };
   const json = await readJson(c);
   if ('problem' in json) return json;
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
-  return { asked: { ...caller, body: body.value, query: query.value, params: params.value } };
+  return { asked: { ...caller, body: body.value, query: query.value, params: params.value }, octets: json.octets };
 }
 
+const noOctets = new Uint8Array(0);
 const bodyless = <B>() => ({ body: undefined as B });
 
 function bearerOf(header: string | undefined): string | undefined {

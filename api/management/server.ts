@@ -7,6 +7,7 @@ import type { Store } from '../../cluster/store/store.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { managementApp } from './app.ts';
+import type { Once } from './once-per-key.ts';
 
 export type ManagementApi = {
   readonly port: number;
@@ -17,10 +18,11 @@ export type ManagementApi = {
 export async function startManagementApi(options: {
   store: Store;
   directory: Directory;
+  once: Once;
   /** 0: any free one. */
   port: number;
 }): Promise<ManagementApi> {
-  const app = managementApp(options.store, options.directory);
+  const app = managementApp(options.store, options.directory, options.once);
   const listening = Promise.withResolvers<number>();
   const server = serve(
     {

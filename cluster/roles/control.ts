@@ -3,14 +3,22 @@
 // through within a second; the API's libraries are loaded only after its first pass.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { IdempotentRequests } from '../../api/http/idempotency/requests.ts';
+import { idempotencyStore } from '../../api/http/idempotency/store.ts';
+import type { Once } from '../../api/management/once-per-key.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { connectBus } from '../bus/connect.ts';
+import { bodyCipher } from '../bus/body-cipher.ts';
+import { type Bus, connectBus } from '../bus/connect.ts';
+import { openBucket } from '../bus/ensure.ts';
+import { Publisher } from '../bus/publisher.ts';
 import { loadSettings } from '../config/settings.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { startProjector } from '../directory/projector.ts';
+import { loadSecrets } from '../embedded/secrets.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
 import { demoAccount } from '../store/demo.ts';
 import { readOutbox } from '../store/directory-rows.ts';
@@ -42,7 +50,8 @@ runRole('control', async (link) => {
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
-  const api = await startManagementApi({ store, directory, port: settings.controlPort });
+  const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
+  const api = await startManagementApi({ store, directory, once, port: settings.controlPort });
 
   return {
     ready: { port: api.port, demo },
@@ -56,10 +65,19 @@ runRole('control', async (link) => {
       await projector.close();
       await directory.close();
       await store.close();
+      keys.close();
       await bus.close();
     },
   };
 });
+
+/** The store of idempotency keys, as the ingress has it. */
+async function openKeys(bus: Bus, bodyKey: Uint8Array): Promise<{ keys: Publisher; once: Once }> {
+  const { oncePerKey } = await import('../../api/management/once-per-key.ts');
+  const keys = new Publisher(bus, limits.http.idempotencyWrites);
+  const store = idempotencyStore(await openBucket(bus, 'idempotency'), keys);
+  return { keys, once: oncePerKey(new IdempotentRequests(store), bodyCipher(bodyKey)) };
+}
 
 async function migrateWhenUp(databaseUrl: string, { stopping }: ChildLink): Promise<void> {
   const endAtMs = systemClock.monotonicMs() + databaseWaitMs;

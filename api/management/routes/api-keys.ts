@@ -36,7 +36,7 @@ export const postApiKey = {
   description: 'The whole key is in this answer and nowhere else.',
   body: createApiKeyBody,
   answer: { status: 201, description: 'The key.', schema: newApiKey },
-  problems: ['conflict', 'not_available', 'control_plane_unavailable'],
+  problems: ['conflict', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteApiKey = {
@@ -47,7 +47,7 @@ export const deleteApiKey = {
   description: 'In force everywhere within one second. Revoking twice changes nothing.',
   params: idParams,
   answer: { status: 200, description: 'The revoked key.', schema: apiKey },
-  problems: ['not_found', 'not_available', 'control_plane_unavailable'],
+  problems: ['not_found', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const apiKeyHandlers = (store: Store, directory: Directory) => ({

@@ -19,7 +19,6 @@ export const postSms = {
   summary: 'Send an SMS',
   description: 'The 202 says that the message is stored durably and will be sent; what became of it is read later.',
   scope: 'sms:send',
-  idempotent: true,
   body: sendSmsBody,
   answer: { status: 202, description: 'Accepted.', schema: acceptedSms },
   otherAnswer: { status: 200, description: 'With `dry_run`: what would become of it.', schema: explainedSms },
@@ -60,7 +59,6 @@ export const postBatch = {
     'key and its index: a retry sends what is missing and nothing twice. An answer in which a message was refused for ' +
     'the moment only (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
   scope: 'sms:send',
-  idempotent: true,
   body: sendBatchBody,
   answer: { status: 202, description: 'What became of each.', schema: acceptedBatch },
   problems: [
@@ -82,7 +80,6 @@ export const deleteSms = {
   summary: 'Cancel an SMS that waits for its time',
   description: 'Possible while its status is `scheduled`, until about a second before its time. It is then never sent.',
   scope: 'sms:send',
-  idempotent: true,
   params: smsParams,
   answer: { status: 200, description: 'It is canceled. A repeat gets the same answer.', schema: sms },
   problems: [

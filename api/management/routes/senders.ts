@@ -34,7 +34,7 @@ export const postSender = {
   description: 'It is `pending` until the operator approves it. Test keys may use any well-formed sender at once.',
   body: createSenderBody,
   answer: { status: 201, description: 'The sender.', schema: sender },
-  problems: ['conflict', 'not_available', 'control_plane_unavailable'],
+  problems: ['conflict', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteSenderById = {
@@ -44,7 +44,7 @@ export const deleteSenderById = {
   summary: 'Give a sender up',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedSender },
-  problems: ['not_found', 'not_available', 'control_plane_unavailable'],
+  problems: ['not_found', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const senderHandlers = (store: Store) => ({

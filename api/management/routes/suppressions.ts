@@ -45,7 +45,7 @@ export const postSuppression = {
   description: 'For every message, or only for a sender or a category. Listing it twice is a conflict.',
   body: addSuppressionBody,
   answer: { status: 201, description: 'The entry.', schema: suppression },
-  problems: ['conflict', 'not_available', 'control_plane_unavailable'],
+  problems: ['conflict', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const importSuppressions = {
@@ -56,7 +56,7 @@ export const importSuppressions = {
   description: `At most ${limits.suppression.importMax} in one request; what is listed already stays. Safe to repeat.`,
   body: importSuppressionsBody,
   answer: { status: 200, description: 'How many were new.', schema: importedSuppressions },
-  problems: ['conflict', 'not_available', 'control_plane_unavailable'],
+  problems: ['conflict', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteSuppression = {
@@ -66,7 +66,7 @@ export const deleteSuppression = {
   summary: 'Take a number off the list',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedSuppression },
-  problems: ['not_found', 'not_available', 'control_plane_unavailable'],
+  problems: ['not_found', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const suppressionHandlers = (store: Store) => ({

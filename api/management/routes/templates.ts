@@ -55,7 +55,7 @@ export const postTemplate = {
     'cannot be changed afterwards.',
   body: createTemplateBody,
   answer: { status: 201, description: 'The template.', schema: template },
-  problems: ['conflict', 'not_available', 'control_plane_unavailable'],
+  problems: ['conflict', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteTemplateById = {
@@ -65,7 +65,7 @@ export const deleteTemplateById = {
   summary: 'Give a template up',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },
-  problems: ['not_found', 'not_available', 'control_plane_unavailable'],
+  problems: ['not_found', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const templateHandlers = (store: Store) => ({

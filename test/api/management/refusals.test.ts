@@ -99,9 +99,11 @@ describe('requests that are refused', () => {
     expect(refusal(await call('GET', '/v1/account?x=1')).fields).toEqual(['x unknown_field']);
   });
 
-  test('an Idempotency-Key on routes that cannot honour it yet', async () => {
-    const reply = await post({ json: { name: 'KEYED' }, headers: { 'idempotency-key': 'abc' } });
-    expect(reply).toEqual({ status: 422, code: 'not_available', fields: ['Idempotency-Key not_available'] });
+  test('an Idempotency-Key that is none', async () => {
+    for (const key of ['', 'k'.repeat(256)]) {
+      const reply = await post({ json: { name: 'KEYED' }, headers: { 'idempotency-key': key } });
+      expect(reply).toEqual({ status: 422, code: 'invalid_field', fields: ['Idempotency-Key invalid_field'] });
+    }
   });
 
   test('a body of the cap is read and one byte more is not, told or not told beforehand', async () => {

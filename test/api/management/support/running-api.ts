@@ -3,6 +3,12 @@ import { expect } from 'vitest';
 import { endpoints } from '../../../../api/management/app.ts';
 import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
 import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
+import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts';
+import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
+import { oncePerKey } from '../../../../api/management/once-per-key.ts';
+import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
+import { openBucket } from '../../../../cluster/bus/ensure.ts';
+import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { connectBus } from '../../../../cluster/bus/connect.ts';
 import type { Directory } from '../../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../../cluster/directory/directory.ts';
@@ -50,7 +56,10 @@ export async function runApi(): Promise<RunningApi> {
   const bus = await connectBus(nats.url, 'test');
   const projector = startProjector({ databaseUrl: postgres.url, store, bus });
   const directory = await openDirectory(bus);
-  const api = await startManagementApi({ store, directory, port: 0 });
+  const keys = new Publisher(bus);
+  const requests = new IdempotentRequests(idempotencyStore(await openBucket(bus, 'idempotency'), keys));
+  const once = oncePerKey(requests, bodyCipher(Buffer.alloc(32, 7)));
+  const api = await startManagementApi({ store, directory, once, port: 0 });
 
   async function newAccount(): Promise<AccountId> {
     const made = await createAccount(store, { name: 'Test' });
@@ -98,6 +107,7 @@ export async function runApi(): Promise<RunningApi> {
       await api.close(1_000);
       await projector.close();
       await directory.close();
+      keys.close();
       await bus.close();
       await store.close();
       await Promise.all([postgres.stop(), nats.stop()]);
