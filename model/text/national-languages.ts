@@ -34,6 +34,12 @@ export function isShiftOf(shift: Shift, languages: readonly NationalLanguage[]):
   return isKnown(shift.locking) && isKnown(shift.single);
 }
 
+/** The languages whose tables these are, for people; empty without any. */
+export function languagesOf({ locking, single }: Shift): string {
+  const names = Object.entries(nationalLanguages).filter(([, table]) => table === locking || table === single);
+  return names.map(([name]) => name).join(', ');
+}
+
 /** Octets of the header elements that announce the shift: three for each table that is not the default. */
 export function shiftOctets(shift: Shift): number {
   return (shift.locking === 0 ? 0 : 3) + (shift.single === 0 ? 0 : 3);

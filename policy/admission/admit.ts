@@ -1,5 +1,6 @@
 // May this message go out, and how? The gates (gates.ts) in their order; each is a pure function that answers null or
 // a refusal, and the first refusal ends it. It runs for every message of every door.
+import { languagesOf, type Shift } from '../../model/text/national-languages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { Admission, Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import type { RouterOptions } from '../routing/route.ts';
@@ -48,9 +49,14 @@ export function admission(
       ucs2Because: counted.forcedBy,
       route: routed,
       notBeforeMs: hour.notBeforeMs,
-      trace: gates.trace(applicant, request),
+      trace: withTables(gates.trace(applicant, request), counted.shift),
     };
   };
+}
+
+function withTables(trace: readonly string[], shift: Shift): readonly string[] {
+  const isPlain = shift.locking === 0 && shift.single === 0;
+  return isPlain ? trace : [...trace, `national tables: ${languagesOf(shift)}`];
 }
 
 function firstRefusal(gates: readonly Gate[], applicant: Applicant, request: SmsRequest): Refusal | null {
