@@ -146,6 +146,20 @@ describe('nonces', () => {
     expect([binary.readDoubleLE(0), binary.readDoubleLE(8)]).toEqual([Number.parseInt('abc', 36), intendedUs + 5_000]);
   });
 
+  test('are found where national tables put other characters in their places', () => {
+    const nonces = new Nonces();
+    const intendedUs = 1_795_000_000_000_000;
+    for (const [at, shift] of [
+      { locking: 4, single: 4 },
+      { locking: 13, single: 13 },
+      { locking: 1, single: 0 },
+    ].entries()) {
+      const octets = encodeText(`#${at + 1}@${intendedUs.toString(36)}#`, 'gsm7', shift);
+      expect(nonces.count(octets, 0, intendedUs + 1_000, shift)).toBe(intendedUs);
+    }
+    expect(nonces.totals()).toMatchObject({ distinct: 3, duplicated: 0 });
+  });
+
   test.each(['no mark', '##', '#12345678901#', '#a', '#a@#', '#a b#', '#@1#'])('are not seen in "%s"', (text) => {
     const nonces = new Nonces();
     count(nonces, text);

@@ -1,0 +1,73 @@
+// What a scheduled message is at its time, when its carrier is down or gone: moved by the rules of then, but never to
+// a carrier without the national tables its segments were counted with.
+import { describe, expect, test } from 'vitest';
+import { ReleaseRules } from '../../../actors/later/release-rules.ts';
+import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import { decodeMessage, encodeMessage } from '../../../cluster/bus/message-record.ts';
+import { messageSubject } from '../../../cluster/bus/subjects.ts';
+import type { CarrierState } from '../../../model/carrier-state.ts';
+import type { NationalLanguage } from '../../../model/text/national-languages.ts';
+import type { CarrierHealthView, RoutingRules } from '../../../policy/contract.ts';
+import { offer, rules } from '../../policy/rules.ts';
+import { messageWith } from '../../support/messages.ts';
+
+const cipher = bodyCipher(Buffer.alloc(32, 7));
+const turkish = messageWith({ body: { text: 'ğ'.repeat(71) }, shift: { locking: 1, single: 0 } });
+const plain = messageWith();
+
+/** alpha is the message's carrier; the others may take it instead, in this order. */
+function rulesWith(carriers: Record<string, readonly NationalLanguage[]>): RoutingRules {
+  const names = Object.keys(carriers);
+  return {
+    ...rules,
+    carriers: names.map((name) => offer(name, undefined, { nationalTables: carriers[name] ?? [] })),
+    routes: [{ prefix: '+880', classes: [], carriers: names, choose: 'listed' }],
+  };
+}
+
+function releasedBy(carriers: Record<string, readonly NationalLanguage[]>, message = turkish, alpha?: CarrierState) {
+  const health: CarrierHealthView = {
+    stateOf: (carrier) => (carrier === 'alpha' ? (alpha ?? 'good') : 'good'),
+    whyOf: () => 'no_bind',
+  };
+  const release = new ReleaseRules(rulesWith(carriers), cipher, health).releaseOf(
+    messageSubject(message.category, 'alpha', message.accountId),
+    encodeMessage(message, cipher),
+    message.acceptedAtMs,
+  );
+  if (release.action === 'end') return release.event.error;
+  const { carrier, plan, shift } = decodeMessage(release.payload, cipher);
+  expect(release.subject).toBe(messageSubject(message.category, carrier, message.accountId));
+  expect(shift).toEqual(message.shift);
+  return [carrier, ...plan];
+}
+
+describe('a message whose carrier is gone', () => {
+  test('goes by the plan of now', () => {
+    expect(releasedBy({ beta: [], gamma: [] }, plain)).toEqual(['beta', 'gamma']);
+  });
+
+  test('goes only where its national tables are', () => {
+    expect(releasedBy({ beta: ['bengali'], gamma: ['turkish'], delta: [] })).toEqual(['gamma']);
+    expect(releasedBy({ beta: ['turkish'], gamma: ['hindi', 'turkish'] })).toEqual(['beta', 'gamma']);
+  });
+
+  test('ends when nobody has them', () => {
+    expect(releasedBy({ beta: [], gamma: ['bengali'] })).toBe('no_route');
+  });
+});
+
+describe('a message whose carrier is down', () => {
+  test('moves to one that has its tables, else waits for its own', () => {
+    expect(releasedBy({ alpha: ['turkish'], beta: [], gamma: ['turkish'] }, turkish, 'down')).toEqual([
+      'gamma',
+      'alpha',
+    ]);
+    expect(releasedBy({ alpha: ['turkish'], beta: [] }, turkish, 'down')).toEqual(['alpha']);
+    expect(releasedBy({ alpha: [], beta: [] }, plain, 'down')).toEqual(['beta', 'alpha']);
+  });
+
+  test('goes as it is when its carrier is there, whatever tables that has now', () => {
+    expect(releasedBy({ alpha: [], beta: ['turkish'] })).toEqual(['alpha']);
+  });
+});
