@@ -1,0 +1,117 @@
+// An explanation asks the gates that admission asks: the first refusal of the one is the refusal of the other. And the
+// gate of `send_at`, on both sides of its limits.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { categories } from '../../../model/message.ts';
+import { limits } from '../../../platform/limits.ts';
+import { admission } from '../../../policy/admission/admit.ts';
+import { explanation } from '../../../policy/admission/explain.ts';
+import { dueOf, sendAtGate } from '../../../policy/admission/send-at-gate.ts';
+import type { Circumstances } from '../../../policy/contract.ts';
+import { applicant, request, rules } from '../rules.ts';
+
+const nowMs = 1_800_000_000_000;
+const dayMs = 86_400_000;
+const circumstances: Circumstances = { nowMs: () => nowMs, registries: () => ({ dnd: null, ported: null }) };
+const quiet = {
+  ...rules,
+  country: {
+    ...rules.country,
+    quietHours: [
+      {
+        categories: ['promotional' as const],
+        timeZone: 'Asia/Dhaka',
+        from: null,
+        until: null,
+        days: [0, 1, 2, 3, 4, 5, 6],
+        dates: [],
+        closed: [{ startMinute: 0, endMinute: 1_380 }],
+      },
+    ],
+  },
+};
+const admit = admission(quiet, circumstances);
+const explain = explanation(quiet, circumstances);
+
+const anyRequest = fc
+  .record({
+    to: fc.constantFrom('+8801712345678', '+8801812345678', '+8801612345678', '+447700900123', 'nonsense', ''),
+    from: fc.constantFrom('HELIO', 'NOBODY', '+8801712345678', ''),
+    message: fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 700 }),
+      fc.constantFrom('hello', ' ', '\u0000', '\ud800'),
+    ),
+    category: fc.constantFrom(...categories),
+    encoding: fc.constantFrom('auto' as const, 'gsm7' as const, 'ucs2' as const),
+    transliterate: fc.boolean(),
+    quietHours: fc.constantFrom('hold' as const, 'reject' as const),
+    sendAtMs: fc.option(fc.integer({ min: nowMs - dayMs, max: nowMs + 40 * dayMs }), { nil: null }),
+  })
+  .map(request);
+const anyApplicant = fc
+  .record({
+    livemode: fc.boolean(),
+    scopes: fc.constantFrom<string[]>(['sms:send'], ['sms:read']),
+    status: fc.constantFrom('active' as const, 'suspended' as const),
+  })
+  .map(applicant);
+
+test('what admission refuses is the first refusal of the explanation, and what it lets through would be sent', () => {
+  fc.assert(
+    fc.property(anyApplicant, anyRequest, (who, what) => {
+      const admitted = admit(who, what);
+      const told = explain(who, what, 'sms_1');
+      const first = told.gates.find(({ verdict }) => verdict === 'refused');
+      expect(told.wouldSend).toBe(admitted.ok);
+      if (!admitted.ok) {
+        expect(first).toMatchObject({ code: admitted.code, field: admitted.field });
+        return;
+      }
+      expect(first).toBeUndefined();
+      expect(told).toMatchObject({ text: admitted.text, encoding: admitted.encoding });
+      expect(told.segments).toHaveLength(admitted.segments);
+      expect(told.segments.map(({ text }) => text).join('')).toBe(admitted.text);
+      expect(told.earliestAtMs).toBe(admitted.notBeforeMs ?? nowMs);
+      expect(told.routes[0]?.carrier).toBe(admitted.route.planFor('sms_1').carrier);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('every gate has its verdict whatever the others say', () => {
+  const names = (what: Parameters<typeof request>[0]) =>
+    explain(applicant({ scopes: [], status: 'suspended' }), request(what), 'sms_1').gates.map(({ gate }) => gate);
+  expect(names({ to: '', from: '', message: '' })).toEqual(names({}));
+});
+
+test('a template that gives no text leaves the gates of the text with nothing to ask', () => {
+  const told = explain(applicant(), request({ message: '', template: { id: 'tpl_x', variables: {} } }), 'sms_1');
+  const verdicts = new Map(told.gates.map(({ gate, verdict }) => [gate, verdict]));
+  expect(verdicts.get('template')).toBe('refused');
+  for (const gate of ['content', 'content_rules', 'segments', 'credit']) expect(verdicts.get(gate)).toBe('not_asked');
+  expect(verdicts.get('route')).toBe('passed');
+  expect(told).toMatchObject({ text: null, encoding: null, segments: [] });
+});
+
+describe('send_at', () => {
+  const ahead = limits.message.sendAtDaysMax * dayMs;
+  test.each([
+    [null, null],
+    [nowMs + 1, null],
+    [nowMs + ahead, null],
+    [nowMs, 'invalid_field'],
+    [nowMs - 1, 'invalid_field'],
+    [nowMs + ahead + 1, 'invalid_field'],
+  ])('%s is judged', (sendAtMs, code) => {
+    expect(sendAtGate(sendAtMs, nowMs)?.code ?? null).toBe(code);
+  });
+
+  test('what waits longer than LATER looks back is refused', () => {
+    const held = (notBeforeMs: number) => dueOf({ ok: true, notBeforeMs }, null, nowMs);
+    const longest = nowMs + limits.bus.laterDaysMax * dayMs - 60_000;
+    expect(held(longest)).toEqual({ ok: true, notBeforeMs: longest });
+    expect(held(longest + 1)).toMatchObject({ ok: false, code: 'quiet_hours' });
+    expect(dueOf({ ok: true, notBeforeMs: null }, nowMs + 5, nowMs)).toEqual({ ok: true, notBeforeMs: nowMs + 5 });
+    expect(dueOf({ ok: true, notBeforeMs: nowMs + 9 }, nowMs + 5, nowMs)).toEqual({ ok: true, notBeforeMs: nowMs + 9 });
+  });
+});
