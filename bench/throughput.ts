@@ -147,6 +147,7 @@ function cpuFigures(cpu: ReadonlyMap<string, number>, messages: number): Record<
 }
 
 function refusedOf(load: LoadResult): number {
+  if (load.accepted < load.offered) process.stderr.write(`answers: ${JSON.stringify(load.statuses)}\n`);
   return load.offered - load.accepted;
 }
 

@@ -89,6 +89,8 @@ export function acceptMessage(parts: AcceptParts, message: Message, done: (probl
       done(null);
     },
   );
+  // An OTP takes along whatever has gathered before it.
+  if (message.category === 'otp') parts.publisher.flush();
 }
 
 /**

@@ -56,7 +56,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const eventSpace = await watchEventSpace(bus, clock);
   const kv = await openBucket(bus, 'idempotency');
 
-  const publisher = new Publisher(bus);
+  const publisher = new Publisher(bus, { gatherMs: limits.http.publishGatherMs });
   // The events of accepted messages must not be lost while this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher);

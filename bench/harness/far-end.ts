@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
+import type { FarEndTask } from '../load/far-end-process.ts';
 import type { Stats } from '../../smpp/simulator/stats.ts';
 
 export type FarEnd = {
@@ -9,21 +10,31 @@ export type FarEnd = {
   readonly systemId: string;
   readonly password: string;
   stats(): Promise<Stats>;
+  /** When each nonce first came, in epoch microseconds, and how often. */
+  arrivals(): Promise<ReadonlyMap<number, Arrival>>;
   stop(): Promise<void>;
 };
+
+export type Arrival = { readonly atUs: number; readonly count: number };
+
+/** `tps` 0 is no limit. */
+export type FarEndOptions = { readonly latencyMs?: string; readonly responseMs?: string; readonly tps?: number };
 
 const file = join(import.meta.dirname, '../load/far-end-process.ts');
 const answerWithinMs = 10_000;
 
-export async function startFarEnd(systemId: string, latencyMs = 'lognormal:250,0.4'): Promise<FarEnd> {
+export async function startFarEnd(systemId: string, options: FarEndOptions = {}): Promise<FarEnd> {
+  const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0 } = options;
   const child = fork(file);
   const password = 'bench';
-  const { port } = await ask<{ port: number }>(child, { systemId, password, latencyMs });
+  const task: FarEndTask = { systemId, password, latencyMs, responseMs, tps };
+  const { port, statsPort } = await ask<{ port: number; statsPort: number }>(child, task);
   return {
     port,
     systemId,
     password,
     stats: () => ask<Stats>(child, 'stats'),
+    arrivals: () => readArrivals(statsPort),
     async stop() {
       const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
       child.disconnect();
@@ -34,9 +45,26 @@ export async function startFarEnd(systemId: string, latencyMs = 'lognormal:250,0
 
 function ask<T>(child: ChildProcess, question: string | object): Promise<T> {
   const answer = new Promise<T>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as T));
-    child.once('exit', (code) => reject(new Error(`the simulator ended with exit code ${code}`)));
+    const onExit = (code: number | null) => reject(new Error(`the simulator ended with exit code ${code}`));
+    child.once('exit', onExit);
+    child.once('message', (message) => {
+      child.off('exit', onExit);
+      resolve(message as T);
+    });
   });
   child.send(question);
   return withDeadline('the simulator', answerWithinMs, answer);
+}
+
+const arrivalBytes = 24;
+
+/** In one go and not over the process channel: a million of them are 24 MB. */
+async function readArrivals(statsPort: number): Promise<ReadonlyMap<number, Arrival>> {
+  const answer = fetch(`http://127.0.0.1:${statsPort}/nonces?format=binary`).then((response) => response.arrayBuffer());
+  const bytes = Buffer.from(await withDeadline('the arrivals', answerWithinMs, answer));
+  const arrivals = new Map<number, Arrival>();
+  for (let at = 0; at + arrivalBytes <= bytes.length; at += arrivalBytes) {
+    arrivals.set(bytes.readDoubleLE(at), { atUs: bytes.readDoubleLE(at + 8), count: bytes.readDoubleLE(at + 16) });
+  }
+  return arrivals;
 }

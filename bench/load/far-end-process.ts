@@ -3,22 +3,32 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 
-export type FarEndTask = { readonly systemId: string; readonly password: string; readonly latencyMs: string };
+export type FarEndTask = {
+  readonly systemId: string;
+  readonly password: string;
+  /** From the answer to the receipt, and from the submit to its answer. */
+  readonly latencyMs: string;
+  readonly responseMs: string;
+  /** Submits in any one second before it answers ESME_RTHROTTLED; 0 is no limit. */
+  readonly tps: number;
+};
 
 process.once('message', (task: FarEndTask) => {
   void withDeadline('the simulator starts', 10_000, begin(task));
 });
 
-async function begin({ systemId, password, latencyMs }: FarEndTask): Promise<void> {
+async function begin({ systemId, password, latencyMs, responseMs, tps }: FarEndTask): Promise<void> {
   const latency = parseLatency(latencyMs);
+  const response = parseLatency(responseMs);
   const simulator = await startSimulator({
-    accounts: [{ systemId, password, tps: 0 }],
+    accounts: [{ systemId, password, tps }],
     magic: false,
     ...(latency === undefined ? {} : { latency }),
+    ...(response === undefined ? {} : { response }),
   });
   process.on('message', (question) => {
     if (question === 'stats') process.send?.(simulator.stats());
   });
   process.once('disconnect', () => process.exit(0));
-  process.send?.({ port: simulator.port });
+  process.send?.({ port: simulator.port, statsPort: simulator.statsPort });
 }

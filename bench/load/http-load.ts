@@ -30,7 +30,7 @@ export type LoadResult = {
   readonly accept: ReturnType<LatencyHistogram['summary']>;
 };
 
-type Lane = { socket: Socket; busySince: number; buffered: string };
+type Lane = { socket: Socket; busy: boolean; busySince: number; buffered: string };
 
 const nationalDigits = 10;
 const settleMs = 10_000;
@@ -47,6 +47,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
   let answered = 0;
 
   const send = (lane: Lane, intendedMs: number, nonce: number) => {
+    lane.busy = true;
     lane.busySince = intendedMs;
     const mark = task.timed ? `@${Math.round(epochUs(intendedMs)).toString(36)}` : '';
     let recipient = task.recipientPrefix;
@@ -69,6 +70,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
     statuses[status] = (statuses[status] ?? 0) + 1;
     accept.add((systemClock.monotonicMs() - lane.busySince) * 1_000);
     answered += 1;
+    lane.busy = false;
     const next = waiting[waitingAt];
     if (next === undefined) {
       idle.push(lane);
@@ -81,15 +83,20 @@ async function run(task: LoadTask): Promise<LoadResult> {
   // A request's nonce follows from its intended time, so the queue holds numbers only.
   let startMs = 0;
   const nonceOf = (intendedMs: number) => Math.round(((intendedMs - startMs) * task.ratePerSecond) / 1_000);
-  await Promise.all(
-    Array.from({ length: task.connections }, () =>
-      open(task.port).then((socket) => {
-        const lane: Lane = { socket, busySince: 0, buffered: '' };
-        socket.on('data', (chunk: Buffer) => onData(lane, chunk));
-        idle.push(lane);
-      }),
-    ),
-  );
+  const openLane = async () => {
+    const lane: Lane = { socket: await open(task.port), busy: false, busySince: 0, buffered: '' };
+    lane.socket.on('data', (chunk: Buffer) => onData(lane, chunk));
+    lane.socket.on('error', () => lane.socket.destroy());
+    lane.socket.on('close', () => {
+      if (lane.busy) {
+        statuses['closed'] = (statuses['closed'] ?? 0) + 1;
+        answered += 1;
+      } else idle.splice(idle.indexOf(lane), 1);
+      void openLane();
+    });
+    idle.push(lane);
+  };
+  await Promise.all(Array.from({ length: task.connections }, openLane));
 
   startMs = systemClock.monotonicMs();
   await new Promise<void>((resolve) => {
@@ -98,7 +105,8 @@ async function run(task: LoadTask): Promise<LoadResult> {
       const due = Math.min(total, Math.floor(((nowMs - startMs) * task.ratePerSecond) / 1_000));
       for (; offered < due; offered += 1) {
         const intendedMs = startMs + (offered * 1_000) / task.ratePerSecond;
-        const lane = idle.pop();
+        // In turn, so that none is idle long enough for the server to close it.
+        const lane = idle.shift();
         if (lane === undefined) waiting.push(intendedMs);
         else send(lane, intendedMs, task.firstNonce + offered);
       }

@@ -7,6 +7,7 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus, startProxy } from '../../support/bus.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 let test_: TestBus;
 const closing: (() => unknown)[] = [];
@@ -50,6 +51,29 @@ test('at the bound the answer is busy, below it there is room', async () => {
   const results = await Promise.all([1, 2, 3, 4].map((id) => publishes.publishOne('ev.busy.0', payload, `busy${id}`)));
   expect(results.map((each) => (each.ok ? 'ok' : each.failure))).toEqual(['ok', 'ok', 'ok', 'busy']);
   expect(publishes.hasRoom).toBe(true);
+});
+
+test('gathered records wait for each other and go out in their order, at once when they are many or flushed', async () => {
+  const clock = new ManualClock();
+  const publishes = publisher({ gatherMs: 1, clock });
+  const send = (from: number, count: number) =>
+    Array.from({ length: count }, (_, at) =>
+      publishes.publishOne('ev.gathered.0', Buffer.from(`${from + at}`), `gathered${from + at}`),
+    );
+  const stored = async () => {
+    const records = await recordsOf(test_.bus, 'EVENTS', 'ev.gathered.>');
+    return records.map((record) => Number(Buffer.from(record.data).toString()));
+  };
+  const few = send(0, 5);
+  await test_.bus.connection.flush();
+  expect(await stored()).toEqual([]);
+  clock.advance(1);
+  expect((await Promise.all(few)).every((each) => each.ok)).toBe(true);
+  const flushed = send(5, 3);
+  publishes.flush();
+  expect((await Promise.all(flushed)).every((each) => each.ok)).toBe(true);
+  expect((await Promise.all(send(8, 64))).every((each) => each.ok)).toBe(true);
+  expect(await stored()).toEqual(Array.from({ length: 72 }, (_, at) => at));
 });
 
 test('idle resolves when the last answer is there, and close ends what waits', async () => {
