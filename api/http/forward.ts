@@ -8,7 +8,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { problem } from '../problem.ts';
 import { type AccessParts, refuseForwarded } from './access.ts';
-import type { Exchange } from './exchange.ts';
+import { type Exchange, endHead } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
 
@@ -67,7 +67,7 @@ export function forwarder(
       if (controlPort === 0 || inFlight >= limits.http.forwardsInFlightMax) return refuseAway(exchange);
       const method = req.getCaseSensitiveMethod().toUpperCase();
       const query = req.getQuery() ?? '';
-      const path = query === '' ? req.getUrl() : `${req.getUrl()}?${query}`;
+      const path = escaped(query === '' ? req.getUrl() : `${req.getUrl()}?${query}`);
       const headers = headersOf(req, exchange.requestId);
       readBody(exchange, req.getHeader('content-length'), (body) => {
         guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
@@ -86,12 +86,27 @@ function finish(outgoing: ClientRequest, body: Buffer): void {
 function headersOf(req: HttpRequest, requestId: string): Record<string, string> {
   const headers: Record<string, string> = { 'x-request-id': requestId };
   const host = req.getHeader('host');
-  if (host !== '') headers['x-forwarded-host'] = host;
+  if (host !== '') headers['x-forwarded-host'] = octetsOf(host);
   req.forEach((name, value) => {
-    if (!hopByHop.has(name) && !name.startsWith('x-forwarded-')) headers[name] = value;
+    if (!hopByHop.has(name) && !name.startsWith('x-forwarded-')) headers[name] = octetsOf(value);
   });
   return headers;
 }
+
+/** What stands in a URL unescaped and must not, as clients' libraries would have escaped it. */
+function escaped(path: string): string {
+  return path.replaceAll(/[^\x21-\x7e]+/g, (odd) => encodeURIComponent(odd.toWellFormed()));
+}
+
+/** uWebSockets.js reads octets as UTF-8, node:http writes them as latin1 and throws at what no header may have. */
+function octetsOf(value: string): string {
+  if (plainHeader.test(value)) return value;
+  return Buffer.from(value, 'utf8')
+    .toString('latin1')
+    .replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '?');
+}
+
+const plainHeader = /^[\t\x20-\x7e]*$/;
 
 function answerWith(exchange: Exchange, incoming: IncomingMessage, method: string): void {
   const { res } = exchange;
@@ -113,7 +128,7 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
   const length = incoming.headers['content-length'];
   if (method === 'HEAD' || status === 204 || status === 304) {
     incoming.resume();
-    return exchange.write(() => void res.endWithoutBody(length === undefined ? undefined : Number(length)), true);
+    return exchange.write(() => endHead(res, length), true);
   }
   incoming.on('data', (chunk: Buffer) => {
     exchange.write(() => {
