@@ -90,7 +90,11 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const header = refuseHeaders(c, endpoint);
   if (header !== null) return { problem: header };
 
-  const params = check<z.infer<P>>(endpoint.params, c.req.param(), 'invalid_field');
+  const given = c.req.param();
+  if (Object.values(given).some(isNoText)) {
+    return { problem: problem(404, 'not_found', 'nothing of this account has such an id') };
+  }
+  const params = check<z.infer<P>>(endpoint.params, given, 'invalid_field');
   if (!params.ok) return { problem: params.problem };
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field');
   if (!query.ok) return { problem: query.problem };
@@ -102,6 +106,9 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (!body.ok) return { problem: body.problem };
   return { asked: { ...caller, body: body.value, query: query.value, params: params.value }, octets: json.octets };
 }
+
+/** What PostgreSQL does not take as text, and so cannot be asked for. */
+const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFormed();
 
 const noOctets = new Uint8Array(0);
 const bodyless = <B>() => ({ body: undefined as B });

@@ -20,7 +20,7 @@ export const getAccountSettings = {
   summary: 'What the gates ask of this account',
   scope: 'account:read',
   answer: { status: 200, description: 'The settings.', schema: accountSettings },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const patchAccountSettings = {
@@ -32,7 +32,7 @@ export const patchAccountSettings = {
   scope: 'account:manage',
   body: changeAccountBody,
   answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const accountSettingsHandlers = (store: Store) => ({

@@ -13,7 +13,7 @@ export const getAccount = {
   summary: 'The account of this key',
   scope: 'account:read',
   answer: { status: 200, description: 'The account.', schema: account },
-  problems: ['control_plane_unavailable'],
+  problems: ['unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const accountHandlers = (store: Store) => ({

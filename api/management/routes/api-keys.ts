@@ -47,7 +47,7 @@ export const deleteApiKey = {
   description: 'In force everywhere within one second. Revoking twice changes nothing.',
   params: idParams,
   answer: { status: 200, description: 'The revoked key.', schema: apiKey },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const apiKeyHandlers = (store: Store, directory: Directory) => ({

@@ -44,7 +44,7 @@ export const deleteSenderById = {
   summary: 'Give a sender up',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedSender },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const senderHandlers = (store: Store) => ({

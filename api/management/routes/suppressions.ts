@@ -66,7 +66,7 @@ export const deleteSuppression = {
   summary: 'Take a number off the list',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedSuppression },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const suppressionHandlers = (store: Store) => ({

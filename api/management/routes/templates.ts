@@ -41,7 +41,7 @@ export const getTemplate = {
   summary: 'One template',
   params: idParams,
   answer: { status: 200, description: 'The template.', schema: template },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const postTemplate = {
@@ -65,7 +65,7 @@ export const deleteTemplateById = {
   summary: 'Give a template up',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },
-  problems: ['not_found', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const templateHandlers = (store: Store) => ({
