@@ -9,7 +9,8 @@ import { accountGate } from '../../policy/admission/standing-gates.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
 import type { Caller } from './bearer.ts';
 import { missingScope } from './bearer.ts';
-import { type BatchItem, type ItemResult, sendItems } from './batch-items.ts';
+import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
+import { type BatchItem, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
 import type { Claim, WorkResult } from './idempotency/requests.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
@@ -33,34 +34,40 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
     if (write.idempotencyKey === '') {
       return parts.guard(exchange, async () => {
         const idOf = () => newMessageId(parts.clock.nowMs());
-        exchange.json(202, bodyOf(await sendItems(parts, caller, items, { idOf, claim: null })));
+        exchange.json(202, batchAnswer(await sendItems(parts, caller, items, { idOf, claim: null })));
       });
     }
     // Hashed before the first pause: the body's memory is only lent.
     const keyed = keyedRequest(parts, operation, write);
+    const idOf = derivedIds(write);
     parts.guard(exchange, async () => {
-      const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(parts, write, items, claim));
+      const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(parts, write, items, claim, idOf));
       if (!outcome.ok) return refuse(outcome.problem);
-      exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
+      exchange.json(202, answerOfKept(outcome.body, idOf), outcome.replayed ? replayedHeaders : []);
     });
   });
 }
 
 async function sendClaimed(
   parts: SendSmsParts,
-  { caller, idempotencyKey }: Write,
+  { caller }: Write,
   items: readonly BatchItem[],
   claim: Claim,
+  idOf: IdOf,
 ): Promise<WorkResult> {
-  const seed = `${operation}:${caller.key.livemode ? 'live' : 'test'}:${idempotencyKey}`;
-  const idOf = (index: number): MessageId =>
-    derivedMessageId(caller.account.accountId, `${seed}#${index}`, claim.createdAtMs);
-  const results = await sendItems(parts, caller, items, { idOf, claim });
-  const body = bodyOf(results);
+  const identity = { idOf: (index: number) => idOf(index, claim.createdAtMs), claim };
+  const results = await sendItems(parts, caller, items, identity);
+  const kept = keptAnswer(results, claim.createdAtMs);
   // An item that may go through the next time: the answer is not final, and the same key does the rest.
-  return results.some((result) => 'problem' in result && result.problem.retryAfterS !== null)
-    ? { partial: body }
-    : body;
+  const mayChange = results.some((result) => 'problem' in result && result.problem.retryAfterS !== null);
+  return mayChange ? { partial: kept } : kept;
+}
+
+type IdOf = (index: number, createdAtMs: number) => MessageId;
+
+function derivedIds({ caller, idempotencyKey }: Write): IdOf {
+  const seed = `${operation}:${caller.key.livemode ? 'live' : 'test'}:${idempotencyKey}`;
+  return (index, createdAtMs) => derivedMessageId(caller.account.accountId, `${seed}#${index}`, createdAtMs);
 }
 
 /** What refuses every item alike refuses the request. */
@@ -85,17 +92,4 @@ function parseItems(body: Buffer): readonly BatchItem[] | Problem {
   const found = Array.isArray(messages) ? `${messages.length}` : 'none';
   const detail = `must be an array of 1 to ${messagesMax} messages, found ${found}`;
   return problemOfFields(422, [{ field: 'messages', code: 'invalid_field', detail }]);
-}
-
-function bodyOf(results: readonly ItemResult[]): string {
-  let accepted = 0;
-  const texts = results.map((result, index) => {
-    if ('problem' in result) {
-      const { code, detail, errors } = result.problem;
-      return JSON.stringify({ index, error: { code, detail, errors } });
-    }
-    accepted += 1;
-    return `{"index":${index},"id":"${result.id}","status":"${result.status}"}`;
-  });
-  return `{"accepted":${accepted},"rejected":${results.length - accepted},"results":[${texts.join(',')}]}`;
 }
