@@ -20,7 +20,8 @@ export type TestNats = {
 
 export async function startNats(): Promise<TestNats> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-nats-'));
-  const options = { dataDir, port: await freePort(), password: 'test-only', graceMs: 0 };
+  // Room for every stream's bound several times over: tests delete and make them again, at once from many sides.
+  const options = { dataDir, port: await freePort(), password: 'test-only', graceMs: 0, storeMbMax: 100_000 };
   let server: EmbeddedServer = startNatsServer(options);
   await server.ready(10_000);
   return {
