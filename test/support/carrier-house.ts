@@ -43,7 +43,7 @@ export type CarrierHouse = TestBus & {
 };
 
 export function carrierWith(
-  simulator: Simulator,
+  simulator: Pick<Simulator, 'port'>,
   changes: Partial<CarrierConfig> & { bind?: Partial<BindConfig> } = {},
 ): CarrierConfig {
   const { bind, ...rest } = changes;
@@ -196,7 +196,7 @@ export type HostChild = {
 
 /** A real process that hosts carriers as the actors role does. Resolves when they take work. */
 export async function startHostChild(
-  house: CarrierHouse,
+  house: Pick<CarrierHouse, 'nats'>,
   carriers: readonly CarrierConfig[],
   threads = 1,
 ): Promise<HostChild> {

@@ -1,0 +1,132 @@
+// An OTP behind everything else: one account's promotional backlog keeps a carrier at its contract while several
+// accounts send OTP; then one account floods the OTP lane itself and the others still send theirs. Measured at the
+// far end by nonce, from the intended time of each OTP. Accounts that share a shard with the flood are told apart,
+// because only the lanes' turns protect them, and those begin when a record has left its stream.
+import { type AccountId, newAccountId, shardOf } from '../model/ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { until } from '../platform/deadline.ts';
+import { limits } from '../platform/limits.ts';
+import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
+import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
+import type { BenchResult } from './harness/report.ts';
+import { type BusLoadResult, offerToBus } from './load/bus-load.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+const tps = 1_000;
+const window = 50;
+const otpRate = 100;
+const backlogDefault = 100_000;
+const nonces = { backlog: 1, otp: 10_000_000, flood: 20_000_000, others: 30_000_000 };
+
+export const bench: Bench = {
+  about: 'OTP of several accounts behind a promotional backlog, and beside a flood of OTP (--count: the backlog)',
+  secondsDefault: 20,
+  run,
+};
+
+async function run({ seconds, seed, count = backlogDefault }: BenchOptions): Promise<BenchResult> {
+  const link = await openCarrierLink({ tps, window, responseMs: 'lognormal:30,0.5', latencyMs: 'fixed:500' });
+  try {
+    return await measure(link, seconds, seed, count);
+  } finally {
+    await link.stop();
+  }
+}
+
+async function measure(link: CarrierLink, seconds: number, seed: number, count: number): Promise<BenchResult> {
+  const accounts = accountOfEachShard();
+  const flooding = accountOfEachShard()[0] as AccountId;
+  const backlog = await offerToBus({
+    ...link.load,
+    category: 'promotional',
+    accounts: [flooding],
+    count,
+    ratePerSecond: Number.POSITIVE_INFINITY,
+    firstNonce: nonces.backlog,
+  });
+  await link.startActors();
+  await until('the carrier is at its contract', async () => (await link.farEnd.stats()).submits.lastPerS > tps * 0.9);
+
+  const otpCount = Math.round(otpRate * seconds);
+  const otp = { ...link.load, category: 'otp' as const, count: otpCount, ratePerSecond: otpRate };
+  const behind = await offerToBus({ ...otp, accounts, firstNonce: nonces.otp });
+  const bulkPerS = (await link.farEnd.stats()).submits.lastPerS;
+
+  const flood = offerToBus({
+    ...otp,
+    accounts: [flooding],
+    count: tps * (seconds + 2),
+    ratePerSecond: Number.POSITIVE_INFINITY,
+    firstNonce: nonces.flood,
+  });
+  await systemClock.sleep(500);
+  const beside = await offerToBus({ ...otp, accounts, firstNonce: nonces.others });
+  await flood;
+  const wanted = [...noncesFrom(nonces.otp, otpCount), ...noncesFrom(nonces.others, otpCount)];
+  await until('every OTP has come', async () => hasAll(await link.farEnd.arrivals(), wanted), {
+    limitMs: (seconds + 60) * 1_000,
+    everyMs: 1_000,
+  });
+
+  const arrivals = await link.farEnd.arrivals();
+  const { submits, nonces: counted } = await link.farEnd.stats();
+  const latencies = (load: BusLoadResult, firstNonce: number, of: (n: number) => boolean) => {
+    const histogram = new LatencyHistogram();
+    for (let n = 0; n < otpCount; n += 1) {
+      const arrival = arrivals.get(firstNonce + n);
+      if (arrival !== undefined && of(n)) histogram.add(arrival.atUs - load.intendedUs(n));
+    }
+    return histogram.summary();
+  };
+  const all = latencies(behind, nonces.otp, () => true);
+  const sharesShard = (n: number) => n % accounts.length === 0;
+  const others = latencies(beside, nonces.others, (n) => !sharesShard(n));
+  const neighbours = latencies(beside, nonces.others, sharesShard);
+  return {
+    bench: 'lanes',
+    seconds,
+    seed,
+    load: `a backlog of ${backlog.accepted} promotional messages at ${tps}/s, ${otpRate} OTP/s of ${accounts.length} accounts; then a flood of ${tps * (seconds + 2)} OTP of one account beside them`,
+    figures: {
+      otp_accept_to_submit_p50_ms: all.p50Ms,
+      otp_accept_to_submit_p99_ms: all.p99Ms,
+      otp_accept_to_submit_p999_ms: all.p999Ms,
+      otp_accept_to_submit_max_ms: all.maxMs,
+      flood_others_p50_ms: others.p50Ms,
+      flood_others_p99_ms: others.p99Ms,
+      flood_others_p999_ms: others.p999Ms,
+      flood_same_shard_p50_ms: neighbours.p50Ms,
+      flood_same_shard_p999_ms: neighbours.p999Ms,
+      carrier_rate_per_s: bulkPerS,
+      throttled: submits.throttled,
+      lost: wanted.length - wanted.filter((nonce) => arrivals.has(nonce)).length,
+      duplicated: counted.duplicated,
+    },
+    targets: [
+      { figure: 'otp_accept_to_submit_p999_ms', op: '<=', bound: 100 },
+      { figure: 'flood_others_p999_ms', op: '<=', bound: 100 },
+      { figure: 'throttled', op: '==', bound: 0 },
+      { figure: 'lost', op: '==', bound: 0 },
+      { figure: 'duplicated', op: '==', bound: 0 },
+    ],
+  };
+}
+
+/** New accounts, one in each shard, the first in shard 0. */
+function accountOfEachShard(): AccountId[] {
+  const accounts: AccountId[] = [];
+  for (let shard = 0; shard < limits.bus.accountShards; shard += 1) {
+    let account = newAccountId(systemClock.nowMs());
+    while (shardOf(account, limits.bus.accountShards) !== shard) account = newAccountId(systemClock.nowMs());
+    accounts.push(account);
+  }
+  return accounts;
+}
+
+function noncesFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, n) => first + n);
+}
+
+function hasAll(arrivals: ReadonlyMap<number, unknown>, wanted: readonly number[]): boolean {
+  return wanted.every((nonce) => arrivals.has(nonce));
+}

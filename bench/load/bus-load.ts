@@ -1,0 +1,77 @@
+// Offers messages to the MT streams as the doors do, open loop: each has its intended time, whether or not the bus
+// keeps up, and its text tells nonce and intended time to the far end. It knows nothing about carriers.
+import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import { type AccountId, newMessageId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import { epochUs, systemClock } from '../../platform/clock.ts';
+import { messageWith } from '../../test/support/messages.ts';
+
+export type BusLoad = {
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly carrier: string;
+  readonly category: Category;
+  /** They take turns: message n belongs to accounts[n % accounts.length]. */
+  readonly accounts: readonly AccountId[];
+  readonly count: number;
+  /** Infinity: as fast as the bus takes them. */
+  readonly ratePerSecond: number;
+  /** The nonces are firstNonce, firstNonce + 1, … */
+  readonly firstNonce: number;
+};
+
+export type BusLoadResult = {
+  readonly accepted: number;
+  /** The intended time of message n, epoch microseconds. */
+  intendedUs(n: number): number;
+};
+
+/** Resolves when each has its answer. */
+export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
+  const { publisher, count, ratePerSecond, firstNonce } = load;
+  const startMs = systemClock.monotonicMs();
+  const intendedUs = (n: number) => epochUs(startMs + (n * 1_000) / ratePerSecond);
+  let offered = 0;
+  let answered = 0;
+  let accepted = 0;
+  return new Promise((resolve) => {
+    const stop = systemClock.every(1, () => {
+      const due = Math.min(count, dueOf(ratePerSecond, systemClock.monotonicMs() - startMs));
+      for (; offered < due && publisher.hasRoom; offered += 1) {
+        publishOne(load, offered, firstNonce + offered, Math.round(intendedUs(offered)), (ok) => {
+          answered += 1;
+          if (ok) accepted += 1;
+        });
+      }
+      if (answered < count) return;
+      stop();
+      resolve({ accepted, intendedUs });
+    });
+  });
+}
+
+function dueOf(ratePerSecond: number, afterMs: number): number {
+  return ratePerSecond === Number.POSITIVE_INFINITY ? ratePerSecond : Math.floor((afterMs * ratePerSecond) / 1_000) + 1;
+}
+
+const numbers = 10_000_000;
+
+function publishOne(load: BusLoad, n: number, nonce: number, intendedUs: number, done: (ok: boolean) => void): void {
+  const { publisher, cipher, carrier, category, accounts } = load;
+  const accountId = accounts[n % accounts.length] as AccountId;
+  const message = messageWith({
+    messageId: newMessageId(systemClock.nowMs()),
+    accountId,
+    carrier,
+    category,
+    recipient: `+88017${String(numbers + (nonce % numbers))}`,
+    body: { text: `Your code or parcel is on its way. #${nonce.toString(36)}@${intendedUs.toString(36)}#` },
+  });
+  const record = encodeMessage(message, cipher);
+  publisher.publish(messageSubject(category, carrier, accountId), record, `${message.messageId}.0`, (result) =>
+    done(result.ok),
+  );
+}

@@ -1,0 +1,102 @@
+// Pacing at the contract's edge: a carrier of 10, 100, 1,000 and 5,000 segments per second, each against a simulator
+// that counts any second, wherever it begins, and throttles what is beyond. More is offered than the contract, from
+// idle; then the actors' event loop stands still for two seconds, and everything it missed must not come in a burst.
+// The achieved rate is counted at the far end, over the given seconds from the first arrival after idle or the stall.
+import type { AccountId } from '../model/ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { until } from '../platform/deadline.ts';
+import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
+import type { Arrival } from './harness/far-end.ts';
+import type { BenchResult, Target } from './harness/report.ts';
+import { offerToBus } from './load/bus-load.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+const contracts = [10, 100, 1_000, 5_000];
+const stallMs = 2_000;
+const idleMs = 2_000;
+/** Enough to stay ahead of the contract, little enough to leave the machine to what is measured. */
+const offeredShare = 1.1;
+const account = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
+
+export const bench: Bench = {
+  about: `the rate achieved at contracts of ${contracts.join(', ')} per second, from idle and after a stall`,
+  secondsDefault: 15,
+  run,
+};
+
+async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+  const figures: Record<string, number> = {};
+  const targets: Target[] = [];
+  const total = { throttled: 0, lost: 0, duplicated: 0 };
+  for (const tps of contracts) {
+    const link = await openCarrierLink({ tps, window: 500, responseMs: 'uniform:1,10', latencyMs: 'fixed:200' });
+    try {
+      const found = await measure(link, tps, seconds);
+      const names = [`contract_${tps}_share_percent`, `contract_${tps}_after_stall_share_percent`] as const;
+      figures[names[0]] = found.shares.idle;
+      figures[names[1]] = found.shares.afterStall;
+      figures[`contract_${tps}_peak_per_s`] = found.peakPerS;
+      for (const figure of names) targets.push({ figure, op: '>=', bound: 97 });
+      for (const each of ['throttled', 'lost', 'duplicated'] as const) total[each] += found[each];
+    } finally {
+      await link.stop();
+    }
+  }
+  for (const figure of ['throttled', 'lost', 'duplicated']) targets.push({ figure, op: '==', bound: 0 });
+  return {
+    bench: 'pacing',
+    seconds,
+    seed,
+    load: `${offeredShare} × the contract, open loop; ${seconds} s from idle, a stall of ${stallMs / 1_000} s, ${seconds} s after it`,
+    figures: { ...figures, ...total },
+    targets,
+  };
+}
+
+async function measure(link: CarrierLink, tps: number, seconds: number) {
+  const host = await link.startActors();
+  await systemClock.sleep(idleMs);
+  const offeredSeconds = seconds * 2 + stallMs / 1_000 + 2;
+  const count = Math.ceil(tps * offeredShare * offeredSeconds);
+  const offered = offerToBus({
+    ...link.load,
+    category: 'transactional',
+    accounts: [account],
+    count,
+    ratePerSecond: tps * offeredShare,
+    firstNonce: 1,
+  });
+  await systemClock.sleep((seconds + 1) * 1_000);
+  // In nanoseconds, and in the thread of the carrier: nothing of it runs meanwhile, as in a long collection.
+  host.inThread(0, `for (const end = process.hrtime.bigint() + ${stallMs}000000n; process.hrtime.bigint() < end; );`);
+  const { accepted } = await offered;
+  await until('all have come', async () => (await link.farEnd.stats()).nonces.distinct >= accepted, {
+    limitMs: (offeredSeconds + 30) * 1_000,
+    everyMs: 250,
+  });
+  const [{ nonces, submits }, arrivals] = [await link.farEnd.stats(), await link.farEnd.arrivals()];
+  return {
+    shares: sharesOf(arrivals, tps, seconds),
+    peakPerS: submits.peakPerS,
+    throttled: submits.throttled,
+    lost: accepted - nonces.distinct,
+    duplicated: nonces.duplicated,
+  };
+}
+
+/** The stall is the longest silence at the far end. */
+function sharesOf(arrivals: ReadonlyMap<number, Arrival>, tps: number, seconds: number) {
+  const timesUs = [...arrivals.values()].map((each) => each.atUs).toSorted((one, other) => one - other);
+  let resumed = 0;
+  let silenceUs = 0;
+  for (let at = 1; at < timesUs.length; at += 1) {
+    const gapUs = (timesUs[at] as number) - (timesUs[at - 1] as number);
+    if (gapUs > silenceUs) [resumed, silenceUs] = [at, gapUs];
+  }
+  const shareFrom = (first: number) => {
+    const endUs = (timesUs[first] ?? 0) + seconds * 1e6;
+    const within = timesUs.filter((atUs, at) => at > first && atUs <= endUs).length;
+    return (within / (tps * seconds)) * 100;
+  };
+  return { idle: shareFrom(0), afterStall: silenceUs > stallMs * 500 ? shareFrom(resumed) : Number.NaN };
+}
