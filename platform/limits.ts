@@ -114,6 +114,8 @@ export const limits = {
     /** The server keeps ~130 B for each id: 30 s at 5,000/s is 20 MB. */
     duplicateWindowMs: 30_000,
     accountShards: 8,
+    /** Subjects of one due second: each costs the server memory, and time whenever the releaser looks. */
+    laterShards: 1,
     /** Records of one due second that the releaser holds at once; the rest wait in the stream a moment longer. */
     laterHeldMax: 4_096,
     /** Cancels of messages that are due in one second: their ids are read into memory, 100,000 × ~80 B = 8 MB. */

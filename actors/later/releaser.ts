@@ -9,7 +9,7 @@ import { moveToDead } from '../../cluster/bus/dead.ts';
 import { type Cancellations, cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type ReadLater, readLater } from '../../cluster/bus/later.ts';
-import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
 import { laterConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { hourOf, laterHourFilter, laterSecondFilter, secondOfLaterSubject } from '../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
@@ -17,6 +17,7 @@ import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { RingQueue } from '../../platform/ring-queue.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Release, ReleaseRules } from './release-rules.ts';
 
@@ -26,14 +27,18 @@ const lookEveryMs = 250;
 /** A second is looked at until this long after it ended: its last records may have been published just now. */
 const lookBackSeconds = 3;
 /** Opened before it begins, a second's first record need not wait for its consumer. */
-const lookAheadSeconds = 1;
+const lookAheadSeconds = 2;
+/** A look that took this long is followed by a rest of so many times as long. */
+const restFactor = 8;
 /** Stragglers (a releaser died, a second was closed too soon) are looked for this often. */
 const sweepEveryMs = 30_000;
 const secondsOpenMax = 64;
-const releaseAgainMs = 5;
+const drainEveryMs = 5;
 const closeAgainMs = 200;
 /** Cancels of an hour are kept this long behind it: longer than any two clocks differ. */
 const hoursKept = 2;
+
+type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: OpenSecond | undefined };
 
 /** What scheduled messages need besides; without it they are released as they were published. */
 export type ScheduledParts = { readonly rules: ReleaseRules; readonly events: EventWriter };
@@ -46,9 +51,13 @@ export class LaterReleaser {
   readonly #timers: Cancel[] = [];
   readonly #scheduled: ScheduledParts | null;
   readonly #cancellations: Cancellations;
+  readonly #endPublisher: Publisher;
   /** What was canceled of a second, asked when its first scheduled message is taken. */
   readonly #canceled = new Map<number, Promise<ReadonlySet<string>>>();
+  /** What is due and waits for room, in the order it became so. */
+  readonly #due = new RingQueue<Due>(secondsOpenMax * limits.bus.laterHeldMax);
   #hourForgotten = 0;
+  #restUntilMs = 0;
   /** Hours that may hold overdue records: at the start all of the past, then what a sweep adds. */
   readonly #overdueHours = new Set<number>();
   #looking = false;
@@ -56,7 +65,9 @@ export class LaterReleaser {
 
   constructor(bus: Bus, publisher: Publisher, scheduled: ScheduledParts | null = null, clock: Clock = systemClock) {
     this.#scheduled = scheduled;
-    this.#cancellations = cancellations(bus, publisher, clock);
+    // The ends of cancels must not wait in the queue of what waits for them.
+    this.#endPublisher = new Publisher(bus, { clock });
+    this.#cancellations = cancellations(bus, this.#endPublisher, clock);
     this.#bus = bus;
     this.#publisher = publisher;
     this.#clock = clock;
@@ -68,6 +79,7 @@ export class LaterReleaser {
     for (let back = limits.bus.laterDaysMax * 24; back >= 0; back -= 1) this.#overdueHours.add(hour - back);
     await this.#openOverdue();
     this.#timers.push(this.#clock.every(lookEveryMs, () => void this.#look()));
+    this.#timers.push(this.#clock.every(drainEveryMs, () => this.#drain()));
     this.#timers.push(this.#clock.every(sweepEveryMs, () => this.#sweep()));
   }
 
@@ -76,25 +88,41 @@ export class LaterReleaser {
     for (const cancel of this.#timers) cancel();
     await Promise.all([...this.#open.values()].map((each) => each.consumption.stop()));
     this.#open.clear();
+    this.#endPublisher.close();
   }
 
   async #look(): Promise<void> {
-    if (this.#looking || this.#stopped) return;
+    if (this.#looking || this.#stopped || this.#clock.monotonicMs() < this.#restUntilMs) return;
     this.#looking = true;
     try {
       const second = Math.floor(this.#clock.nowMs() / 1_000);
-      for (let back = lookBackSeconds; back >= -lookAheadSeconds; back -= 1) {
-        if (!this.#open.has(second - back) && (await this.#count(laterSecondFilter(second - back))).length > 0) {
-          await this.#openSecond(second - back);
-        }
+      const beganAtMs = this.#clock.monotonicMs();
+      const waiting = await this.#secondsAround(second);
+      // The server goes through all subjects for an answer: with a million of them it is not asked four times a second.
+      this.#restUntilMs = this.#clock.monotonicMs() + (this.#clock.monotonicMs() - beganAtMs) * restFactor;
+      for (const due of waiting) {
+        if (due > second + lookAheadSeconds || this.#open.has(due)) continue;
+        // One place is kept for the present second, whatever is overdue.
+        if (due < second - lookBackSeconds && this.#open.size >= secondsOpenMax) continue;
+        await this.#openSecond(due);
       }
-      await this.#closeFinished(second);
+      await this.#closeFinished(second, new Set(waiting));
       await this.#openOverdue();
     } catch (error) {
       ignoring(error, 'LATER could not be looked at; the next look comes soon');
     } finally {
       this.#looking = false;
     }
+  }
+
+  /** The seconds of this hour, and of the one a look may reach into, that hold records; in their order. */
+  async #secondsAround(second: number): Promise<readonly number[]> {
+    const hours = new Set([hourOf(second - lookBackSeconds), hourOf(second + lookAheadSeconds)]);
+    const seconds = new Set<number>();
+    for (const hour of hours) {
+      for (const subject of await this.#count(laterHourFilter(hour))) seconds.add(secondOfLaterSubject(subject));
+    }
+    return [...seconds].sort((one, other) => one - other);
   }
 
   #sweep(): void {
@@ -145,11 +173,13 @@ export class LaterReleaser {
     this.#open.set(second, { consumption, openedAtMs: this.#clock.monotonicMs(), held: 0 });
   }
 
-  async #closeFinished(now: number): Promise<void> {
+  async #closeFinished(now: number, waiting: ReadonlySet<number>): Promise<void> {
     for (const [second, open] of this.#open) {
       const oldEnough = this.#clock.monotonicMs() - open.openedAtMs > lookBackSeconds * 1_000;
       if (second >= now - lookBackSeconds || !oldEnough || open.held > 0) continue;
-      if ((await this.#count(laterSecondFilter(second))).length > 0) continue;
+      if (waiting.has(second)) continue;
+      // One of an earlier hour was not looked at now.
+      if (hourOf(second) < hourOf(now) && (await this.#count(laterSecondFilter(second))).length > 0) continue;
       this.#open.delete(second);
       this.#canceled.delete(second);
       await open.consumption.stop();
@@ -211,11 +241,24 @@ export class LaterReleaser {
   }
 
   #release(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
-    // A whole second can be due at once: it waits its turn here, where laterHeldMax bounds it.
-    if (!this.#publisher.hasRoom && !this.#stopped) {
-      this.#clock.after(releaseAgainMs, () => this.#release(later, record, open));
-      return;
+    // A whole second can be due at once: it waits its turn here.
+    if (this.#publisher.hasRoom) return this.#publish(later, record, open);
+    if (this.#due.push({ later, record, open })) return;
+    // More than all open seconds may hold: it comes again.
+    if (open !== undefined) open.held -= 1;
+    record.nak(limits.bus.nakDelayMsMax);
+  }
+
+  /** Whenever a release has landed, and now and then, because others publish too. */
+  #drain(): void {
+    while (this.#publisher.hasRoom) {
+      const next = this.#due.shift();
+      if (next === undefined) return;
+      this.#publish(next.later, next.record, next.open);
     }
+  }
+
+  #publish(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
     const release = this.#releaseOf(later, record, open);
     if (release === null) return;
     if (release.action === 'end') return this.#end(record, open, () => release.event);
@@ -228,6 +271,7 @@ export class LaterReleaser {
         log.warn({ failure: result.failure, subject: later.subject }, 'a release from LATER waits');
         record.nak(limits.bus.nakDelayMsMax);
       }
+      this.#drain();
     });
   }
 

@@ -30,7 +30,7 @@ export function eventFilter(carrier: string): string {
  */
 export function laterSubject(dueAtMs: number, shardKey: string): string {
   const second = Math.floor(dueAtMs / 1_000);
-  return `later.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.accountShards)}`;
+  return `later.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.laterShards)}`;
 }
 
 export function laterSecondFilter(second: number): string {
