@@ -2,10 +2,9 @@
 // before anything else, `req` is dead after the handler returned, an answer after an await is corked, and a
 // response that was aborted or answered must never be touched again (that would kill the process).
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { newRequestId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { limits } from '../../platform/limits.ts';
 import { type Problem, problemBody, problemContentType } from '../problem.ts';
+import { requestIdOf } from '../request-id.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
@@ -36,8 +35,6 @@ const statusTexts: Record<number, string> = {
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',
 };
-
-const requestIdPattern = /^[A-Za-z0-9._:/+=-]+$/;
 
 export class Exchange {
   readonly res: HttpResponse;
@@ -164,10 +161,4 @@ function problemHeaders(problem: Problem): Headers {
   if (problem.retryAfterS !== null) headers.push(['retry-after', String(problem.retryAfterS)]);
   if (problem.status === 401) headers.push(['www-authenticate', 'Bearer']);
   return headers;
-}
-
-/** A client's own id is kept, so that its logs and ours can be laid side by side; anything odd is replaced. */
-function requestIdOf(sent: string): string {
-  if (sent === '' || sent.length > limits.http.requestIdCharsMax || !requestIdPattern.test(sent)) return newRequestId();
-  return sent;
 }

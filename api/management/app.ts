@@ -3,10 +3,10 @@
 import { Hono } from 'hono';
 import type { Directory } from '../../cluster/directory/contract.ts';
 import type { Store } from '../../cluster/store/store.ts';
-import { newRequestId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { problem } from '../problem.ts';
+import { requestIdOf } from '../request-id.ts';
 import { openApiDocument } from './document.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type KnownPath, knownPathOf, refuseUnrouted } from './known-routes.ts';
@@ -65,9 +65,6 @@ const pagePaths: readonly KnownPath[] = [
   '/health/ready',
 ].map((path) => ({ method: 'GET', path }));
 
-/** The id is made by the ingress; one from elsewhere is taken when it can do no harm in a log or header. */
-const safeRequestId = /^[A-Za-z0-9._:-]{1,128}$/;
-
 export function managementApp(store: Store, directory: Directory, once: Once): Hono<Variables> {
   const parts = { directory, once };
   const app = new Hono<Variables>();
@@ -75,8 +72,7 @@ export function managementApp(store: Store, directory: Directory, once: Once): H
   let inFlight = 0;
 
   app.use(async (c, next) => {
-    const given = c.req.header('x-request-id') ?? '';
-    c.set('requestId', safeRequestId.test(given) ? given : newRequestId());
+    c.set('requestId', requestIdOf(c.req.header('x-request-id') ?? ''));
     c.header('x-request-id', c.get('requestId'));
     if (inFlight >= limits.management.requestsInFlightMax) {
       return answerProblem(c, problem(503, 'overloaded', 'too many management requests wait for an answer', [], 1));

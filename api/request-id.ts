@@ -1,0 +1,12 @@
+// The id a request is found by in answers, logs and audits. A client's own is kept, so that its logs and ours can be
+// laid side by side; anything odd is replaced. One rule for every door: a forwarded request must not get a second id.
+import { newRequestId } from '../model/ids.ts';
+import { limits } from '../platform/limits.ts';
+
+export function requestIdOf(sent: string): string {
+  if (sent === '' || sent.length > limits.http.requestIdCharsMax || !plain.test(sent)) return newRequestId();
+  return sent;
+}
+
+/** What can do no harm in a log or header. */
+const plain = /^[A-Za-z0-9._:/+=-]+$/;
