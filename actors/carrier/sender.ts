@@ -131,7 +131,7 @@ export class Sender {
       if (this.#windowFree() - this.#reserved - kept < slots) return; // an answer or a bind wakes us
       if (!this.#parts.events.hasRoom) return this.#wakeIn(50); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
-      if (!this.#parts.pacing.take(segments, now)) return this.#wakeIn(this.#parts.pacing.waitMs(now));
+      if (!this.#parts.pacing.take(segments, now)) return this.#wakeIn(this.#parts.pacing.waitMs(now, segments));
       this.#parts.lanes.next();
       this.#begin(held, slots);
     }
@@ -205,13 +205,15 @@ export class Sender {
       if (held.stage === 'sending') {
         const port = this.#widestPort();
         if (port === null) break;
-        allowed = wire.waitMs(now) === 0;
+        const counted = segmentsPerPdu(held.message, held.parts);
+        const waitMs = wire.waitMs(now, counted);
+        allowed = waitMs === 0;
         if (!allowed) {
-          this.#wakeIn(wire.waitMs(now));
+          this.#wakeIn(waitMs);
           break;
         }
         if (!this.#write(port, held, segment)) break;
-        wire.take(segmentsPerPdu(held.message, held.parts), now);
+        wire.take(counted, now);
       }
       this.#readyAt += 1;
     }
@@ -232,7 +234,9 @@ export class Sender {
     held.outstanding += 1;
     this.#submits[held.category]?.inc();
     if (segment === 1 && held.tries === 1) {
-      this.#latency[held.category]?.observe((this.#parts.clock.nowMs() - held.message.acceptedAtMs) / 1_000);
+      this.#latency[held.category]?.observe(
+        (this.#parts.clock.nowMs() - (held.message.scheduledAtMs ?? held.message.acceptedAtMs)) / 1_000,
+      );
     }
     return true;
   }
