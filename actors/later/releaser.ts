@@ -32,6 +32,7 @@ const lookAheadSeconds = 2;
 const restFactor = 8;
 /** Stragglers (a releaser died, a second was closed too soon) are looked for this often. */
 const sweepEveryMs = 30_000;
+const overdueLookMs = 100;
 const secondsOpenMax = 64;
 const drainEveryMs = 5;
 const closeAgainMs = 200;
@@ -76,11 +77,13 @@ export class LaterReleaser {
   /** Begins with everything that became due while nobody was there. */
   async start(): Promise<void> {
     const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
-    for (let back = limits.bus.laterDaysMax * 24; back >= 0; back -= 1) this.#overdueHours.add(hour - back);
-    await this.#openOverdue();
+    // What is overdue since an hour matters more than what is since a week.
+    for (let back = 0; back <= limits.bus.laterDaysMax * 24; back += 1) this.#overdueHours.add(hour - back);
     this.#timers.push(this.#clock.every(lookEveryMs, () => void this.#look()));
     this.#timers.push(this.#clock.every(drainEveryMs, () => this.#drain()));
     this.#timers.push(this.#clock.every(sweepEveryMs, () => this.#sweep()));
+    // A bus that is away at the start is no reason never to release: the looks go on.
+    await this.#look();
   }
 
   async stop(): Promise<void> {
@@ -141,9 +144,13 @@ export class LaterReleaser {
     this.#hourForgotten = hour;
   }
 
-  /** Opens overdue seconds, oldest hour first; an hour stays on the list until none of its seconds is left out. */
+  /**
+   * Opens overdue seconds, hour by hour; an hour stays on the list until none of its seconds is left out. Only for a
+   * while: with a million subjects the hours of a month take a minute, and the present second must not wait for them.
+   */
   async #openOverdue(): Promise<void> {
     const now = Math.floor(this.#clock.nowMs() / 1_000);
+    const endAtMs = this.#clock.monotonicMs() + overdueLookMs;
     for (const hour of this.#overdueHours) {
       const seconds = new Set((await this.#count(laterHourFilter(hour))).map(secondOfLaterSubject));
       for (const second of [...seconds].sort((one, other) => one - other)) {
@@ -152,6 +159,7 @@ export class LaterReleaser {
         await this.#openSecond(second);
       }
       this.#overdueHours.delete(hour);
+      if (this.#clock.monotonicMs() >= endAtMs) return;
     }
   }
 
@@ -251,7 +259,8 @@ export class LaterReleaser {
 
   /** Whenever a release has landed, and now and then, because others publish too. */
   #drain(): void {
-    while (this.#publisher.hasRoom) {
+    // What is left when it stops was not acked: the next releaser gets it.
+    while (!this.#stopped && this.#publisher.hasRoom) {
       const next = this.#due.shift();
       if (next === undefined) return;
       this.#publish(next.later, next.record, next.open);
