@@ -126,7 +126,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
     expect(tookMs).toBeLessThan(inMsMax);
   });
 
-  it('leave every accepted message ended, or waiting for its time', { timeout: 90_000 }, async () => {
+  it('leave every accepted message ended, or waiting for its time', { timeout: 100_000 }, async () => {
     let open: string[] = [];
     const look = async () => {
       const views = [...(await live.list()), ...(await test.list())] as (SmsView & { scheduled_at?: string })[];
@@ -140,7 +140,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
       });
       return open.length === 0;
     };
-    await until('every message ended', look, { limitMs: 60_000, everyMs: 1_000 }).catch((error: unknown) => {
+    await until('every message ended', look, { limitMs: 90_000, everyMs: 1_000 }).catch((error: unknown) => {
       throw new Error(`${open.length} of ${accepted.size} are open: ${open.slice(0, 10).join(', ')}`, { cause: error });
     });
   });
