@@ -78,12 +78,7 @@ export const problemCatalogue = {
     'The API key may not be used from here',
     'Ask from an allowed network, or extend `ip_allowlist` of the key or the account.',
   ),
-  rate_limited: entry(
-    429,
-    'client',
-    'Too many requests',
-    'Slow down to the rate in `RateLimit-Policy`; ' + retryHow,
-  ),
+  rate_limited: entry(429, 'client', 'Too many requests', 'Slow down to the rate in `RateLimit-Policy`; ' + retryHow),
   idempotency_quota_exceeded: entry(
     429,
     'client',

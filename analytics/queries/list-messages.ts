@@ -72,8 +72,12 @@ async function recordedIds(
   add('livemode', question.livemode, 'livemode = {livemode:Bool}');
   if (!wantsRefused(question)) conditions.push("kind != 'refused'");
   // Of a refused request only the masked number is kept.
-  params['masked'] = maskNumber(question.to ?? '');
-  add('recipient', question.to, "(recipient = {recipient:String} OR (kind = 'refused' AND recipient = {masked:String}))");
+  if (question.to !== undefined) params['masked'] = maskNumber(question.to);
+  add(
+    'recipient',
+    question.to,
+    "(recipient = {recipient:String} OR (kind = 'refused' AND recipient = {masked:String}))",
+  );
   add('sender', question.from, 'sender = {sender:String}');
   add('category', question.category, 'category = {category:String}');
   add('reference', question.clientReference, 'client_reference = {reference:String}');
