@@ -22,10 +22,10 @@ export type Pacing = {
 /** As near to the contract as the jitter that is allowed for lets us: 0.975 × 1,025 ms = 0.9994 of it. */
 export const shareOfContract = 0.975;
 /**
- * Lost time that is made up for: late timers, a short collection. Longer stalls are lost on purpose: measured on a busy
- * machine, making up 200 ms keeps every second at the very edge, and the first late arrival is throttled.
+ * Lost time that is made up for: late timers. Longer stalls are lost on purpose: measured on a busy machine, making up
+ * 200 ms keeps every second at the very edge, and the first late arrival is throttled.
  */
-const madeUpMs = 20;
+const madeUpMs = 10;
 /** What was in flight when the first complaint came may complain too: that is one complaint. */
 const complaintMs = 1_000;
 const recoveryShare = 0.05;
