@@ -120,7 +120,7 @@ export class BindKeeper<T> {
     if (wanted) this.#state = 'waiting';
     this.#handlers.onClosed(cause, outstanding);
     // The owner may have closed the keeper in its handler.
-    if (!wanted || (this.#state as KeeperState) === 'closed') return;
+    if (!wanted || this.#state === 'closed') return;
     if (cause.kind === 'bind_refused' && credentialErrors.has(cause.status)) {
       this.#state = 'stopped';
       return this.#handlers.onStopped(`the carrier refused the bind: ${nameOfStatus(cause.status)}`);

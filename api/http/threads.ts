@@ -78,8 +78,8 @@ export async function startThreads(
     async metrics() {
       const each = await Promise.all(threads.map(ask));
       if (each.length === 1) return each[0] ?? [];
-      const merged = AggregatorRegistry.aggregate(each as never);
-      return (await merged.getMetricsAsJSON()) as MetricObject[];
+      const merged = AggregatorRegistry.aggregate(each);
+      return await merged.getMetricsAsJSON();
     },
     configure(rules) {
       for (const thread of threads) tell(thread, { type: 'rules', rules });

@@ -6,7 +6,7 @@ import { FixSetup } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { changeAccountSettings } from '../store/account-settings.ts';
 import { activateAccount, suspendAccount } from '../store/accounts.ts';
-import type { SenderStatus, TemplateStatus } from '../store/schema.ts';
+import type { SenderStatus } from '../store/schema.ts';
 import { listSenders, setSenderStatus } from '../store/senders.ts';
 import { operator } from '../store/store.ts';
 import { listTemplates, setTemplateStatus } from '../store/templates.ts';
@@ -111,7 +111,7 @@ function accountIdOf(text: string): AccountId {
   return text;
 }
 
-function statusOf(text: string): SenderStatus & TemplateStatus {
+function statusOf(text: string): SenderStatus {
   if (text === 'pending' || text === 'approved' || text === 'rejected') return text;
   throw new FixSetup(`--status: found "${text}", expected pending, approved or rejected`);
 }

@@ -10,7 +10,7 @@ const int8Oid = 20;
 
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
-    return oid === int8Oid ? parseInt8 : pg.types.getTypeParser(oid, format as 'text');
+    return oid === int8Oid ? parseInt8 : pg.types.getTypeParser(oid, format);
   },
 };
 

@@ -85,11 +85,11 @@ describe('batches', () => {
         clock: systemClock,
         insertRowsMax: 1,
       });
-      intake.take(record(2, lifeOf(contextOf())));
+      void intake.take(record(2, lifeOf(contextOf())));
       intake.tick();
       expect(intake.oldest()).toBeNull();
-      intake.take(record(3, lifeOf(contextOf())));
-      intake.take(record(5, lifeOf(contextOf())));
+      void intake.take(record(3, lifeOf(contextOf())));
+      void intake.take(record(5, lifeOf(contextOf())));
       expect(intake.oldest()).toMatchObject({ firstSeq: 2, lastSeq: 3 });
     }
   });
@@ -105,7 +105,7 @@ describe('batches', () => {
       fc.property(telling, (told) => {
         const intake = intakeOf();
         const records = [...told, [3, 2, 1, 0]].map((places) => places.map((place) => life[place] as DeliveryEvent));
-        for (const [at, events] of records.entries()) intake.take(record(at + 1, events));
+        for (const [at, events] of records.entries()) void intake.take(record(at + 1, events));
         intake.finish();
         const batch = intake.oldest();
         expect(batch?.rows).toBe(expected.size);
@@ -122,7 +122,7 @@ describe('batches', () => {
 
   test('leave out dropped rows and nothing else', () => {
     const intake = intakeOf();
-    intake.take(record(1, lifeOf(contextOf({ sender: 'বাংলা' }))));
+    void intake.take(record(1, lifeOf(contextOf({ sender: 'বাংলা' }))));
     intake.finish();
     const batch = intake.oldest();
     const rows = batch?.payload(new Set())?.octets.toString().split('\n') ?? [];

@@ -108,7 +108,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
     if (process.env['HELIOGRAPH_FUZZ_TALLY'] !== undefined) {
       process.stdout.write(
         `${[...tally]
-          .toSorted()
+          .toSorted(([one], [other]) => one.localeCompare(other))
           .map(([name, times]) => `${times}\t${name}`)
           .join('\n')}\n`,
       );

@@ -50,7 +50,7 @@ function refusalFinding(sent: Sent, { status, headers, text }: FuzzReply, isProb
   }
   if (sent.method === 'HEAD') return null;
   if (headers['content-type'] !== 'application/problem+json') {
-    return { kind: `${status} without a problem`, why: `${headers['content-type']}: ${text.slice(0, 300)}` };
+    return { kind: `${status} without a problem`, why: `${String(headers['content-type'])}: ${text.slice(0, 300)}` };
   }
   const problem = jsonOf(text) as { code: string; status: number; request_id: string } | undefined;
   const misfit = problem === undefined ? 'is not JSON' : isProblem(problem);

@@ -18,7 +18,7 @@ const at = message.acceptedAtMs;
 
 function events(of: typeof message, ...happenings: Partial<Happening>[]): DeliveryEvent[] {
   return happenings.map((each, index) =>
-    eventOfMessage(of, { kind: 'submitted', atMs: at + index, attempt: 1, segment: 1, ...each } as Happening),
+    eventOfMessage(of, { kind: 'submitted', atMs: at + index, attempt: 1, segment: 1, ...each }),
   );
 }
 const fold = (list: Iterable<DeliveryEvent>) => {

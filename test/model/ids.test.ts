@@ -109,6 +109,6 @@ test('a shard is stable, in range, and accounts spread over the shards', () => {
     expect(shard).toBe(shardOf(text, 8));
     shards.set(shard, (shards.get(shard) ?? 0) + 1);
   }
-  expect([...shards.keys()].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  expect([...shards.keys()].sort((one, other) => one - other)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   for (const each of shards.values()) expect(each).toBeGreaterThan(300);
 });

@@ -61,7 +61,7 @@ const anyBody: fc.Arbitrary<MessageBody> = fc.oneof(
 );
 
 export const anyMessage: fc.Arbitrary<Message> = fc.record({
-  messageId: timeMs.map((ms) => newMessageId(ms)) as fc.Arbitrary<MessageId>,
+  messageId: timeMs.map<MessageId>((ms) => newMessageId(ms)),
   hop: whole,
   delays: whole,
   accountId: fc.string({ maxLength: 40 }) as unknown as fc.Arbitrary<AccountId>,

@@ -94,9 +94,9 @@ export class SmsClient {
     for (let cursor = ''; ; ) {
       const page = await this.#read(`/v1/sms?limit=100${query}${cursor}`);
       all.push(...(page['data'] as SmsView[]));
-      const next = page['next_cursor'];
+      const next = page['next_cursor'] as string | null;
       if (next === null) return all;
-      cursor = `&cursor=${encodeURIComponent(String(next))}`;
+      cursor = `&cursor=${encodeURIComponent(next)}`;
     }
   }
 

@@ -2,7 +2,7 @@
 // to which every problem's `type` points.
 import { type ProblemActor, type ProblemEntry, problemCatalogue } from '../../problem-catalogue.ts';
 
-const entries = Object.entries(problemCatalogue) as [string, ProblemEntry][];
+const entries = Object.entries<ProblemEntry>(problemCatalogue);
 
 const actors: Record<ProblemActor, string> = {
   client: 'the calling program',

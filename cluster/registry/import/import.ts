@@ -122,7 +122,7 @@ async function publish(versions: RegistryVersions, order: ImportOrder, table: Ui
   const same = before !== null && before.value.sha256 === createHash('sha256').update(table).digest('hex');
   if (same) return { version: versionName(before.value), changed: false };
   const about = {
-    count: openTable(table.buffer as ArrayBuffer, '').count,
+    count: openTable(table.buffer, '').count,
     callingCode: order.configuration.country.callingCode,
     importedAtMs: systemClock.nowMs(),
     source: basename(order.file),

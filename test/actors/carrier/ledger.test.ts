@@ -12,7 +12,7 @@ import { messageWith } from '../../support/messages.ts';
 const message = messageWith();
 const long = messageWith({ segments: 3 });
 const event = (of: typeof message, happening: Partial<Happening>): DeliveryEvent =>
-  eventOfMessage(of, { kind: 'intent', atMs: 1, attempt: 1, ...happening } as Happening);
+  eventOfMessage(of, { kind: 'intent', atMs: 1, attempt: 1, ...happening });
 
 function verdictAfter(of: typeof message, ...happenings: Partial<Happening>[]): string {
   const ledger = new Ledger(new ManualClock());
@@ -166,7 +166,7 @@ describe('unknown submits', () => {
       submits.settle(one);
       return one.segment;
     });
-    expect(found.toSorted()).toEqual([1, 3]);
+    expect(found.toSorted((one, other) => one - other)).toEqual([1, 3]);
     expect(submits.find(long.recipient, 'HELIO', null)).toBeNull();
   });
   test('what is unknown as a whole ends with the first receipt', () => {

@@ -57,7 +57,7 @@ describe('a thread that dies', () => {
 });
 
 describe('carriers over threads', () => {
-  const rate = (name: string, tps: number) => ({ ...carrierWith({ port: 1 } as never), name, tps });
+  const rate = (name: string, tps: number) => ({ ...carrierWith({ port: 1 }), name, tps });
   test('the fastest are dealt first, each to the thread with the least to do', () => {
     const shares = dealOut([rate('a', 10), rate('b', 100), rate('c', 60), rate('d', 50)], 2);
     expect(shares.map((share) => share.map((each) => each.name))).toEqual([

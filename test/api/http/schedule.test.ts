@@ -28,7 +28,7 @@ beforeAll(async () => {
   house = await openHouse();
   tenant = await house.tenant();
   const country = { ...policyRules.country, name: 'Bangladesh', quietHours: [nearlyAlwaysQuiet] };
-  ingress = await house.ingress({}, 2, { country } as never);
+  ingress = await house.ingress({}, 2, { country });
   await house.analytics();
   await until('the directory', async () => (await post(ingress, tenant.live, '{')).status === 400);
 });

@@ -4,7 +4,7 @@ import { errorsMarkdown, errorsPage } from '../../../api/management/pages/errors
 import { problem, problemBody, problemOfFields } from '../../../api/problem.ts';
 import { type ProblemEntry, problemCatalogue } from '../../../api/problem-catalogue.ts';
 
-const entries = Object.entries(problemCatalogue) as [string, ProblemEntry][];
+const entries = Object.entries<ProblemEntry>(problemCatalogue);
 
 test('docs/errors.md is the catalogue', async () => {
   await expect(errorsMarkdown()).toMatchFileSnapshot('../../../docs/errors.md');

@@ -95,7 +95,7 @@ test('a full stream refuses with full, a full subject with subject_full, and bot
     subjects: ['small.>'],
     max_msgs: 5,
     max_msgs_per_subject: 2,
-    discard: 'new' as never,
+    discard: 'new',
     discard_new_per_subject: true,
   });
   const publishes = publisher();
@@ -117,7 +117,7 @@ test('a stream that is full by bytes refuses with full', async () => {
     name: 'BYTES',
     subjects: ['bytes.>'],
     max_bytes: 4_096,
-    discard: 'new' as never,
+    discard: 'new',
   });
   const publishes = publisher();
   const results = new Set<string>();
@@ -148,7 +148,7 @@ test('kill -9 of the server in the middle of 20,000 publishes: each ends, each a
   const total = 20_000;
   const acked = new Set<string>();
   let ended = 0;
-  let killed: Promise<void> | null = null;
+  const kill: { done?: Promise<void> } = {};
   let next = 0;
   const pump = () => {
     while (next < total && publishes.hasRoom) {
@@ -157,15 +157,15 @@ test('kill -9 of the server in the middle of 20,000 publishes: each ends, each a
       publishes.publish('ev.kill.0', Buffer.from(id), id, (result) => {
         ended += 1;
         if (result.ok) acked.add(id);
-        if (acked.size === 5_000) killed ??= test_.nats.kill9().then(() => test_.nats.restart());
+        if (acked.size === 5_000) kill.done ??= test_.nats.kill9().then(() => test_.nats.restart());
         queueMicrotask(pump);
       });
     }
   };
   pump();
   await until('every publish ended', () => ended === total, { limitMs: 25_000 });
-  await killed;
-  expect(killed).not.toBeNull();
+  await kill.done;
+  expect(kill.done).toBeDefined();
   const there = (await recordsOf(test_.bus, 'EVENTS', 'ev.kill.>')).map((each) => Buffer.from(each.data).toString());
   const distinct = new Set(there);
   expect(distinct.size).toBe(there.length);

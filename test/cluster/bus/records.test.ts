@@ -169,7 +169,7 @@ describe('the body cipher', () => {
 const anyEvent: fc.Arbitrary<DeliveryEvent> = fc
   .record({
     message: anyMessage,
-    kind: fc.constantFrom(...eventKinds) as fc.Arbitrary<EventKind>,
+    kind: fc.constantFrom<EventKind>(...eventKinds),
     atMs: fc.integer({ min: 0, max: 4_102_444_800_000 }),
     attempt: fc.nat(),
     segment: fc.integer({ min: 0, max: 10 }),

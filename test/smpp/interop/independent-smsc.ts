@@ -31,7 +31,7 @@ export async function startIndependentSmsc(...flags: string[]): Promise<Independ
   if (first === 'failed') throw new Error(failure);
   const ended = once(child, 'exit');
   return {
-    port: (first as Seen)['port'] as number,
+    port: first['port'] as number,
     seen,
     of: (kind) => seen.filter((each) => each.kind === kind),
     unbind: () => child.stdin.write('unbind\n'),

@@ -78,7 +78,7 @@ describe('receipts', () => {
     await until('the receipts', () => seen.receipts.length === 3);
     const responded = [...seen.responses.values()].map((response) => response.carrierMessageId);
     const reported = seen.receipts.map((receipt) => readAs(receipt.carrierMessageId, reading));
-    expect(reported.toSorted()).toEqual(responded.toSorted());
+    expect(new Set(reported)).toEqual(new Set(responded));
     expect(BigInt(ids === 'decimal' ? responded[0]! : `0x${responded[0]}`)).toBeGreaterThan(2n ** 60n);
   });
 
