@@ -110,7 +110,7 @@ export const problemCatalogue = {
     422,
     'client',
     'The text is blocked by content rules',
-    'Leave out the word or link named in `detail`; the rules are of the account (`GET /v1/account`) or of the operator.',
+    'Leave out the word or link named in `detail`; the rules are of the account (`GET /v1/account/settings`) or of the operator.',
   ),
   recipient_opted_out: entry(
     422,

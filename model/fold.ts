@@ -1,5 +1,5 @@
-// The one pure function that turns a message's events, in stream order, into its state. Live status, reports
-// and webhooks all use it, so that they can never disagree. The first terminal status stays; only `unknown`
+// The one pure function that turns a message's events, in stream order, into its state. Whoever shows
+// a message uses it, so that two views can never disagree. The first terminal status stays; only `unknown`
 // may still be settled by a late receipt.
 import { assert } from '../platform/assert.ts';
 import type { DeliveryEvent } from './delivery-event.ts';

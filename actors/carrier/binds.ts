@@ -145,7 +145,6 @@ export class CarrierBinds {
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
         entry.reason = '';
-        metrics.bindState.inc(labels);
         log.info({ bind: bind.name }, 'bound');
         on.onRoom();
       },
@@ -165,7 +164,9 @@ export class CarrierBinds {
       onWindowOpen: on.onRoom,
       onClosed: (cause, outstanding) => {
         entry.reason = `${cause.kind}: ${cause.why}`;
-        log.warn({ bind: bind.name, cause: entry.reason, outstanding: outstanding.length }, 'bind lost');
+        const facts = { bind: bind.name, cause: entry.reason, outstanding: outstanding.length };
+        if (cause.kind === 'asked') log.info(facts, 'unbound');
+        else log.warn(facts, 'bind lost');
         for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
       },
       onRetry: () => metrics.reconnects.inc(labels),

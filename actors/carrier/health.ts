@@ -1,5 +1,6 @@
 // How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
 // the picture changes. The judgement itself is pure and stands in health-decision.ts. On the hot path it only adds.
+import { sandboxCarrierName } from '../../cluster/config/configuration.ts';
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -84,6 +85,7 @@ export class CarrierHealth {
     if (changed) {
       const facts = { carrier: this.#parts.carrier, state, why: why || before.why };
       if (state === 'good') log.info(facts, 'the carrier is good again');
+      else if (this.#parts.carrier === sandboxCarrierName) log.info(facts, 'the sandbox plays a carrier in trouble');
       else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
     }
     if (changed || why !== before.why || nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) {

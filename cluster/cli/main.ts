@@ -40,6 +40,15 @@ accounts
     await createAccountCommand(options);
   });
 
+accounts
+  .command('list')
+  .description('every account')
+  .option('--json', 'print one JSON object')
+  .action(async (options: { json?: boolean }) => {
+    const { listAccountsCommand } = await import('./tenants.ts');
+    await listAccountsCommand(options);
+  });
+
 addReviewCommands(program, accounts);
 
 const keys = program.command('keys').description('API keys of the running system');
@@ -57,6 +66,15 @@ keys
       await createKeyCommand(options);
     },
   );
+keys
+  .command('list')
+  .description("an account's API keys; the keys themselves are not kept")
+  .requiredOption('--account <id>', 'the account (acc_…)')
+  .option('--json', 'print one JSON object')
+  .action(async (options: { account: string; json?: boolean }) => {
+    const { listKeysCommand } = await import('./tenants.ts');
+    await listKeysCommand(options);
+  });
 keys
   .command('revoke')
   .description('end an API key; every ingress refuses it within a second')

@@ -1,13 +1,14 @@
-// `accounts create`, `keys create`, `keys revoke`: the operator's changes to tenants, made in the database of the
+// `accounts create|list`, `keys create|list|revoke`: the operator's way to tenants, in the database of the
 // running system. The outbox carries them to every ingress; nothing here talks to an ingress.
 import { type Scope, isScope, scopes as allScopes } from '../../model/api-key.ts';
 import { type ApiKeyId, isAccountId } from '../../model/ids.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
-import { createAccount } from '../store/accounts.ts';
-import { createKey, revokeKey } from '../store/api-keys.ts';
+import { createAccount, listAccounts } from '../store/accounts.ts';
+import { createKey, listKeys, revokeKey } from '../store/api-keys.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
+import type { Page } from '../store/page.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { readConnections } from '../supervisor/data-folder.ts';
 
@@ -15,7 +16,20 @@ export async function createAccountCommand(options: { name: string; json?: boole
   const made = await withStore((store) => createAccount(store, { name: options.name }));
   if (!made.ok) throw new FixSetup(`${made.code}: the name must have 1 to 200 characters`);
   const { id, name, status } = made.account;
-  print(options, { id, object: 'account', name, status }, [`Account  ${id}  ${name}`]);
+  print(options, { id, object: 'account', name, status }, [
+    `Account  ${id}  ${name}`,
+    `Next:    heliograph keys create --account ${id}`,
+  ]);
+}
+
+export async function listAccountsCommand(options: { json?: boolean }): Promise<void> {
+  const accounts = await withStore((store) => everyPage((after) => listAccounts(store, { limit: pageSize, after })));
+  const data = accounts.map(({ id, name, status }) => ({ id, object: 'account', name, status }));
+  print(
+    options,
+    { data },
+    accounts.map(({ id, name, status }) => `${id}  ${status.padEnd(9)}  ${name}`),
+  );
 }
 
 export async function createKeyCommand(options: {
@@ -44,6 +58,27 @@ export async function createKeyCommand(options: {
   ]);
 }
 
+export async function listKeysCommand(options: { account: string; json?: boolean }): Promise<void> {
+  const accountId = options.account;
+  if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
+  const keys = await withStore((store) => everyPage((after) => listKeys(store, accountId, { limit: pageSize, after })));
+  const shown = keys.map((key) => ({
+    id: key.id,
+    object: 'api_key',
+    account: key.accountId,
+    livemode: key.livemode,
+    prefix: `hk_${key.livemode ? 'live' : 'test'}_${key.publicId}`,
+    scopes: key.scopes,
+    description: key.description,
+    revoked: key.revokedAtMs !== null,
+  }));
+  const lines = shown.map((key) => {
+    const state = key.revoked ? 'revoked' : 'in force';
+    return `${key.id}  ${key.prefix}_…  ${state}  ${key.scopes.join(',')}  ${key.description}`.trimEnd();
+  });
+  print(options, { data: shown }, lines);
+}
+
 export async function revokeKeyCommand(id: string, options: { json?: boolean }): Promise<void> {
   const key = await withStore((store) => revokeKey(store, id as ApiKeyId));
   if (key === null) throw new FixSetup(`key_not_found: there is no key ${id}`);
@@ -54,6 +89,18 @@ export async function revokeKeyCommand(id: string, options: { json?: boolean }):
 }
 
 const databaseAnswersWithinMs = 15_000;
+const pageSize = 100;
+
+/** All items of a paged list. */
+async function everyPage<T>(read: (after: string | null) => Promise<Page<T>>): Promise<T[]> {
+  const all: T[] = [];
+  for (let after: string | null = null; ; ) {
+    const { items, next }: Page<T> = await read(after);
+    all.push(...items);
+    if (next === null) return all;
+    after = next;
+  }
+}
 
 /** The database of DATABASE_URL, else of what runs on the data folder. */
 export async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@
 import { type AccountId, newAccountId } from '../../model/ids.ts';
 import type { AccountStatus } from './schema.ts';
 import { type Actor, type Store, operator, record, transaction } from './store.ts';
+import { type Page, type PageRequest, pageOf } from './page.ts';
 
 export type StoredAccount = {
   readonly id: AccountId;
@@ -49,6 +50,18 @@ export const activateAccount = (store: Store, id: AccountId, actor: Actor = oper
 export async function findAccount(store: Store, id: AccountId): Promise<StoredAccount | null> {
   const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : storedAccount(row);
+}
+
+/** Every account, newest first, a page at a time. */
+export async function listAccounts(store: Store, page: PageRequest): Promise<Page<StoredAccount>> {
+  let query = store.db
+    .selectFrom('accounts')
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1);
+  if (page.after !== null) query = query.where('id', '<', page.after as AccountId);
+  const { items, next } = pageOf(await query.execute(), page.limit);
+  return { items: items.map(storedAccount), next };
 }
 
 export async function hasAccounts(store: Store): Promise<boolean> {

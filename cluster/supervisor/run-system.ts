@@ -41,10 +41,13 @@ export async function runSystem({
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error) => ignoring(error, 'nobody reads the output'));
   }
-  const taken = await portTaken(settings);
-  if (taken !== null) throw new FixSetup(taken);
-
+  // First: a second start of the same system should hear that, and not that its port is taken.
   const folder = await openDataFolder(settings.dataDir);
+  const taken = await portTaken(settings);
+  if (taken !== null) {
+    folder.release();
+    throw new FixSetup(taken);
+  }
   const guardian = startGuardian(settings.dataDir);
   collectProcessMetrics('supervisor');
   const tidyUp = () => {

@@ -16,7 +16,9 @@ export function senderGate(applicant: Applicant, request: SmsRequest): Refusal |
   if (senderKindOf(from) === null) {
     return { ok: false, code: 'invalid_field', field: 'from', detail: `must be ${senderShape}` };
   }
-  return applicant.key.livemode ? no(`"${from}" is not an approved sender of this account`) : null;
+  return applicant.key.livemode
+    ? no(`"${from}" is not an approved sender of this account: register it with POST /v1/senders`)
+    : null;
 }
 
 function no(detail: string): Refusal {

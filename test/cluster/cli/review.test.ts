@@ -94,3 +94,18 @@ test('an account is limited, shown, suspended and activated', async () => {
   await json('accounts', 'activate', accountId);
   expect(await findAccount(store, accountId)).toMatchObject({ status: 'active' });
 });
+
+test('accounts and keys are listed: what to revoke is found again when its output is lost', async () => {
+  const made = await json('accounts', 'create', '--name', 'Lost Papers');
+  expect((await json('accounts', 'list')).data).toMatchObject([
+    { id: made.id, name: 'Lost Papers', status: 'active' },
+    { id: accountId, name: 'Post Office' },
+  ]);
+  const key = await json('keys', 'create', '--account', made.id, '--test');
+  const listed = async () => (await json('keys', 'list', '--account', made.id)).data;
+  expect(await listed()).toMatchObject([{ id: key.id, livemode: false, revoked: false }]);
+  expect(key.key.startsWith(`${(await listed())[0].prefix}_`)).toBe(true);
+  await json('keys', 'revoke', key.id);
+  expect(await listed()).toMatchObject([{ id: key.id, revoked: true }]);
+  expect((await cli('keys', 'list', '--account', 'nobody')).stderr).toContain('expected an account id');
+});
