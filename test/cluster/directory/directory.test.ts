@@ -171,7 +171,7 @@ describe('when a process dies between commit and publish', () => {
     await projectorProcess();
     await refused(token, 3_000);
     // The start of the process included; the tests share the machine's cores with each other.
-    expect(systemClock.monotonicMs() - restartedAtMs).toBeLessThan(2_000);
+    expect(systemClock.monotonicMs() - restartedAtMs).toBeLessThan(5_000);
   });
 
   test('of two projectors the second takes over when the first is killed', async () => {
