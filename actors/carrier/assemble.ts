@@ -1,0 +1,219 @@
+// Puts the parts of one carrier together, here and nowhere else. The parts know nothing of each other but what they
+// are handed; to follow a message read intake → lanes → sender → binds → from-binds → settlement, and for its receipt
+// binds → from-binds → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { type CarrierConfig, type SimulatedPorts, sandboxCarrierName } from '../../cluster/config/configuration.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
+import type { CarrierHealthView } from '../../policy/contract.ts';
+import { type LateGates, passLateGates } from '../../policy/late/late-gates.ts';
+import { everyCarrierIsGood, isAvoided } from '../../policy/routing/avoid.ts';
+import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import { CarrierBinds } from './binds.ts';
+import { fromBinds } from './from-binds.ts';
+import { CarrierHealth } from './health.ts';
+import type { MoveRules } from './health-decision.ts';
+import type { HeldMessage } from './held-message.ts';
+import { Intake } from './intake.ts';
+import { Lanes } from './lanes.ts';
+import { Ledger } from './ledger.ts';
+import { Mover } from './mover.ts';
+import { Outstanding } from './outstanding.ts';
+import { type Pacing, pacing } from './pacing.ts';
+import { parkReceipt } from './parked-receipts.ts';
+import { lookUpReceipt } from './receipt-look-up.ts';
+import { Receipts } from './receipts.ts';
+import { Reroute } from './reroute.ts';
+import { Sender } from './sender.ts';
+import { Settlement } from './settlement.ts';
+import { UnknownSubmits } from './unknown-submits.ts';
+import { wasTaken } from './was-taken.ts';
+
+/** What a carrier actor is given. */
+export type CarrierActorParts = {
+  readonly carrier: CarrierConfig;
+  readonly simulated: SimulatedPorts;
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly reconnectBudget: ReconnectBudget;
+  /** How all carriers do: for the choice of another one. */
+  readonly carriers?: CarrierHealthView;
+  readonly moves?: MoveRules;
+  /** Without them: validity alone. */
+  readonly lateGates?: LateGates;
+  readonly clock?: Clock;
+};
+
+/** What it is made of. */
+export type AssembledCarrier = {
+  /** What is in force; the parts hold on to this one object, so that a change of its live fields reaches them all. */
+  readonly carrier: CarrierConfig;
+  readonly clock: Clock;
+  readonly lanes: Lanes<HeldMessage>;
+  readonly ledger: Ledger;
+  readonly events: EventWriter;
+  readonly outstanding: Outstanding;
+  readonly unknown: UnknownSubmits;
+  readonly receipts: Receipts;
+  readonly binds: CarrierBinds;
+  readonly sender: Sender;
+  readonly intake: Intake;
+  readonly health: CarrierHealth;
+  readonly mover: Mover;
+  readonly pacing: CarrierPacing;
+};
+
+const laneCapacity = limits.bus.accountShards * limits.carrier.shardHeldMax;
+const movesDefault: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+/** Tells this life of an actor from any other that serves the carrier. */
+const nodeNameBytes = 6;
+
+export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
+  const { bus, publisher, cipher, simulated, reconnectBudget, clock = systemClock } = parts;
+  const carrier = { ...parts.carrier };
+  const { name } = carrier;
+  const lanes = new Lanes<HeldMessage>(laneCapacity);
+  const ledger = new Ledger(clock);
+  const events = new EventWriter(publisher, { clock });
+  const outstanding = new Outstanding(carrier.receiptId, clock);
+  const unknown = new UnknownSubmits(clock);
+  const paced = carrierPacing(carrier);
+  const node = secretBytes(nodeNameBytes).toString('hex');
+  const health = new CarrierHealth({
+    carrier: name,
+    clock,
+    rules: parts.moves ?? movesDefault,
+    tell: (state, why) => tellBeacon(bus, { carrier: name, node, state, why }),
+  });
+  const parking = { bus, publisher, carrier: name, clock };
+  const receipts = new Receipts({
+    carrier: name,
+    events,
+    outstanding,
+    unknown,
+    clock,
+    park: (receipt, waits, done) => parkReceipt(parking, receipt, waits, done),
+    lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt.recipient, ids),
+  });
+  const settlement = new Settlement({
+    carrier,
+    publisher,
+    events,
+    cipher,
+    pacing: paced,
+    ledger,
+    clock,
+    intake: () => intake,
+    reroute: () => reroute,
+    whyAvoided: () => health.why,
+    onSubmitted: (submitted) => receipts.onSubmitted(submitted),
+    onUnknown: (event) => receipts.onUnknown(event),
+  });
+  const onRoom = () => sender.wake();
+  const handlers = fromBinds({ carrier: name, clock, health, settlement, receipts, events, onRoom });
+  const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, handlers);
+  const sender = new Sender({
+    carrier,
+    lanes,
+    pacing: paced.choosing,
+    wire: paced.wire,
+    events,
+    ports: binds.ports,
+    windowPdus: binds.windowPdus,
+    clock,
+    onRefused: (held, status, code) => settlement.onRefused(held, status, code),
+    onHeld: (held, code, untilMs) => settlement.onHeld(held, code, untilMs),
+    lateGates: parts.lateGates ?? passLateGates,
+    onNotWritten: (held) => settlement.onNotWritten(held),
+  });
+  const reroute = new Reroute({
+    carrier: name,
+    publisher,
+    events,
+    cipher,
+    ledger,
+    clock,
+    carriers: parts.carriers ?? everyCarrierIsGood,
+    intake: () => intake,
+    finish: (held) => settlement.finish(held),
+    wasTaken: (message, by) => wasTaken(bus, message, by),
+  });
+  const mover = new Mover({
+    clock,
+    reroute,
+    held: () => intake.held(),
+    hasRoom: () => publisher.hasRoom && events.hasRoom,
+    onExpired: (held) => settlement.onRefused(held, 'expired', 'validity_passed'),
+    onNotWritten: (held) => settlement.onNotWritten(held),
+  });
+  const intake = new Intake({
+    bus,
+    publisher,
+    cipher,
+    carrier: name,
+    windowPdus: binds.windowPdus,
+    lanes,
+    ledger,
+    clock,
+    onArrival(held) {
+      if (isAvoided(health.state, held.category)) mover.moveOne(held, health.why);
+      sender.wake();
+    },
+    onRerouted: (held, rerouted) => reroute.repeat(held, rerouted),
+    onUnresolved: (held) => settlement.onUnresolved(held),
+  });
+  return {
+    carrier,
+    clock,
+    lanes,
+    ledger,
+    events,
+    outstanding,
+    unknown,
+    receipts,
+    binds,
+    sender,
+    intake,
+    health,
+    mover,
+    pacing: paced,
+  };
+}
+
+/** The contract, asked twice: when a message is chosen and when its PDUs are written. */
+export type CarrierPacing = Pick<Pacing, 'pauseUntil' | 'slowDown' | 'ratePerS' | 'setContract'> & {
+  readonly choosing: Pacing;
+  readonly wire: Pacing;
+};
+
+function carrierPacing(carrier: CarrierConfig): CarrierPacing {
+  const choosing = pacing(contractOf(carrier));
+  const wire = pacing(contractOf(carrier));
+  const both = [choosing, wire];
+  return {
+    choosing,
+    wire,
+    ratePerS: (nowMs) => choosing.ratePerS(nowMs),
+    pauseUntil: (atMs) => both.forEach((each) => each.pauseUntil(atMs)),
+    slowDown(nowMs) {
+      // The sandbox plays a throttled carrier for one number, not for everybody's tests.
+      if (carrier.name !== sandboxCarrierName) both.forEach((each) => each.slowDown(nowMs));
+    },
+    setContract: (perS) => both.forEach((each) => each.setContract(perS)),
+  };
+}
+
+/** Segments per second that the carrier's contract allows over all its binds. */
+export function contractOf(carrier: CarrierConfig): number {
+  return carrier.tpsScope === 'bind' ? carrier.tps * bindCount(carrier) : carrier.tps;
+}
+
+function bindCount(carrier: CarrierConfig): number {
+  return carrier.binds.filter((bind) => bind.type !== 'receiver').reduce((sum, bind) => sum + bind.count, 0);
+}

@@ -1,0 +1,77 @@
+// What comes back over a carrier's binds, and who is told of it: answers to the settlement, receipts to the
+// receipts, and all of it to health, which judges the carrier by nothing else.
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { eventOfMessage } from '../../model/delivery-event.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { commandStatus } from '../../smpp/command-status.ts';
+import type { ShortMessagePdu } from '../../smpp/pdu.ts';
+import { parseReceipt } from '../../smpp/receipt.ts';
+import type { BindHandlers } from './binds.ts';
+import type { CarrierHealth } from './health.ts';
+import { isCarriersDoing } from './outcome.ts';
+import type { Receipts, Respond } from './receipts.ts';
+import type { SubmitToken } from './sender.ts';
+import type { Settlement, SubmitAnswer } from './settlement.ts';
+import { segmentToldOf } from './submit-pdu.ts';
+
+export type FromBindsParts = {
+  readonly carrier: string;
+  readonly clock: Clock;
+  readonly health: CarrierHealth;
+  readonly settlement: Settlement;
+  readonly receipts: Receipts;
+  readonly events: EventWriter;
+  /** More can be submitted than a moment ago. */
+  readonly onRoom: () => void;
+};
+
+export function fromBinds(parts: FromBindsParts): BindHandlers {
+  const { carrier, clock, health, settlement, receipts, events } = parts;
+  const roundTrip = metrics.submitRoundTrip.labels({ carrier });
+
+  function onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const tookMs = clock.monotonicMs() - token.writtenAtMs;
+    health.onAnswer(isCarriersDoing(answer.status), tookMs);
+    if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
+    roundTrip.observe(tookMs / 1_000);
+    settlement.onAnswer(token, answer);
+  }
+
+  function onNoAnswer(token: SubmitToken, why: string): void {
+    // A session that ends is told by its binds; only silence on a session that stands is a fault of the carrier.
+    if (why === 'no_response') health.onNoAnswer();
+    settlement.onNoAnswer(token, why);
+  }
+
+  /** The message is `unknown` already; with its id its receipt can settle it. */
+  function onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    if (answer.status !== commandStatus.ESME_ROK) return;
+    const { held, segment, attempt } = token;
+    const submitted = eventOfMessage(held.message, {
+      kind: 'submitted',
+      segment: segmentToldOf(held.message, held.parts, segment),
+      attempt,
+      carrierMessageId: answer.carrierMessageId,
+      atMs: clock.nowMs(),
+    });
+    events.write(submitted, () => {});
+    receipts.onSubmitted(submitted);
+  }
+
+  function onDeliver(pdu: ShortMessagePdu, respond: Respond): void {
+    const reading = parseReceipt(pdu);
+    if (reading.kind === 'receipt') {
+      health.onReceipt();
+      const { receipt } = reading;
+      const recipient = receipt.recipient.startsWith('+') ? receipt.recipient : `+${receipt.recipient}`;
+      return receipts.take({ ...receipt, recipient }, respond);
+    }
+    // Messages from subscribers are not built yet: refused for good, so that the carrier does not repeat them.
+    log.warn({ carrier, kind: reading.kind }, 'a deliver_sm that is no receipt was refused');
+    respond(commandStatus.ESME_RX_R_APPN);
+  }
+
+  return { onAnswer, onNoAnswer, onLateAnswer, onDeliver, onRoom: parts.onRoom };
+}
