@@ -6,7 +6,7 @@ import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
 import { eventSubject } from '../../../../cluster/bus/subjects.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
-import { type Cut, type CutProxy, cutProxy } from '../cut-proxy.ts';
+import { type Cut, type CutProxy, cutProxy } from '../../../support/cut-proxy.ts';
 import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from '../harness.ts';
 
 let house: House;

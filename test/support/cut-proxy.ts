@@ -1,11 +1,11 @@
-// A TCP proxy between one ingress and NATS that goes deaf at a chosen moment: when the ingress has sent what
+// A TCP proxy between one process and NATS that goes deaf at a chosen moment: when the process has sent what
 // `when` looks for, either that and everything after it is swallowed, or the server's answers are.
 import { type Socket, connect, createServer } from 'node:net';
 import { once } from 'node:events';
-import { ignoring } from '../../../platform/errors.ts';
+import { ignoring } from '../../platform/errors.ts';
 
 export type Cut = {
-  /** Found in what the ingress sends, for the n-th time. */
+  /** Found in what the process sends, for the n-th time. */
   readonly when: string;
   readonly times: number;
   /** requests: it never arrives. answers: it arrives, but nobody is told. */
