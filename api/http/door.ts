@@ -10,6 +10,7 @@ import { problem } from '../problem.ts';
 import { type Door, Exchange } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
 import type { Guard } from './guard.ts';
+import { refuseQuery } from './no-query.ts';
 import { refuseSlowBodies } from './read-body.ts';
 
 /** A route answers its exchange; it reads `req` before it returns. */
@@ -58,13 +59,16 @@ export async function openDoor(
     guard(exchange, () => route(exchange, req));
   };
 
-  app.post('/v1/sms', on('POST /v1/sms', routes.sendSms));
-  app.post('/v1/sms/batch', on('POST /v1/sms/batch', routes.sendBatch));
-  app.get('/v1/sms', on('GET /v1/sms', routes.listSms));
-  app.get('/v1/sms/:id', on('GET /v1/sms/{id}', routes.getSms));
-  app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', routes.cancelSms));
-  app.get('/health/live', on('health', routes.live));
-  app.get('/health/ready', on('health', routes.ready));
+  // Whatever answers GET answers HEAD (RFC 9110 section 9.3.2); the exchange leaves the body out.
+  const read = (path: string, handler: (res: HttpResponse, req: HttpRequest) => void) =>
+    app.get(path, handler).head(path, handler);
+  app.post('/v1/sms', on('POST /v1/sms', withoutQuery(routes.sendSms)));
+  app.post('/v1/sms/batch', on('POST /v1/sms/batch', withoutQuery(routes.sendBatch)));
+  read('/v1/sms', on('GET /v1/sms', routes.listSms));
+  read('/v1/sms/:id', on('GET /v1/sms/{id}', withoutQuery(routes.getSms)));
+  app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', withoutQuery(routes.cancelSms)));
+  read('/health/live', on('health', routes.live));
+  read('/health/ready', on('health', routes.ready));
   app.any(
     '/*',
     on('forwarded', (exchange, req) => routes.forwarder.forward(exchange, req)),
@@ -95,6 +99,14 @@ export async function openDoor(
       routes.forwarder.close();
       app.close();
     },
+  };
+}
+
+function withoutQuery(route: Route): Route {
+  return (exchange, req) => {
+    const refusal = refuseQuery(req);
+    if (refusal === null) route(exchange, req);
+    else exchange.refuse(refusal);
   };
 }
 

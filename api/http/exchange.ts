@@ -56,8 +56,7 @@ export class Exchange {
     this.route = route;
     this.#door = door;
     this.#clock = clock;
-    // Only what is forwarded can be anything else than GET, POST or DELETE.
-    this.#isHead = route === 'forwarded' && req.getMethod() === 'head';
+    this.#isHead = !route.startsWith('POST') && req.getMethod() === 'head';
     this.startedMs = clock.monotonicMs();
     this.requestId = requestIdOf(req.getHeader('x-request-id'));
     door.open.add(this);

@@ -58,3 +58,27 @@ test.each([
   expect((await fetch(`http://127.0.0.1:${door.port}/health/live`)).status).toBe(200);
   expect(state.open.size).toBe(0);
 });
+
+test.each(['/v1/sms/sms_1', '/health/live'])('HEAD %s has the head of GET and no body', async (path) => {
+  const address = `http://127.0.0.1:${door.port}${path}`;
+  const response = await fetch(address, { method: 'HEAD' });
+  expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([200, '2', '']);
+  // On the same connection: octets of a body would have been read as this answer.
+  expect(await (await fetch(address)).text()).toBe('{}');
+});
+
+test.each([
+  ['POST', '/v1/sms'],
+  ['POST', '/v1/sms/batch'],
+  ['GET', '/v1/sms/sms_1'],
+  ['DELETE', '/v1/sms/sms_1'],
+])('%s %s refuses query parameters by name, because dropped ones could change what is meant', async (method, path) => {
+  const address = `http://127.0.0.1:${door.port}${path}`;
+  const response = await fetch(`${address}?dry_run=explain&b`, { method });
+  expect(response.status).toBe(422);
+  expect(await response.json()).toMatchObject({
+    code: 'unknown_field',
+    errors: [{ field: 'dry_run' }, { field: 'b' }],
+  });
+  expect((await fetch(`${address}?`, { method })).status).not.toBe(422);
+});
