@@ -52,6 +52,16 @@ export function addReviewCommands(program: Command, accounts: Command): void {
       const { limitAccount } = await import('./review.ts');
       await limitAccount(id, options);
     });
+  accounts
+    .command('resend')
+    .description('set what is sent once more when nobody knows whether its carrier took it; without options: show it')
+    .argument('<id>', 'the account (acc_…)')
+    .option('--categories <list>', 'such as otp,transactional, or none')
+    .option('--json', 'print one JSON object')
+    .action(async (id: string, options: { categories?: string; json?: boolean }) => {
+      const { resendUnknown } = await import('./review.ts');
+      await resendUnknown(id, options);
+    });
   for (const verb of ['suspend', 'activate'] as const) {
     accounts
       .command(verb)

@@ -92,6 +92,19 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
   ]);
 }
 
+export async function resendUnknown(id: string, options: { categories?: string; json?: boolean }): Promise<void> {
+  const accountId = accountIdOf(id);
+  const wanted = options.categories === 'none' ? [] : categoriesOf(options.categories);
+  const change = wanted === null ? {} : { resendUnknown: categories.filter((each) => wanted.includes(each)) };
+  const settings = await withStore((store) => changeAccountSettings(store, accountId, change));
+  if (settings === null) throw new FixSetup(`account_not_found: there is no account ${id}`);
+  const told = categories.map((each) => [each, settings.resendUnknown.includes(each)] as const);
+  print(options, { id, object: 'account', resend_unknown: Object.fromEntries(told) }, [
+    `Account  ${id}`,
+    ...told.map(([each, again]) => `  unknown ${each.padEnd(13)}  ${again ? 'sent once more' : 'not sent again'}`),
+  ]);
+}
+
 export async function setAccountStatus(
   id: string,
   verb: 'suspend' | 'activate',

@@ -49,6 +49,8 @@ export type AccountEntry = {
   readonly idempotencyKeysPerHour?: number | null;
   readonly requireTemplate?: readonly Category[];
   readonly content?: ContentEntry | null;
+  /** Categories of which a message with an unknown outcome is sent once more; missing: none. */
+  readonly resendUnknown?: readonly Category[];
 };
 
 export type TemplateVariableEntry = {

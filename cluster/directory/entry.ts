@@ -54,7 +54,7 @@ export function encodeKeyEntry(entry: KeyEntry): string {
 
 export function encodeAccountEntry(entry: AccountEntry): string {
   const { v, accountId, name, status, senders, senderCategories = {}, networks = [], rate = null } = entry;
-  const { idempotencyKeysPerHour = null, requireTemplate = [], content = null } = entry;
+  const { idempotencyKeysPerHour = null, requireTemplate = [], content = null, resendUnknown = [] } = entry;
   return JSON.stringify({
     v,
     accountId,
@@ -67,6 +67,7 @@ export function encodeAccountEntry(entry: AccountEntry): string {
     idempotencyKeysPerHour,
     requireTemplate,
     content,
+    resendUnknown: [...resendUnknown].sort(),
   });
 }
 
@@ -114,7 +115,8 @@ export function decodeEntry(name: string, body: Uint8Array): DirectoryEntry | nu
     isAbsentOr(value['rate'], isRate) &&
     isAbsentOr(value['idempotencyKeysPerHour'], (count) => typeof count === 'number') &&
     isAbsentOr(value['requireTemplate'], isCategories) &&
-    isAbsentOr(value['content'], isContent);
+    isAbsentOr(value['content'], isContent) &&
+    isAbsentOr(value['resendUnknown'], isCategories);
   return sound ? { kind: 'account', entry: value as unknown as AccountEntry } : null;
 }
 

@@ -67,6 +67,7 @@ function accountText(row: AccountRow): string {
     idempotencyKeysPerHour: row.idempotency_keys_per_hour,
     requireTemplate: row.require_template,
     content: Object.values(content).every((list) => list.length === 0) ? null : content,
+    resendUnknown: row.resend_unknown,
   });
 }
 

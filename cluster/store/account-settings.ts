@@ -16,6 +16,8 @@ export type AccountSettings = {
   readonly rate: { readonly perSecond: number; readonly burst: number } | null;
   /** Null: the default of the installation. */
   readonly idempotencyKeysPerHour: number | null;
+  /** Categories of which a message is sent once more when nobody knows whether its carrier took it. */
+  readonly resendUnknown: readonly Category[];
 };
 
 export async function readAccountSettings(store: Store, id: AccountId): Promise<AccountSettings | null> {
@@ -42,6 +44,7 @@ export async function changeAccountSettings(
     ...(change.idempotencyKeysPerHour === undefined
       ? {}
       : { idempotency_keys_per_hour: change.idempotencyKeysPerHour }),
+    ...(change.resendUnknown === undefined ? {} : { resend_unknown: [...change.resendUnknown] }),
   };
   if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
@@ -71,5 +74,6 @@ function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
         ? null
         : { perSecond: row.rate_per_second, burst: row.rate_burst ?? row.rate_per_second },
     idempotencyKeysPerHour: row.idempotency_keys_per_hour,
+    resendUnknown: row.resend_unknown,
   };
 }

@@ -24,6 +24,7 @@ export type AccountRow = {
   readonly content_words: readonly string[];
   readonly links_denied: readonly string[];
   readonly links_allowed: readonly string[];
+  readonly resend_unknown: readonly Category[];
 };
 
 /** An approved template. */
@@ -96,6 +97,7 @@ export async function readAccountRows(reader: Reader, ids: readonly string[] | '
       'accounts.content_words',
       'accounts.links_denied',
       'accounts.links_allowed',
+      'accounts.resend_unknown',
       sql<string[]>`coalesce(array_agg(senders.name) filter (where senders.name is not null), '{}')`.as('senders'),
       sql<Record<string, Category[]> | null>`jsonb_object_agg(senders.name, to_jsonb(senders.categories))
         filter (where senders.categories is not null)`.as('sender_categories'),

@@ -32,6 +32,7 @@ export type AccountsTable = {
   content_words: Generated<string[]>;
   links_denied: Generated<string[]>;
   links_allowed: Generated<string[]>;
+  resend_unknown: Generated<Category[]>;
   /** How many rows of `suppressions` are this account's, and how finely its list is cut into blocks. */
   suppressed: Generated<number>;
   suppression_bits: Generated<number>;

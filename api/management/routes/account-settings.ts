@@ -7,6 +7,7 @@ import {
   readAccountSettings,
 } from '../../../cluster/store/account-settings.ts';
 import type { Store } from '../../../cluster/store/store.ts';
+import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problem } from '../../problem.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';
@@ -27,7 +28,7 @@ export const patchAccountSettings = {
   method: 'patch',
   path: '/v1/account/settings',
   tag: 'Account',
-  summary: 'Change networks, templates demanded and content rules',
+  summary: 'Change networks, templates demanded, content rules and what is sent again',
   description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
   scope: 'account:manage',
   body: changeAccountBody,
@@ -42,12 +43,14 @@ export const accountSettingsHandlers = (store: Store) => ({
 
   async change({ key, account, body }: Asked<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<Answer> {
     const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
+    const { resend_unknown: resend } = body;
     const change = {
       ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
       ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
       ...(content === undefined
         ? {}
         : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
+      ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
     };
     return answerOf(await changeAccountSettings(store, account.accountId, change, key.keyId));
   },
@@ -65,6 +68,9 @@ function answerOf(settings: AccountSettings | null): Answer {
         links_denied: settings.linksDenied,
         links_allowed: settings.linksAllowed,
       },
+      resend_unknown: Object.fromEntries(
+        categories.map((category) => [category, settings.resendUnknown.includes(category)]),
+      ),
       rate_limit: rate === null ? null : { per_second: rate.perSecond, burst: rate.burst },
       idempotency_keys_per_hour: settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault,
     },

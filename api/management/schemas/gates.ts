@@ -48,6 +48,8 @@ const domain = text(1, domainCharsMax).refine(
   'expected a domain such as example.com',
 );
 
+const yesNo = z.boolean({ error: 'expected true or false' });
+
 const settings = {
   ip_allowlist: ipAllowlist,
   require_template: listOfAtMost(category, categories.length).openapi({
@@ -62,6 +64,11 @@ const settings = {
       }),
     })
     .openapi({ description: 'What the account does not send. Domains cover everything beneath them.' }),
+  resend_unknown: z.strictObject({ otp: yesNo, transactional: yesNo, promotional: yesNo }).openapi({
+    description:
+      'Categories of which a message is sent once more, within its validity, when nobody knows whether its carrier took it: its recipient may then get it twice.',
+    example: { otp: true, transactional: false, promotional: false },
+  }),
 };
 
 export const accountSettings = z.object({
@@ -75,6 +82,7 @@ export const changeAccountBody = z
     ip_allowlist: settings.ip_allowlist.optional(),
     require_template: settings.require_template.optional(),
     content_rules: settings.content_rules.optional(),
+    resend_unknown: settings.resend_unknown.optional(),
   })
   .openapi('ChangeAccount');
 

@@ -104,6 +104,17 @@ describe('settings', () => {
     expect(changed.body).toMatchObject({ require_template: ['promotional'], content_rules, rate_limit: null });
     await until('in force', () => running.directory.account(running.accountId)?.content?.words[0] === 'casino');
     expect((await running.call('GET', '/v1/account/settings')).body).toEqual(changed.body);
+    const never = { otp: false, transactional: false, promotional: false };
+    expect(changed.body.resend_unknown).toEqual(never);
+    const resend_unknown = { ...never, otp: true };
+    expect((await change({ resend_unknown })).body).toEqual({ ...changed.body, resend_unknown });
+    await until('in force', () => running.directory.account(running.accountId)?.resendUnknown?.includes('otp'));
+    expect(refusal(await change({ resend_unknown: { otp: true } })).fields).toContain(
+      'resend_unknown.transactional missing_field',
+    );
+    expect(refusal(await change({ resend_unknown: { ...never, spam: true } })).fields).toContain(
+      'resend_unknown.spam unknown_field',
+    );
     expect(refusal(await change({ rate_limit: null })).fields).toEqual(['rate_limit unknown_field']);
     expect(refusal(await change({ ip_allowlist: ['10.0.0.1/8'] })).fields).toEqual(['ip_allowlist[0] invalid_field']);
     expect(refusal(await change({ content_rules: { ...content_rules, links_denied: ['x'] } })).fields).toEqual([

@@ -89,6 +89,13 @@ test('an account is limited, shown, suspended and activated', async () => {
   ]) {
     expect([bad, (await cli('accounts', 'limit', accountId, ...bad)).code]).toEqual([bad, 1]);
   }
+  const never = { otp: false, transactional: false, promotional: false };
+  expect((await json('accounts', 'resend', accountId)).resend_unknown).toEqual(never);
+  const some = await json('accounts', 'resend', accountId, '--categories', 'otp, transactional');
+  expect(some.resend_unknown).toEqual({ ...never, otp: true, transactional: true });
+  expect((await cli('accounts', 'resend', accountId, '--categories', 'spam')).stderr).toContain('found "spam"');
+  expect((await cli('accounts', 'resend', 'nobody')).code).toBe(1);
+  expect((await cli('accounts', 'resend', accountId, '--categories', 'none')).stdout).toContain('not sent again');
   await json('accounts', 'suspend', accountId);
   expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
   await json('accounts', 'activate', accountId);

@@ -74,6 +74,7 @@ test('settings of an account and of a key, and categories of a sender, are in fo
     contentWords: ['casino'],
     rate: { perSecond: 5, burst: 10 },
     idempotencyKeysPerHour: 7,
+    resendUnknown: ['otp'],
   });
   const key = {
     accountId,
@@ -91,6 +92,7 @@ test('settings of an account and of a key, and categories of a sender, are in fo
     content: { words: ['casino'], linksDenied: [], linksAllowed: [] },
     rate: { perSecond: 5, burst: 10 },
     idempotencyKeysPerHour: 7,
+    resendUnknown: ['otp'],
   });
   expect(account()?.senderCategories.get('HELIO')).toEqual(['otp']);
   expect(directory.authenticate(made.token)).toMatchObject({
