@@ -85,6 +85,7 @@ export const deleteSms = {
   problems: [
     'not_found',
     'not_cancelable',
+    'unknown_field',
     'idempotency_in_progress',
     'idempotency_quota_exceeded',
     'queue_full',
@@ -101,7 +102,7 @@ export const getSms = {
   scope: 'sms:read',
   params: smsParams,
   answer: { status: 200, description: 'The message with its history.', schema: sms },
-  problems: ['not_found', 'status_unavailable', 'overloaded'],
+  problems: ['not_found', 'unknown_field', 'status_unavailable', 'overloaded'],
 } as const satisfies Endpoint;
 
 export const listSms = {
