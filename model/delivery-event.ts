@@ -1,12 +1,17 @@
 // A delivery event: one thing that became of one message (or one of its segments). Events are the only
 // record of a message's life; every view of it, live or in a report, is a fold over them (fold.ts).
 import { type EventId, eventIdOf } from './ids.ts';
+import type { Keyword } from './keyword.ts';
 import type { Category, Encoding, Message } from './message.ts';
 
 /**
  * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also
  * stands for `accepted`, told again. deferred and rerouted change no status; they explain the time that passed.
+ * resent: whether a carrier has the message nobody knows, and by its account's policy it is sent once more.
  * refused: a request that a gate refused at the door. It never was a message, so it stands alone under an id of its own.
+ * received: a message from a subscriber; it stands alone too. opted_out, opted_in: what a subscriber decided with a
+ * keyword, one record for each account it holds for. In these three `sender` is still the client's number and
+ * `recipient` the subscriber's, so that both directions of a conversation are found by the same two columns.
  */
 export const eventKinds = [
   'accepted',
@@ -24,6 +29,10 @@ export const eventKinds = [
   'deferred',
   'rerouted',
   'refused',
+  'resent',
+  'received',
+  'opted_out',
+  'opted_in',
 ] as const;
 export type EventKind = (typeof eventKinds)[number];
 
@@ -60,6 +69,21 @@ export type DeliveryEvent = {
   readonly validUntilMs: number;
   /** When the message was to go out; null: at once. */
   readonly scheduledAtMs: number | null;
+  /** Only of what came from a subscriber. */
+  readonly inbound?: InboundFacts;
+};
+
+/** What an event of a subscriber's message has that no other has. */
+export type InboundFacts = {
+  /** The sealed body, bound to the message's id (cluster/bus/body-cipher); null where it is not told. */
+  readonly sealedBody: Uint8Array | null;
+  /** Whether the account's policy lets the event store keep the body. */
+  readonly keepBody: boolean;
+  readonly keyword: Keyword | null;
+  /** Parts that came; `segments` says how many there are. */
+  readonly parts: number;
+  /** Of an opt-out: the message that asked for it. Else its own id. */
+  readonly receivedId: string;
 };
 
 /** What differs between the events of one message. */
@@ -156,6 +180,9 @@ export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
     case 'delivered':
     case 'undelivered':
     case 'refused':
+    case 'received':
+    case 'opted_out':
+    case 'opted_in':
     // Only what still waited for its time can be canceled: it was never accepted for sending.
     case 'canceled':
       return [event];

@@ -24,6 +24,8 @@ export type MessageState = {
   /** Bits 1..segments of the segments that were submitted or delivered; bounded by the segment limit of 10. */
   readonly submittedBits: number;
   readonly deliveredBits: number;
+  /** It was sent once more because nobody knew whether the first submit was taken. */
+  readonly resent: boolean;
   readonly seen: ReadonlySet<string>;
 };
 
@@ -60,6 +62,8 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
       return foldSubmitted(next, event);
     case 'delivered':
       return foldDelivered(next, event);
+    case 'resent':
+      return foldResent(next, event);
     case 'refused':
       return settle(next, 'blocked', event);
     default:
@@ -87,6 +91,12 @@ function foldDelivered(state: MessageState, event: DeliveryEvent): MessageState 
   return settled.status === 'delivered' && state.status !== 'delivered'
     ? { ...settled, deliveredAtMs: event.atMs }
     : settled;
+}
+
+/** It is open what became of it, so its status stays; the history tells it once, however many segments it is about. */
+function foldResent(state: MessageState, event: DeliveryEvent): MessageState {
+  if (isTerminal(state.status) || state.resent) return state;
+  return { ...state, resent: true, history: [...state.history, entryOf('unknown', event)] };
 }
 
 /** A terminal status takes hold unless another one did before; `unknown` gives way to what a receipt says. */
@@ -117,6 +127,7 @@ function emptyState(first: DeliveryEvent): MessageState {
     carrier: null,
     submittedBits: 0,
     deliveredBits: 0,
+    resent: false,
     seen: new Set(),
   };
 }

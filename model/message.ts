@@ -63,4 +63,6 @@ export type Message = {
   readonly priceVersion: number | null;
   /** Why it goes this way: one short line per decision, for `explain` and support. */
   readonly trace: readonly string[];
+  /** 1 once it was decided to send it again although nobody knows whether a carrier has it; never more. */
+  readonly resends: number;
 };

@@ -64,6 +64,7 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     priceMicros: null,
     priceVersion: null,
     trace: admitted.trace.length === 0 ? plan.trace : [...plan.trace, ...admitted.trace],
+    resends: 0,
   };
 }
 

@@ -46,6 +46,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     message.plan,
     message.scheduledAtMs,
     shiftOctets(message.shift),
+    message.resends,
   ]);
 }
 
@@ -85,6 +86,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
       scheduledAtMs: numberOrNull(at[28]),
       shift: shiftOf(at[29]),
+      resends: numberOrNull(at[30]) ?? 0,
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);

@@ -61,7 +61,16 @@ test('accepted is told by the door and by the actor with one identity, also afte
 });
 
 test('every kind that can be the first sign of a message stands for its acceptance too', () => {
-  for (const kind of ['expired', 'rejected', 'unknown', 'failed', 'blocked', 'deferred', 'rerouted'] as const) {
+  for (const kind of [
+    'expired',
+    'rejected',
+    'unknown',
+    'failed',
+    'blocked',
+    'deferred',
+    'rerouted',
+    'resent',
+  ] as const) {
     const event = eventOfMessage(message, { kind, atMs: at });
     expect(expandEvent(event).map((each) => each.kind)).toEqual(['accepted', kind]);
   }
@@ -122,6 +131,25 @@ test('ten segments, the most there can be, fit the bits', () => {
   expect(fold(list).status).toBe('delivered');
 });
 
+test('a message sent once more tells so once, stays open, and ends as the first of its copies says', () => {
+  const resent = [1, 2].map((segment) => ({ kind: 'resent', segment, error: 'resent_by_policy:no_response' }) as const);
+  const waiting = fold([acceptedEvent(long), ...events(long, ...resent)]);
+  expect(waiting).toMatchObject({ status: 'accepted', resent: true });
+  expect(waiting.history.map((each) => [each.status, each.error])).toEqual([
+    ['accepted', null],
+    ['unknown', 'resent_by_policy:no_response'],
+  ]);
+  const [first] = resent;
+  const ends = [
+    { kind: 'submitted', segment: 1, attempt: 2 },
+    { kind: 'undelivered', segment: 1, attempt: 1 },
+    { kind: 'delivered', segment: 1, attempt: 2 },
+  ] as const;
+  const state = fold([acceptedEvent(message), ...events(message, first!, ...ends)]);
+  expect(state.status).toBe('undelivered');
+  expect(state.history.map((each) => each.status)).toEqual(['accepted', 'unknown', 'submitted', 'undelivered']);
+});
+
 test('events of two messages in one fold are a bug', () => {
   expect(() => foldEvents([...events(message, {}), ...events(long, {})])).toThrow();
 });
@@ -137,6 +165,7 @@ const kinds = [
   'unknown',
   'failed',
   'deferred',
+  'resent',
 ] as const;
 const anyEvents = fc.array(
   fc.record({

@@ -39,6 +39,7 @@ export function messageWith(changes: Partial<Message> = {}): Message {
     priceMicros: null,
     priceVersion: null,
     trace: [],
+    resends: 0,
     ...changes,
   };
 }
@@ -90,4 +91,5 @@ export const anyMessage: fc.Arbitrary<Message> = fc.record({
   priceMicros: fc.option(fc.maxSafeInteger(), { nil: null }),
   priceVersion: fc.option(whole, { nil: null }),
   trace: fc.array(fc.string({ maxLength: 20 }), { maxLength: 5 }),
+  resends: fc.constantFrom(0, 1),
 });

@@ -91,6 +91,7 @@ describe('POST /v1/sms', () => {
       priceMicros: null,
       priceVersion: null,
       trace: [],
+      resends: 0,
     };
     const body = JSON.parse(acceptedBody(message));
     expect(acceptedSms.strict().parse(body)).toEqual(body);

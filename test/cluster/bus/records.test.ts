@@ -17,6 +17,8 @@ import {
   goldenMessageHex,
   goldenNationalMessage,
   goldenNationalMessageHex,
+  goldenResentMessage,
+  goldenResentMessageHex,
 } from './golden-records.ts';
 
 const cipher = bodyCipher(Buffer.alloc(32, 7));
@@ -47,6 +49,13 @@ describe('messages', () => {
     expect(decodeMessage(octets, cipher)).toEqual(goldenNationalMessage);
     const older = rewritten(octets, (fields) => fields.slice(0, 29));
     expect(decodeMessage(older, cipher)).toEqual({ ...goldenNationalMessage, shift: noShift });
+  });
+
+  test('the golden record of a message sent once more is still read, and without its last field was never', () => {
+    const octets = Buffer.from(goldenResentMessageHex, 'hex');
+    expect(decodeMessage(octets, cipher)).toEqual(goldenResentMessage);
+    const older = rewritten(octets, (fields) => fields.slice(0, 30));
+    expect(decodeMessage(older, cipher)).toEqual({ ...goldenResentMessage, resends: 0 });
   });
 
   test('what cannot be national tables is none', () => {
@@ -194,7 +203,7 @@ describe('events', () => {
   });
 
   test('the kinds keep their places, because a place is what travels', () => {
-    expect(eventKinds.slice(0, 14)).toEqual([
+    expect(eventKinds.slice(0, 16)).toEqual([
       'accepted',
       'scheduled',
       'intent',
@@ -209,6 +218,8 @@ describe('events', () => {
       'canceled',
       'deferred',
       'rerouted',
+      'refused',
+      'resent',
     ]);
   });
 
