@@ -48,6 +48,9 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
     case 'intent':
     case 'deferred':
     case 'rerouted':
+    // What a subscriber decided is no part of any message.
+    case 'opted_out':
+    case 'opted_in':
       return next;
     case 'accepted':
       // Told late (the door died first, or another stream position won): history still begins with it.

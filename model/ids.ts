@@ -12,6 +12,8 @@ export type ApiKeyId = string & { readonly __brand: 'ApiKeyId' };
 export type SenderId = string & { readonly __brand: 'SenderId' };
 export type TemplateId = string & { readonly __brand: 'TemplateId' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
+/** Of one thing an operator did or ordered. */
+export type AuditId = string & { readonly __brand: 'AuditId' };
 export type RequestId = string & { readonly __brand: 'RequestId' };
 
 /** Crockford's base 32: no I, L, O, U, so that an id read over the telephone survives. */
@@ -22,6 +24,9 @@ const chanceChars = 16; // 16 × 5 = 80 bits
 const messageIdPattern = /^sms_[0-9A-HJKMNP-TV-Z]{26}$/;
 const accountIdPattern = /^acc_[0-9A-HJKMNP-TV-Z]{26}$/;
 
+/** Instead of a key's id on what the system itself answers a keyword with; no key has it. */
+export const keywordReplyKeyId = 'key_keyword' as ApiKeyId;
+
 /** `sms_` + 48 bits of time + 80 bits of chance: sorts by time, cannot be guessed. */
 export function newMessageId(nowMs: number): MessageId {
   return `sms_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as MessageId;
@@ -31,6 +36,12 @@ export function newMessageId(nowMs: number): MessageId {
 export function derivedMessageId(accountId: AccountId, idempotencyKey: string, recordedAtMs: number): MessageId {
   const digest = createHmac('sha256', accountId).update(idempotencyKey).digest();
   return `sms_${timeText(recordedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
+}
+
+/** The message id of what came from a subscriber: `what` tells it apart, so that a repeat has the same id. */
+export function inboundMessageId(what: string, receivedAtMs: number): MessageId {
+  const digest = createHmac('sha256', 'inbound').update(what).digest();
+  return `sms_${timeText(receivedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
 }
 
 export function isMessageId(text: string): text is MessageId {
@@ -66,6 +77,10 @@ export function newTemplateId(nowMs: number): TemplateId {
 
 export function newSuppressionId(nowMs: number): SuppressionId {
   return `sup_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as SuppressionId;
+}
+
+export function newAuditId(nowMs: number): AuditId {
+  return `aud_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as AuditId;
 }
 
 export function newRequestId(): RequestId {

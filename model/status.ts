@@ -1,6 +1,7 @@
 // The states of a message as clients see them, and which of them are final.
 // scheduled → accepted → submitted → delivered | undelivered | expired | rejected | unknown; besides these
-// failed, blocked and canceled, which end a message that was never submitted.
+// failed, blocked and canceled, which end a message that was never submitted, and received, the only state of a
+// message that came from a subscriber.
 
 export const messageStatuses = [
   'scheduled',
@@ -14,6 +15,7 @@ export const messageStatuses = [
   'failed',
   'blocked',
   'canceled',
+  'received',
 ] as const;
 export type MessageStatus = (typeof messageStatuses)[number];
 

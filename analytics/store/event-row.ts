@@ -1,7 +1,8 @@
 // A delivery event as a row of sms_events and back. The only place that knows the columns and their order. Rows are
 // written as tab-separated text: on this stack it is the cheapest to build and to parse (docs/decisions/0004).
-import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
+import type { DeliveryEvent, EventKind, InboundFacts } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
+import { keywords } from '../../model/keyword.ts';
 import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
 
@@ -17,7 +18,8 @@ export type StreamPlace = {
 export const insertColumns =
   'event_id, kind, at, message_id, account_id, key_id, carrier, hop, attempt, segment, segments, carrier_message_id, ' +
   'error, epoch, category, sender, recipient, encoding, livemode, client_reference, campaign_id, variant_id, ' +
-  'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at, scheduled_at';
+  'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at, scheduled_at, ' +
+  'keyword, inbound';
 
 export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: number): string {
   const e = event;
@@ -27,7 +29,8 @@ export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: nu
     `${text(e.error)}\t${e.epoch}\t${e.category}\t${text(e.sender)}\t${text(e.recipient)}\t${e.encoding}\t` +
     `${e.livemode ? 1 : 0}\t${text(e.clientReference)}\t${text(e.campaignId)}\t${text(e.variantId)}\t` +
     `${text(e.templateId)}\t${time(e.acceptedAtMs)}\t${time(e.validUntilMs)}\t` +
-    `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\t${e.scheduledAtMs === null ? never : time(e.scheduledAtMs)}\n`
+    `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\t${e.scheduledAtMs === null ? never : time(e.scheduledAtMs)}\t` +
+    `${e.inbound === undefined ? '\t' : `${e.inbound.keyword ?? ''}\t${text(inboundText(e.inbound))}`}\n`
   );
 }
 
@@ -62,7 +65,7 @@ export const eventColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
   'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until), ' +
-  'toUnixTimestamp64Milli(scheduled_at)';
+  'toUnixTimestamp64Milli(scheduled_at), keyword, inbound';
 
 /** The order of the fold, as SQL. */
 export const eventOrder = 'message_id, stream_epoch, stream_seq, batch_index';
@@ -95,6 +98,24 @@ export function eventOfRow(at: readonly Cell[]): DeliveryEvent {
     acceptedAtMs: at[23] as number,
     validUntilMs: at[24] as number,
     scheduledAtMs: at[25] === 0 ? null : (at[25] as number),
+    ...(at[27] === '' || at[27] === undefined ? {} : { inbound: inboundOfText(at[26] as string, at[27] as string) }),
+  };
+}
+
+/** The body stays sealed here too, and is only here when the account's policy says so. */
+function inboundText({ parts, receivedId, keepBody, sealedBody }: InboundFacts): string {
+  const body = keepBody && sealedBody !== null ? { body: Buffer.from(sealedBody).toString('base64') } : {};
+  return JSON.stringify({ parts, receivedId, ...body });
+}
+
+function inboundOfText(keyword: string, json: string): InboundFacts {
+  const { parts, receivedId, body } = JSON.parse(json) as { parts: number; receivedId: string; body?: string };
+  return {
+    sealedBody: body === undefined ? null : Buffer.from(body, 'base64'),
+    keepBody: body !== undefined,
+    keyword: keywords.find((each) => each === keyword) ?? null,
+    parts,
+    receivedId,
   };
 }
 

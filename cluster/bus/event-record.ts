@@ -2,8 +2,9 @@
 // positions are frozen just as in message-record.ts. The kind travels as its place in `eventKinds`, which
 // therefore only ever grows at its end.
 import { Packr } from 'msgpackr';
-import { type DeliveryEvent, eventKinds } from '../../model/delivery-event.ts';
+import { type DeliveryEvent, type InboundFacts, eventKinds } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
+import { keywords } from '../../model/keyword.ts';
 import { categories } from '../../model/message.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 
@@ -27,7 +28,7 @@ export function decodeEvents(octets: Uint8Array): DeliveryEvent[] {
 }
 
 function positionsOf(event: DeliveryEvent): unknown[] {
-  return [
+  const positions: unknown[] = [
     event.eventId,
     eventKinds.indexOf(event.kind),
     event.atMs,
@@ -55,6 +56,13 @@ function positionsOf(event: DeliveryEvent): unknown[] {
     event.validUntilMs,
     event.scheduledAtMs,
   ];
+  // Nearly all events are of messages to subscribers: they end here.
+  if (event.inbound !== undefined) positions.push(inboundPositionsOf(event.inbound));
+  return positions;
+}
+
+function inboundPositionsOf({ sealedBody, keepBody, keyword, parts, receivedId }: InboundFacts): unknown[] {
+  return [sealedBody, keepBody, keyword === null ? -1 : keywords.indexOf(keyword), parts, receivedId];
 }
 
 function eventOf(at: readonly unknown[]): DeliveryEvent {
@@ -88,6 +96,17 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     acceptedAtMs: at[23] as number,
     validUntilMs: at[24] as number,
     scheduledAtMs: typeof at[25] === 'number' ? at[25] : null,
+    ...(Array.isArray(at[26]) ? { inbound: inboundOf(at[26] as unknown[], at[3] as string) } : {}),
+  };
+}
+
+function inboundOf(at: readonly unknown[], messageId: string): InboundFacts {
+  return {
+    sealedBody: at[0] instanceof Uint8Array ? at[0] : null,
+    keepBody: at[1] === true,
+    keyword: keywords[at[2] as number] ?? null,
+    parts: typeof at[3] === 'number' ? at[3] : 1,
+    receivedId: typeof at[4] === 'string' ? at[4] : messageId,
   };
 }
 

@@ -1,0 +1,70 @@
+// What a subscriber's message says, from its parts: octets of the same alphabet are joined before they are read, so
+// that a character whose halves came in two parts is whole again. A gap, or eight-bit data, is told as such. Pure.
+import type { Encoding, MessageBody } from './message.ts';
+import { type Shift, noShift } from './text/national-languages.ts';
+import { decodeText } from './text/octets.ts';
+
+export type BodyPart = {
+  readonly alphabet: 'gsm7' | 'latin1' | 'ucs2' | 'cyrillic' | 'hebrew' | 'binary';
+  readonly dataCoding: number;
+  readonly shift: Shift | null;
+  readonly octets: Buffer;
+};
+
+/** Stands where parts are missing. */
+export const gapMark = '[…]';
+
+/** `parts` in their order, null for one that never came. Octets when nothing of it is text. */
+export function inboundBodyOf(parts: readonly (BodyPart | null)[]): MessageBody {
+  const present = parts.filter((part) => part !== null);
+  const [first] = present;
+  if (first !== undefined && present.every(({ alphabet }) => alphabet === 'binary')) {
+    return { octets: Buffer.concat(present.map(({ octets }) => octets)), dataCoding: first.dataCoding, udh: null };
+  }
+  let text = '';
+  let run: BodyPart[] = [];
+  const read = () => {
+    if (run.length > 0) text += textOf(run);
+    run = [];
+  };
+  for (const part of parts) {
+    if (part === null || (run.length > 0 && !isSameAlphabet(run[0] as BodyPart, part))) read();
+    if (part !== null) run.push(part);
+    else if (!text.endsWith(gapMark)) text += gapMark;
+  }
+  read();
+  return { text };
+}
+
+/** As it is told: everything that is not UCS-2 fits in octets of one character each. */
+export function encodingOf(parts: readonly (BodyPart | null)[]): Encoding {
+  return parts.some((part) => part?.alphabet === 'ucs2') ? 'ucs2' : 'gsm7';
+}
+
+function textOf(run: readonly BodyPart[]): string {
+  const { alphabet, shift } = run[0] as BodyPart;
+  const octets = Buffer.concat(run.map((part) => part.octets));
+  switch (alphabet) {
+    case 'gsm7':
+      return decodeText(octets, gsm7, shift ?? noShift);
+    case 'ucs2':
+      return decodeText(octets, ucs2).toWellFormed();
+    case 'cyrillic':
+      return new TextDecoder('iso-8859-5').decode(octets);
+    case 'hebrew':
+      return new TextDecoder('iso-8859-8').decode(octets);
+    default:
+      return octets.toString('latin1');
+  }
+}
+
+function isSameAlphabet(one: BodyPart, other: BodyPart): boolean {
+  return (
+    one.alphabet === other.alphabet &&
+    (one.shift ?? noShift).locking === (other.shift ?? noShift).locking &&
+    (one.shift ?? noShift).single === (other.shift ?? noShift).single
+  );
+}
+
+const gsm7 = 0;
+const ucs2 = 8;

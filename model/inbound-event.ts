@@ -1,0 +1,58 @@
+// The events of what comes from subscribers. Each stands alone, like a refused request: it was never accepted for
+// sending and goes to no carrier. `sender` is the client's number, `recipient` the subscriber's.
+import { type DeliveryEvent, type InboundFacts, deliveryEvent } from './delivery-event.ts';
+import type { Keyword } from './keyword.ts';
+import type { Encoding } from './message.ts';
+
+export type InboundTold = {
+  readonly messageId: string;
+  /** '' when the number is nobody's. */
+  readonly accountId: string;
+  readonly carrier: string;
+  /** The client's number, as it registered it. */
+  readonly clientNumber: string;
+  /** E.164 where the carrier's form allows it. */
+  readonly subscriber: string;
+  readonly livemode: boolean;
+  readonly receivedAtMs: number;
+};
+
+/** A message from a subscriber. `encoding` and `segments` as it came; fewer parts than segments: it is incomplete. */
+export function receivedEvent(
+  told: InboundTold,
+  { encoding, segments, inbound }: { encoding: Encoding; segments: number; inbound: Omit<InboundFacts, 'receivedId'> },
+): DeliveryEvent {
+  const error = inbound.parts < segments ? 'incomplete' : null;
+  const event = deliveryEvent(contextOf(told, encoding, segments), { kind: 'received', atMs: told.receivedAtMs, error });
+  return { ...event, inbound: { ...inbound, receivedId: told.messageId } };
+}
+
+/** What the subscriber decided, for one account. `clientNumber` '' stands for all its senders. */
+export function optedEvent(told: InboundTold, keyword: Keyword & ('stop' | 'start'), receivedId: string): DeliveryEvent {
+  const kind = keyword === 'stop' ? 'opted_out' : 'opted_in';
+  const event = deliveryEvent(contextOf(told, 'gsm7', 0), { kind, atMs: told.receivedAtMs });
+  return { ...event, inbound: { sealedBody: null, keepBody: false, keyword, parts: 0, receivedId } };
+}
+
+function contextOf(told: InboundTold, encoding: Encoding, segments: number) {
+  return {
+    messageId: told.messageId,
+    accountId: told.accountId,
+    keyId: '',
+    carrier: told.carrier,
+    hop: 0,
+    segments,
+    category: 'transactional',
+    sender: told.clientNumber,
+    recipient: told.subscriber,
+    encoding,
+    livemode: told.livemode,
+    clientReference: null,
+    campaignId: null,
+    variantId: null,
+    templateId: null,
+    acceptedAtMs: told.receivedAtMs,
+    validUntilMs: told.receivedAtMs,
+    scheduledAtMs: null,
+  } as const;
+}

@@ -1,0 +1,95 @@
+// What a deliver_sm that is no receipt says: whose words they are, in which alphabet, and which part of a longer text.
+// Parts of one text may come over any bind of a carrier, so a part carries all that is needed to put it together
+// elsewhere. Septets are unpacked here, the rest stays octets: a character may be cut by the end of a part. Pure.
+import { type Concatenation, readConcatenation } from '../model/text/concatenation.ts';
+import type { Shift } from '../model/text/national-languages.ts';
+import { type ShortMessagePdu, tlvTag } from './pdu.ts';
+import { fillBitsAfter, unpackSeptets } from './text/packed-septets.ts';
+import type { TextRules } from './text/wire-segments.ts';
+
+/** binary: eight-bit data, or a coding nobody could read; it is kept as it came. */
+export const inboundAlphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
+export type InboundAlphabet = (typeof inboundAlphabets)[number];
+
+export type AlphabetRules = Pick<TextRules, 'gsm7Form' | 'gsm7DataCoding' | 'ucs2DataCoding' | 'latin1DataCoding'>;
+
+/** How the parts of a long message are tied together, and by what: the same number in another form is another tie. */
+export type Tie = Pick<Concatenation, 'reference' | 'total' | 'part'> & { readonly form: 'udh8' | 'udh16' | 'sar' };
+
+export type InboundPart = {
+  readonly source: string;
+  readonly sourceTon: number;
+  readonly destination: string;
+  readonly destinationTon: number;
+  readonly alphabet: InboundAlphabet;
+  readonly dataCoding: number;
+  /** National tables of a text of septets; null where the header names none. */
+  readonly shift: Shift | null;
+  /** Without any header, one septet per octet in GSM-7. A copy: the PDU's buffer is not kept alive. */
+  readonly octets: Buffer;
+  /** Null: the message is whole. */
+  readonly tie: Tie | null;
+};
+
+export function inboundPartOf(pdu: ShortMessagePdu, rules: AlphabetRules): InboundPart {
+  const hasHeader = (pdu.esmClass & udhIndicator) !== 0;
+  const read = hasHeader ? readConcatenation(pdu.octets) : { concatenation: undefined, body: pdu.octets };
+  const headerOctets = pdu.octets.length - read.body.length;
+  const alphabet = alphabetOf(pdu.dataCoding, rules);
+  const isPacked = alphabet === 'gsm7' && rules.gsm7Form === 'packed';
+  return {
+    source: pdu.source,
+    sourceTon: pdu.sourceTon,
+    destination: pdu.destination,
+    destinationTon: pdu.destinationTon,
+    alphabet,
+    dataCoding: pdu.dataCoding,
+    shift: ('shift' in read ? read.shift : undefined) ?? null,
+    octets: isPacked ? unpackSeptets(read.body, fillBitsAfter(headerOctets)) : Buffer.from(read.body),
+    tie: tieOfHeader(read.concatenation) ?? tieOfTlvs(pdu),
+  };
+}
+
+/** SMPP 3.4 §5.2.19; the coding groups F and 1 with a message class are those of 3GPP TS 23.038 §4. */
+export function alphabetOf(dataCoding: number, rules: AlphabetRules): InboundAlphabet {
+  if (dataCoding === 0 || dataCoding === rules.gsm7DataCoding) return 'gsm7';
+  if (dataCoding === rules.ucs2DataCoding || (dataCoding & 0xec) === 0x08) return 'ucs2';
+  if (dataCoding === rules.latin1DataCoding) return 'latin1';
+  switch (dataCoding) {
+    // IA5 is ASCII, which Latin-1 begins with.
+    case 1:
+    case 3:
+      return 'latin1';
+    case 6:
+      return 'cyrillic';
+    case 7:
+      return 'hebrew';
+    default:
+  }
+  const hasClass = (dataCoding & 0xf0) === 0xf0 || (dataCoding & 0xfc) === 0x10;
+  return hasClass && (dataCoding & 0x0c) === 0 ? 'gsm7' : 'binary';
+}
+
+function tieOfHeader(concatenation: Concatenation | undefined): Tie | null {
+  if (concatenation === undefined) return null;
+  const { reference, referenceBits, total, part } = concatenation;
+  return soundTie({ form: referenceBits === 16 ? 'udh16' : 'udh8', reference, total, part });
+}
+
+function tieOfTlvs({ tlvs = [] }: ShortMessagePdu): Tie | null {
+  if (tlvs.length === 0) return null;
+  let [reference, total, part] = [-1, 0, 0];
+  for (const { tag, value } of tlvs) {
+    if (tag === tlvTag.sarReference && value.length === 2) reference = value.readUInt16BE(0);
+    else if (tag === tlvTag.sarTotal) total = value[0] ?? 0;
+    else if (tag === tlvTag.sarPart) part = value[0] ?? 0;
+  }
+  return reference < 0 ? null : soundTie({ form: 'sar', reference, total, part });
+}
+
+/** A header that makes no sense, or says that there is one part, ties nothing (TS 23.040 §9.2.3.24.1: ignore it). */
+function soundTie(tie: Tie): Tie | null {
+  return tie.total > 1 && tie.part >= 1 && tie.part <= tie.total ? tie : null;
+}
+
+const udhIndicator = 0x40;
