@@ -168,6 +168,8 @@ export const limits = {
     laneAccountsMax: 1_024,
     /** Unknown submits a late receipt may still settle by recipient and sender. */
     unknownRememberedMax: 50_000,
+    /** Before it is sent again, a message with an unknown outcome waits this long for its late receipt; an OTP does not. */
+    resendWaitMs: 6_000,
     /** Late answered submits to be asked about with query_sm, and when: a receipt is mostly there before the first. */
     queriedSubmitsMax: 1_000,
     queryAfterMs: [2 * 60_000, 10 * 60_000, 60 * 60_000],
@@ -201,6 +203,28 @@ export const limits = {
     stableMs: 30_000,
     /** A carrier frees the session of a crashed client after its inactivity timer, 60 s with most. */
     ghostSessionMs: 65_000,
+  },
+  flight: {
+    /** The PDUs one carrier's binds remember, shared out over them: 64 carriers of 16 binds are 256 MiB at worst. */
+    carrierBytes: 4 * 1024 * 1024,
+    /** One bind has no more than this, ~2,000 messages with their answers and receipts, and no less than the other. */
+    bindBytesMax: 1024 * 1024,
+    bindBytesMin: 64 * 1024,
+    /** Decisions of one carrier: × ~120 B = 1 MB. */
+    decisionsMax: 8_192,
+    /** One answer to who reads a recorder: it must not stand in the way of what the same connection publishes. */
+    answerBytesMax: 128 * 1024,
+    answerDecisionsMax: 512,
+    answerMs: 2_000,
+    /** How long the reader waits for further nodes that serve the carrier, after the first has answered. */
+    gatherMs: 300,
+    nodesMax: 64,
+    /** Files a node keeps of lost sessions, the oldest go first: × ~1.5 MiB = 60 MiB. */
+    dumpsMax: 40,
+    /** A bind that comes and goes leaves one file in this time. */
+    dumpEveryMs: 60_000,
+    /** Packets written between two turns of the event loop: 200 × ~3 µs. */
+    dumpSlice: 200,
   },
   simulator: {
     /** deliver_sm that wait for an answer, per session. */
@@ -269,6 +293,30 @@ export const limits = {
     rowBytesMax: 1_024,
     /** A snapshot that would take away more than this share is taken for a mistake, unless told otherwise. */
     shrinkShareMax: 0.5,
+  },
+  operations: {
+    /** How late an order is seen when the word of it was lost; the word itself takes a millisecond. */
+    lookEveryMs: 1_000,
+    callTimeoutMs: 2_000,
+    /** How long carriers' answers are waited for, and how long after the first of them. */
+    reportsWithinMs: 800,
+    reportsStallMs: 150,
+    /** Reports that are read: nodes × threads, each within one NATS payload. */
+    reportsMax: 256,
+    /** How long a command waits until all that serve the carrier have taken up its order. */
+    inForceWithinMs: 3_000,
+    reasonCharsMax: 200,
+    /** The audit log's writer: one wait for an order, the pause after a failure, and how long one may be in hand. */
+    auditPullMs: 1_000,
+    auditRetryMs: 1_000,
+    auditAckWaitMs: 30_000,
+    /** Orders between two tidyings, and how many records one of them reads: 10,000 × ~400 B. */
+    tidyEvery: 50,
+    tidyMax: 10_000,
+    /** What waits in the streams: one look at all consumers. */
+    streamsLookEveryMs: 5_000,
+    /** A bind that is tried by the doctor: connection, answer to the bind, answer to enquire_link. */
+    probeStepMs: 5_000,
   },
   management: {
     pageDefault: 20,
@@ -360,12 +408,20 @@ assert(
   'an idempotency lease could be taken over while its first owner still publishes',
 );
 assert(
+  limits.carrier.resendWaitMs > limits.carrier.earlyReceiptWaitMs,
+  'a message would be sent again before its late receipt was looked at',
+);
+assert(
   limits.carrier.replayWindowMs > limits.carrier.ackWaitMs + limits.carrier.responseTimerMs + 10_000,
   'a record could be redelivered after its intent fell out of the replay window',
 );
 assert(
   limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,
   'a takeover could publish an id the stream has already forgotten',
+);
+assert(
+  limits.flight.bindBytesMin >= 2 * limits.smpp.pduBytesMax && limits.flight.answerBytesMax > limits.smpp.pduBytesMax,
+  'the largest PDU would find no room in a flight recorder, or in an answer of one',
 );
 assert(
   limits.management.requestDeadlineMs > limits.store.statementTimeoutMs + limits.store.connectTimeoutMs,

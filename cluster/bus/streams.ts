@@ -22,6 +22,7 @@ export const streamNames = {
   cancels: 'CANCELS',
   inbound: 'INBOUND',
   events: 'EVENTS',
+  orders: 'ORDERS',
   dead: 'DEAD',
 } as const;
 
@@ -86,6 +87,17 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       discard: DiscardPolicy.New,
       duplicate_window: duplicateWindow,
       max_bytes: 4 * gib,
+    },
+    {
+      // What operators ordered of carriers, ~400 bytes each: the last of a subject is in force, what stands before it
+      // goes when the audit log in PostgreSQL has it. Three months of an order a minute fit while that is away.
+      name: streamNames.orders,
+      subjects: ['ops.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_bytes: gib / 16,
     },
     {
       name: streamNames.dead,

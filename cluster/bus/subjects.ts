@@ -70,6 +70,16 @@ export function inboundSubject(carrier: string): string {
   return `mo.${carrier}`;
 }
 
+/** `ops.<carrier>` and `ops.<carrier>.<bind>`: what operators ordered of a carrier or of one of its binds. */
+export function orderSubject(carrier: string, bind: number | null): string {
+  return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;
+}
+
+/** Core NATS: somebody gave an order, look into the stream. */
+export const ordersNewsSubject = 'news.orders';
+/** Core NATS: whoever serves carriers says how they are. */
+export const carrierReportsSubject = 'ask.carriers';
+
 export function deadSubject(stream: string): string {
   return `dead.${stream}`;
 }

@@ -11,6 +11,7 @@ import { tenants } from './migrations/0001-tenants.ts';
 import { auditLog } from './migrations/0002-audit-log.ts';
 import { gates } from './migrations/0003-gates.ts';
 import { resendUnknown } from './migrations/0004-resend-unknown.ts';
+import { auditOfOrders } from './migrations/0005-audit-of-orders.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -18,6 +19,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002-audit-log': auditLog,
   '0003-gates': gates,
   '0004-resend-unknown': resendUnknown,
+  '0005-audit-of-orders': auditOfOrders,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */

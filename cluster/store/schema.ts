@@ -122,6 +122,10 @@ export type AuditLogTable = {
   target: string;
   /** jsonb: written as JSON text. Never a secret. */
   detail: string;
+  /** Of what is told from the bus, perhaps more than once; null: written in the change's own transaction. */
+  record_id: string | null;
+  /** From where: an address, or the user and name of a machine. */
+  origin: Generated<string>;
 };
 
 export type Tables = {

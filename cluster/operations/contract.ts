@@ -1,0 +1,61 @@
+// What operators order of carriers, and what those who serve carriers report: types only, shared by the command line,
+// the management API and the actors. An order stands until the next one for the same carrier or bind.
+import type { CarrierState } from '../../model/carrier-state.ts';
+import type { AuditId } from '../../model/ids.ts';
+
+/**
+ * pause: nothing more is submitted, sessions stay and receipts come in · drain: the same, and the sessions end when
+ * what is out is answered · resume: as if nothing had been ordered, and binds that were given up are tried again.
+ */
+export type OrderVerb = 'pause' | 'drain' | 'resume';
+
+/** What comes of an order: how a carrier or a bind is to be now. */
+export type Ordered = 'running' | 'paused' | 'drained';
+
+export type Order = {
+  readonly v: 1;
+  /** The audit record's id, too. */
+  readonly id: AuditId;
+  readonly atMs: number;
+  readonly verb: OrderVerb;
+  readonly carrier: string;
+  /** From 1, in the order of heliograph.yaml with `count` unfolded; null: the whole carrier. */
+  readonly bind: number | null;
+  readonly reason: string;
+  /** `operator` for the command line, else the id of an API key. */
+  readonly actor: string;
+  /** The machine's user and name, or the client's address. */
+  readonly from: string;
+};
+
+/** The last orders for one carrier. */
+export type CarrierOrders = {
+  readonly carrier: Order | null;
+  readonly binds: ReadonlyMap<number, Order>;
+};
+
+/** connecting … closed: as smpp/reconnect.ts has it · resting: drained by order · elsewhere: another node has it. */
+export type BindReport = {
+  /** From 1. */
+  readonly bind: number;
+  readonly type: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly windowUsed: number;
+  readonly window: number;
+};
+
+/** How one carrier is where it is served. */
+export type CarrierReport = {
+  readonly carrier: string;
+  readonly state: CarrierState;
+  readonly why: string;
+  /** Ids of the orders that are in force there. */
+  readonly orders: readonly string[];
+  readonly binds: readonly BindReport[];
+  /** Messages taken from the streams and not settled. */
+  readonly held: number;
+};
+
+/** What one thread of one node answers. */
+export type CarriersReport = { readonly v: 1; readonly thread: string; readonly carriers: readonly CarrierReport[] };

@@ -1,0 +1,62 @@
+// How the carriers are, asked of everybody who serves them over core NATS: an answer from each thread of each node that
+// hears it in time. Nothing here is durable, and silence is an answer too: then nobody serves a carrier.
+import type { Msg, Subscription } from '@nats-io/transport-node';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from '../bus/connect.ts';
+import { carrierReportsSubject } from '../bus/subjects.ts';
+import type { BindReport, CarrierReport, CarriersReport } from './contract.ts';
+
+/** Answers with what `report` says at that moment. Undone with the subscription's unsubscribe. */
+export function answerForCarriers(bus: Bus, thread: string, report: () => readonly CarrierReport[]): Subscription {
+  return bus.connection.subscribe(carrierReportsSubject, {
+    callback: (error, question) => {
+      if (error !== null) return ignoring(error, 'questions about carriers cannot be heard for now');
+      question.respond(JSON.stringify({ v: 1, thread, carriers: report() } satisfies CarriersReport));
+    },
+  });
+}
+
+/** One entry per carrier and thread that serves it. Empty when nobody answers. */
+export async function askForCarriers(bus: Bus): Promise<CarrierReport[]> {
+  const { reportsWithinMs, reportsStallMs, reportsMax } = limits.operations;
+  const reports: CarrierReport[] = [];
+  try {
+    const answers = await bus.connection.requestMany(carrierReportsSubject, '', {
+      strategy: 'stall',
+      maxWait: reportsWithinMs,
+      stall: reportsStallMs,
+      maxMessages: reportsMax,
+    });
+    for await (const answer of answers) reports.push(...readReport(answer));
+  } catch (error) {
+    ignoring(error, 'nobody answers for carriers');
+  }
+  return reports;
+}
+
+function readReport(answer: Msg): readonly CarrierReport[] {
+  try {
+    const read = answer.json<Partial<CarriersReport>>();
+    return read.v === 1 && Array.isArray(read.carriers) ? read.carriers : [];
+  } catch (error) {
+    ignoring(error, 'an answer about carriers cannot be read');
+    return [];
+  }
+}
+
+const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere', 'closed'];
+const rankOf = (bind: BindReport) => {
+  const at = bindStates.indexOf(bind.state);
+  return at === -1 ? bindStates.length : at;
+};
+
+/** Of a bind that several nodes report the one that says most: a session somewhere is a session. */
+export function mergedBinds(reports: readonly CarrierReport[]): BindReport[] {
+  const best = new Map<number, BindReport>();
+  for (const bind of reports.flatMap((report) => report.binds)) {
+    const before = best.get(bind.bind);
+    if (before === undefined || rankOf(bind) < rankOf(before)) best.set(bind.bind, bind);
+  }
+  return [...best.values()].sort((one, other) => one.bind - other.bind);
+}

@@ -1,0 +1,85 @@
+// The audit log as operators read it, and the way into it for what did not happen in the database: orders about
+// carriers, which are durable on the bus first. A record that was told before changes nothing.
+import type { Selectable } from 'kysely';
+import type { AuditLogTable } from './schema.ts';
+import type { Store } from './store.ts';
+
+export type AuditRecord = {
+  /** Grows with every record; what pages go by. */
+  readonly row: number;
+  readonly atMs: number;
+  readonly accountId: string | null;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+};
+
+export type AuditOfOrder = {
+  readonly recordId: string;
+  readonly atMs: number;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+};
+
+export async function addAuditRecords(store: Store, records: readonly AuditOfOrder[]): Promise<void> {
+  if (records.length === 0) return;
+  await store.db
+    .insertInto('audit_log')
+    .values(
+      records.map(({ recordId, atMs, actor, origin, action, target, detail }) => ({
+        record_id: recordId,
+        at: new Date(atMs),
+        account_id: null,
+        actor,
+        origin,
+        action,
+        target,
+        detail: JSON.stringify(detail),
+      })),
+    )
+    .onConflict((conflict) => conflict.column('record_id').doNothing())
+    .execute();
+}
+
+export type AuditQuestion = {
+  readonly limit: number;
+  /** The row after which the page begins, newest first; null for the first page. */
+  readonly after: number | null;
+  readonly target?: string | undefined;
+  readonly action?: string | undefined;
+};
+
+export async function listAuditRecords(
+  store: Store,
+  { limit, after, target, action }: AuditQuestion,
+): Promise<{ readonly items: readonly AuditRecord[]; readonly next: number | null }> {
+  let query = store.db
+    .selectFrom('audit_log')
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(limit + 1);
+  if (after !== null) query = query.where('id', '<', after);
+  if (target !== undefined) query = query.where('target', '=', target);
+  if (action !== undefined) query = query.where('action', '=', action);
+  const rows = await query.execute();
+  const items = rows.slice(0, limit).map(recordOf);
+  return { items, next: rows.length > limit ? (items.at(-1)?.row ?? null) : null };
+}
+
+function recordOf(row: Selectable<AuditLogTable>): AuditRecord {
+  return {
+    row: Number(row.id),
+    atMs: row.at.getTime(),
+    accountId: row.account_id,
+    actor: row.actor,
+    origin: row.origin,
+    action: row.action,
+    target: row.target,
+    detail: row.detail as unknown as Readonly<Record<string, unknown>>,
+  };
+}

@@ -1,0 +1,189 @@
+// Orders on a real nats-server and PostgreSQL: what is in force, how fast everybody knows, and that the audit log has
+// each of them once, whatever was away in between.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { auditOrders } from '../../../cluster/operations/audit-orders.ts';
+import { answerForCarriers, askForCarriers, mergedBinds } from '../../../cluster/operations/reports.ts';
+import type { BindReport, CarrierReport, OrderVerb } from '../../../cluster/operations/contract.ts';
+import { decodeOrder, giveOrder, orderedBy, orderedOfBind, readOrders } from '../../../cluster/operations/orders.ts';
+import { tidyOrders } from '../../../cluster/operations/tidy-orders.ts';
+import { orderIds, watchOrders } from '../../../cluster/operations/watch-orders.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { addAuditRecords, listAuditRecords } from '../../../cluster/store/audit-log.ts';
+import { migrateStore } from '../../../cluster/store/migrate.ts';
+import { type Store, openStore } from '../../../cluster/store/store.ts';
+import { until } from '../../../platform/deadline.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
+import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { sql } from 'kysely';
+
+let house: TestBus;
+let postgres: TestPostgres;
+let store: Store;
+beforeAll(async () => {
+  [house, postgres] = await Promise.all([startBus(), startPostgres()]);
+  await migrateStore(postgres.url);
+  store = openStore(postgres.url);
+});
+afterAll(async () => {
+  await store?.close();
+  await Promise.all([house?.stop(), postgres?.stop()]);
+});
+
+const give = (verb: OrderVerb, carrier: string, bind: number | null = null, reason = 'because') =>
+  giveOrder(house.bus, { verb, carrier, bind, reason, actor: 'operator', from: 'me@here' });
+
+describe('what is in force', () => {
+  it('is the last order of a carrier and of each bind, the stricter of the two for a bind', async () => {
+    await give('pause', 'alpha');
+    await give('drain', 'alpha', 2);
+    await give('resume', 'alpha', 1);
+    const alpha = (await readOrders(house.bus)).get('alpha')!;
+    expect(orderedBy(alpha.carrier)).toBe('paused');
+    expect([1, 2, 3].map((bind) => orderedOfBind(alpha, bind))).toEqual(['paused', 'drained', 'paused']);
+    await give('resume', 'alpha');
+    const resumed = (await readOrders(house.bus)).get('alpha')!;
+    expect([1, 2, 3].map((bind) => orderedOfBind(resumed, bind))).toEqual(['running', 'drained', 'running']);
+  });
+
+  it('is known to every watch at once, and to one that begins later from its first moment', async () => {
+    const watch = await watchOrders(house.bus);
+    const heard: string[] = [];
+    watch.onChange((carrier) => heard.push(carrier));
+    const order = await give('pause', 'beta');
+    await until('the order is known', () => watch.of('beta').carrier?.id === order.id);
+    expect(heard).toEqual(['beta']);
+    const later = await watchOrders(house.bus);
+    expect(orderIds(later.of('beta'))).toEqual([order.id]);
+    expect(later.of('nobody').carrier).toBeNull();
+    watch.stop();
+    later.stop();
+  });
+
+  it('is found by the look every second when the word of it was lost', async () => {
+    const watch = await watchOrders(house.bus);
+    const order = {
+      v: 1,
+      id: 'aud_X',
+      atMs: 1,
+      verb: 'drain',
+      carrier: 'gamma',
+      bind: null,
+      reason: '',
+      actor: 'a',
+      from: '',
+    };
+    await house.bus.jetstream.publish('ops.gamma', JSON.stringify(order));
+    await until('the order is known', () => orderedBy(watch.of('gamma').carrier) === 'drained');
+    watch.stop();
+  });
+
+  it('is nothing that cannot be read', () => {
+    for (const text of ['', '{}', '{"v":2}', '[]', 'null']) {
+      expect(() => decodeOrder(Buffer.from(text))).toThrow('not a readable order');
+    }
+  });
+});
+
+describe('the audit log', () => {
+  it('has every order once and in order, and the stream keeps only what is in force', async () => {
+    const audit = auditOrders(house.bus, store);
+    const ids = new Set<string>();
+    for (const verb of ['pause', 'resume', 'drain', 'resume'] as const)
+      ids.add((await give(verb, 'delta', null, verb)).id);
+    const rows = () => listAuditRecords(store, { limit: 100, after: null, target: 'delta' });
+    await until('four records', async () => (await rows()).items.length === 4);
+    const { items } = await rows();
+    expect(items.map(({ action, detail }) => [action, detail['reason']])).toEqual([
+      ['carrier.resumed', 'resume'],
+      ['carrier.drained', 'drain'],
+      ['carrier.resumed', 'resume'],
+      ['carrier.paused', 'pause'],
+    ]);
+    expect(items[0]).toMatchObject({ actor: 'operator', origin: 'me@here', accountId: null });
+    const { state } = await house.bus.manager.streams.info(streamNames.orders);
+    await tidyOrders(house.bus, state.last_seq - 1);
+    const { state: tidy } = await house.bus.manager.streams.info(streamNames.orders, { subjects_filter: 'ops.>' });
+    // What is not said to be written stays.
+    expect(tidy.subjects).toMatchObject({ 'ops.delta': 1, 'ops.alpha': 1 });
+    expect(tidy.last_seq).toBe(state.last_seq);
+    expect(orderedBy((await readOrders(house.bus)).get('delta')?.carrier)).toBe('running');
+    await audit.close();
+  });
+
+  it('gets what was ordered while the database was away, from whichever control process is there', async () => {
+    await postgres.kill9();
+    const audits = [auditOrders(house.bus, store), auditOrders(house.bus, store)];
+    for (let nth = 0; nth < 5; nth += 1) await give(nth % 2 === 0 ? 'pause' : 'resume', 'epsilon', 1, `order ${nth}`);
+    await until('it is noticed', () => audits.some((audit) => audit.trouble() !== null));
+    await postgres.restart();
+    const rows = () => listAuditRecords(store, { limit: 100, after: null, target: 'epsilon/1' });
+    await until('five records', async () => (await rows().catch(() => ({ items: [] }))).items.length === 5, {
+      limitMs: 30_000,
+    });
+    expect((await rows()).items.map(({ detail }) => detail['reason'])).toEqual(
+      [4, 3, 2, 1, 0].map((nth) => `order ${nth}`),
+    );
+    await Promise.all(audits.map((audit) => audit.close()));
+  });
+
+  it('takes a record once, gives pages, and lets nobody change or remove one', async () => {
+    const record = { recordId: 'aud_1', atMs: 5, actor: 'a', origin: 'o', action: 'x', target: 'paged', detail: {} };
+    await addAuditRecords(store, [record]);
+    await addAuditRecords(store, [record, { ...record, recordId: 'aud_2' }, { ...record, recordId: 'aud_3' }]);
+    const first = await listAuditRecords(store, { limit: 2, after: null, target: 'paged' });
+    expect(first.items).toHaveLength(2);
+    const second = await listAuditRecords(store, { limit: 2, after: first.next, target: 'paged' });
+    expect(second).toMatchObject({ items: [{ target: 'paged' }], next: null });
+    for (const attempt of [
+      sql`update audit_log set actor = 'nobody'`,
+      sql`delete from audit_log`,
+      sql`truncate audit_log`,
+    ]) {
+      await expect(attempt.execute(store.db)).rejects.toThrow('append-only');
+    }
+  });
+});
+
+describe('reports', () => {
+  it('come from everybody who serves carriers; nobody there is an empty answer', async () => {
+    expect(await askForCarriers(house.bus)).toEqual([]);
+    const report = (carrier: string): CarrierReport => ({
+      carrier,
+      state: 'good',
+      why: '',
+      orders: [],
+      binds: [],
+      held: 0,
+    });
+    const one = answerForCarriers(house.bus, 'one', () => [report('alpha'), report('beta')]);
+    const two = answerForCarriers(house.bus, 'two', () => [report('alpha')]);
+    const heard = await askForCarriers(house.bus);
+    expect(heard.map(({ carrier }) => carrier).sort()).toEqual(['alpha', 'alpha', 'beta']);
+    one.unsubscribe();
+    two.unsubscribe();
+  });
+
+  it('of one bind from several nodes come to the best of them', () => {
+    const bind = (nth: number, state: string): BindReport => ({
+      bind: nth,
+      type: 'transceiver',
+      state,
+      reason: state,
+      windowUsed: 0,
+      window: 1,
+    });
+    const of = (...binds: BindReport[]): CarrierReport => ({
+      carrier: 'alpha',
+      state: 'good',
+      why: '',
+      orders: [],
+      held: 0,
+      binds,
+    });
+    const merged = mergedBinds([
+      of(bind(2, 'elsewhere'), bind(1, 'waiting')),
+      of(bind(1, 'elsewhere'), bind(2, 'bound')),
+    ]);
+    expect(merged.map(({ bind: nth, state }) => `${nth} ${state}`)).toEqual(['1 waiting', '2 bound']);
+  });
+});
