@@ -4,8 +4,8 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { assert } from '../platform/assert.ts';
 import { secretBytes } from '../platform/random.ts';
 
-/** What a key may do. A scope is added here when the first route that asks for it exists. */
-export const scopes = [
+/** What a key may do with its account. A scope is added here when the first route that asks for it exists. */
+export const accountScopes = [
   'sms:send',
   'sms:read',
   'account:read',
@@ -15,6 +15,12 @@ export const scopes = [
   'templates:manage',
   'suppressions:manage',
 ] as const;
+
+/** What concerns the installation and no account. Only whoever runs it gives them, on the machine itself. */
+export const operatorScopes = ['carriers:read', 'carriers:manage', 'audit:read'] as const;
+
+export const scopes = [...accountScopes, ...operatorScopes] as const;
+export type AccountScope = (typeof accountScopes)[number];
 export type Scope = (typeof scopes)[number];
 
 export type ApiKeyParts = { readonly livemode: boolean; readonly publicId: string; readonly secret: string };
@@ -58,6 +64,10 @@ export function hashOfSecret(secret: string): Buffer {
 /** Whether a secret belongs to a stored hash, in a time that does not tell how much of it was right. */
 export function secretMatches(secret: string, secretHash: Uint8Array): boolean {
   return secretHash.length === 32 && timingSafeEqual(hashOfSecret(secret), secretHash);
+}
+
+export function isOperatorScope(scope: string): boolean {
+  return (operatorScopes as readonly string[]).includes(scope);
 }
 
 export function isScope(text: string): text is Scope {

@@ -57,7 +57,7 @@ keys
   .description('make an API key; it is shown this once')
   .requiredOption('--account <id>', 'the account it belongs to (acc_…)')
   .option('--test', 'a test key: everything goes to the sandbox carrier')
-  .option('--scopes <scopes>', 'comma-separated (default: all)')
+  .option('--scopes <scopes>', 'comma-separated (default: all of an account; carriers:… and audit:read only when named)')
   .option('--description <text>', 'what it is for')
   .option('--json', 'print one JSON object')
   .action(

@@ -1,6 +1,6 @@
 // `accounts create|list`, `keys create|list|revoke`: the operator's way to tenants, in the database of the
 // running system. The outbox carries them to every ingress; nothing here talks to an ingress.
-import { type Scope, isScope, scopes as allScopes } from '../../model/api-key.ts';
+import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../../model/api-key.ts';
 import { type ApiKeyId, isAccountId } from '../../model/ids.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
@@ -42,6 +42,10 @@ export async function createKeyCommand(options: {
   const accountId = options.account;
   if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
   const wanted = { accountId, livemode: options.test !== true, scopes: scopesOf(options.scopes) };
+  const operators = wanted.scopes.filter(isOperatorScope);
+  if (!wanted.livemode && operators.length > 0) {
+    throw new FixSetup(`--test: a test key cannot have ${operators.join(', ')}, which concern the whole installation`);
+  }
   const made = await withStore((store) => createKey(store, { ...wanted, description: options.description ?? '' }));
   if (!made.ok) {
     throw new FixSetup(
@@ -123,7 +127,7 @@ export async function withStore<T>(work: (store: Store) => Promise<T>): Promise<
 }
 
 function scopesOf(text: string | undefined): Scope[] {
-  if (text === undefined) return [...allScopes];
+  if (text === undefined) return [...accountScopes];
   return text.split(',').map((each) => {
     const scope = each.trim();
     if (!isScope(scope)) throw new FixSetup(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);

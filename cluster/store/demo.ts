@@ -2,7 +2,7 @@
 // SMS needs nothing but a paste. Made only in a database without accounts. Its keys stay in a file that only
 // the owner of the data folder can read, so that later starts can print them again.
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { type Scope, scopes, splitApiKey } from '../../model/api-key.ts';
+import { type Scope, accountScopes, splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -55,7 +55,7 @@ async function newDemoAccount(store: Store): Promise<AccountId> {
 }
 
 async function newDemoKey(store: Store, accountId: AccountId, livemode: boolean): Promise<string> {
-  const all: readonly Scope[] = scopes;
+  const all: readonly Scope[] = accountScopes;
   const made = await createKey(store, { accountId, livemode, scopes: all, description: 'Demo', actor: firstStart });
   assert(made.ok, 'a fresh account cannot have too many keys');
   return made.token;

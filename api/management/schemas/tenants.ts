@@ -1,7 +1,7 @@
 // Accounts, API keys and senders as JSON: what a client sends and what it gets. The messages of the rules are read
 // by developers: they say what was expected.
 import { z } from '@hono/zod-openapi';
-import { scopes } from '../../../model/api-key.ts';
+import { accountScopes, scopes } from '../../../model/api-key.ts';
 import { senderKinds, senderKindOf, senderShape } from '../../../model/sender.ts';
 import { categories } from '../../../model/message.ts';
 import { timeSchema } from './common.ts';
@@ -48,11 +48,11 @@ export const createApiKeyBody = z
       .optional()
       .openapi({ description: 'As the key that asks, when left out. A test key can only make test keys.' }),
     scopes: z
-      .array(z.enum(scopes, { error: `expected scopes of ${scopes.join(', ')}` }), {
+      .array(z.enum(accountScopes, { error: `expected scopes of ${accountScopes.join(', ')}` }), {
         error: 'expected a list of scopes',
       })
       .min(1, 'expected at least one scope')
-      .max(scopes.length, 'expected every scope only once')
+      .max(accountScopes.length, 'expected every scope only once')
       .refine((list) => new Set(list).size === list.length, 'expected every scope only once')
       .openapi({ description: 'At most those of the key that asks.', example: ['sms:send', 'sms:read'] }),
     description: z
