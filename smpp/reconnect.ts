@@ -11,7 +11,8 @@ import type { ReconnectBudget } from './reconnect-budget.ts';
 import { openSession, type Session } from './session.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
 
-export type KeeperState = 'connecting' | 'bound' | 'waiting' | 'stopped' | 'closed';
+/** resting: somebody said that it is to have no session for now. */
+export type KeeperState = 'connecting' | 'bound' | 'waiting' | 'stopped' | 'resting' | 'closed';
 
 export type KeeperOptions = SessionOptions & {
   random?: Random;
@@ -71,11 +72,32 @@ export class BindKeeper<T> {
     return this.#session?.query(fields, done) ?? false;
   }
 
-  /** After `stopped`: a person has changed something, try once more. */
+  get #isUnwanted(): boolean {
+    return this.#state === 'closed' || this.#state === 'resting';
+  }
+
+  /** A person has changed something: try at once, after `stopped` and instead of the rest of a long wait. */
   retry(): void {
-    if (this.#state !== 'stopped') return;
+    if (this.#state !== 'stopped' && (this.#state !== 'waiting' || this.#session !== undefined)) return;
+    this.#cancelWait?.();
     this.#attempt = 0;
     this.#wait(0);
+  }
+
+  /** Ends the session, as close() does, and opens none until wake(). */
+  async rest(why: string, drainMs: number): Promise<void> {
+    if (this.#state === 'closed' || this.#state === 'resting') return;
+    this.#state = 'resting';
+    this.#cancelWait?.();
+    await this.#session?.close(why, drainMs);
+  }
+
+  /** After rest(): a session is wanted again. One that is still ending is let end before. */
+  wake(): void {
+    if (this.#state !== 'resting') return;
+    this.#attempt = 0;
+    this.#state = 'waiting';
+    if (this.#session === undefined) this.#wait(0);
   }
 
   /** Ends the session and tries no more. Resolves when the session is closed. */
@@ -116,11 +138,11 @@ export class BindKeeper<T> {
   #onClosed(cause: CloseCause, outstanding: T[]): void {
     const wasBound = this.#state === 'bound';
     this.#session = undefined;
-    const wanted = this.#state !== 'closed';
+    const wanted = !this.#isUnwanted;
     if (wanted) this.#state = 'waiting';
     this.#handlers.onClosed(cause, outstanding);
     // The owner may have closed the keeper in its handler.
-    if (!wanted || this.#state === 'closed') return;
+    if (!wanted || this.#isUnwanted) return;
     if (cause.kind === 'bind_refused' && credentialErrors.has(cause.status)) {
       this.#state = 'stopped';
       return this.#handlers.onStopped(`the carrier refused the bind: ${nameOfStatus(cause.status)}`);

@@ -53,6 +53,57 @@ const refused = (status: number): CloseCause => ({ kind: 'bind_refused', status,
 const failed: CloseCause = { kind: 'connect_failed', why: 'no route' };
 
 describe('the keeper', () => {
+  test('rests when it is told to, and opens nothing until it is woken', async () => {
+    const run = scripted();
+    run.opened[0]!.onBound();
+    await run.keeper.rest('drained', 1_000);
+    expect([run.keeper.state, run.story]).toEqual(['resting', ['bound', 'closed asked ']]);
+    run.keeper.retry();
+    run.clock.advance(3_600_000);
+    expect(run.opened).toHaveLength(1);
+    run.keeper.wake();
+    run.clock.advance(0);
+    expect([run.keeper.state, run.opened.length]).toEqual(['connecting', 2]);
+  });
+
+  test('rests in the middle of a wait and after it was refused, and is woken while its session still ends', async () => {
+    const run = scripted();
+    run.end(failed);
+    await run.keeper.rest('drained', 1_000);
+    run.clock.advance(60_000);
+    expect(run.opened).toHaveLength(1);
+    run.keeper.wake();
+    run.clock.advance(0);
+    run.opened[1]!.onBound();
+    run.end(refused(commandStatus.ESME_RINVPASWD));
+    await run.keeper.rest('drained', 1_000);
+    expect(run.keeper.state).toBe('resting');
+
+    let end = () => {};
+    const slow = scripted({
+      open: ((_options: unknown, handlers: SessionHandlers<string>) => ({
+        close: async () => void (end = () => handlers.onClosed({ kind: 'asked', why: 'test' }, [])),
+      })) as unknown as typeof openSession,
+    });
+    void slow.keeper.rest('drained', 1_000);
+    slow.keeper.wake();
+    expect(slow.keeper.state).toBe('waiting');
+    end();
+    expect(slow.delays).toHaveLength(1);
+    slow.clock.advance(1_000);
+    expect(slow.keeper.state).toBe('connecting');
+  });
+
+  test('tries at once when a person asks for it, also instead of a long wait', () => {
+    const run = scripted();
+    run.end(refused(commandStatus.ESME_RALYBND));
+    run.keeper.retry();
+    run.clock.advance(0);
+    expect(run.opened).toHaveLength(2);
+    run.clock.advance(600_000);
+    expect(run.opened).toHaveLength(2);
+  });
+
   test('doubles its longest wait from one second to one minute', () => {
     const run = scripted();
     for (let turn = 0; turn < 9; turn += 1) {
