@@ -7,6 +7,7 @@ import { CloseSession, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { encodeBare, encodeMessageId, encodeShortMessage, shortMessageRoom } from './codec-hot.ts';
 import { decodePdu } from './codec.ts';
+import type { PduTap, SessionEnds } from './flight/contract.ts';
 import { Framer } from './framing.ts';
 import type { MessageIdPdu, Pdu, ShortMessage } from './pdu.ts';
 
@@ -30,8 +31,11 @@ export class Link {
   readonly #handlers: LinkHandlers;
   readonly #clock: Clock;
   readonly #write: WriteBytes;
+  readonly #tap: PduTap | undefined;
   readonly #framer = new Framer((buffer, start, end) => {
-    if (!this.#ended) this.#handlers.onPdu(decodePdu(buffer, start, end));
+    if (this.#ended) return;
+    this.#tap?.received(buffer, start, end);
+    this.#handlers.onPdu(decodePdu(buffer, start, end));
   });
   #slab = Buffer.allocUnsafeSlow(limits.smpp.slabBytes);
   #from = 0;
@@ -42,11 +46,18 @@ export class Link {
   #lastError = '';
   #cancelDestroy: Cancel | undefined;
 
-  constructor(socket: Socket, handlers: LinkHandlers, clock: Clock = systemClock, write: WriteBytes = writeBytes) {
+  constructor(
+    socket: Socket,
+    handlers: LinkHandlers,
+    clock: Clock = systemClock,
+    write: WriteBytes = writeBytes,
+    tap?: PduTap,
+  ) {
     this.socket = socket;
     this.#handlers = handlers;
     this.#clock = clock;
     this.#write = write;
+    this.#tap = tap;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('drain', () => this.#onDrained());
@@ -54,6 +65,12 @@ export class Link {
     // The peer has said its last word; half-open sessions are of no use in SMPP.
     socket.on('end', () => socket.end());
     socket.on('close', () => this.#onClose());
+  }
+
+  /** Where it goes; of an unconnected socket nothing is known. */
+  get ends(): SessionEnds {
+    const { localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 } = this.socket;
+    return { localAddress, localPort, remoteAddress, remotePort, tls: 'encrypted' in this.socket };
   }
 
   /** Bytes written here that the peer's TCP has not taken yet. */
@@ -71,29 +88,25 @@ export class Link {
   sendShortMessage(command: 'submit_sm' | 'deliver_sm', sequence: number, message: ShortMessage): void {
     if (this.#ended) return;
     this.#room(shortMessageRoom(message));
-    this.#at = encodeShortMessage(this.#slab, this.#at, command, sequence, message);
-    this.#askFlush();
+    this.#wrote(encodeShortMessage(this.#slab, this.#at, command, sequence, message));
   }
 
   sendMessageId(command: MessageIdPdu['command'], status: number, sequence: number, messageId: string): void {
     if (this.#ended) return;
     this.#room(32 + messageId.length);
-    this.#at = encodeMessageId(this.#slab, this.#at, command, status, sequence, messageId);
-    this.#askFlush();
+    this.#wrote(encodeMessageId(this.#slab, this.#at, command, status, sequence, messageId));
   }
 
   sendBare(command: number, status: number, sequence: number): void {
     if (this.#ended) return;
     this.#room(16);
-    this.#at = encodeBare(this.#slab, this.#at, command, status, sequence);
-    this.#askFlush();
+    this.#wrote(encodeBare(this.#slab, this.#at, command, status, sequence));
   }
 
   sendBytes(bytes: Buffer): void {
     if (this.#ended) return;
     this.#room(bytes.length);
-    this.#at += bytes.copy(this.#slab, this.#at);
-    this.#askFlush();
+    this.#wrote(this.#at + bytes.copy(this.#slab, this.#at));
   }
 
   /** Sends what is written, then closes; a peer that does not take it is cut off after a second. */
@@ -129,6 +142,13 @@ export class Link {
       this.#blocked = true;
       this.socket.pause();
     }
+  }
+
+  // A PDU stands in the slab from #at to here.
+  #wrote(end: number): void {
+    this.#tap?.sent(this.#slab, this.#at, end);
+    this.#at = end;
+    this.#askFlush();
   }
 
   #room(bytes: number): void {

@@ -1,5 +1,6 @@
 // What an owner of an SMPP session gives and gets: types only. The owner is an actor; nothing here knows one.
 import type { Clock } from '../platform/clock.ts';
+import type { PduTap } from './flight/contract.ts';
 import type { BindFields, ShortMessagePdu } from './pdu.ts';
 
 export type BindType = 'transmitter' | 'receiver' | 'transceiver';
@@ -17,6 +18,8 @@ export type SessionOptions = {
   connectTimerMs?: number;
   bindTimerMs?: number;
   responseTimeoutsInARowMax?: number;
+  /** Sees every PDU of the session. */
+  tap?: PduTap | undefined;
   clock: Clock;
 };
 

@@ -68,6 +68,8 @@ export class Session<T> {
         onGone: (why) => this.#finish({ kind: this.#state === 'connecting' ? 'connect_failed' : 'peer_closed', why }),
       },
       options.clock,
+      undefined,
+      options.tap,
     );
     const connectTimerMs = options.connectTimerMs ?? limits.smpp.connectTimerMs;
     this.#cancelTimer = this.#clock.after(connectTimerMs, () =>
@@ -135,6 +137,7 @@ export class Session<T> {
     if (this.#state !== 'connecting') return;
     this.#cancelTimer();
     const { bind } = this.#options;
+    this.#options.tap?.opened(this.#link.ends);
     const bindTimerMs = this.#options.bindTimerMs ?? limits.smpp.bindTimerMs;
     this.#become('open', 'connected');
     this.#become('binding', 'bind sent');
@@ -262,6 +265,7 @@ export class Session<T> {
     const deaf = cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
     if (deaf) this.#link.destroy();
     else this.#link.end();
+    this.#options.tap?.closed(`${cause.kind}: ${cause.why}`, cause.kind.startsWith('peer_') ? 'peer' : 'us');
     this.#queries.failAll();
     this.#handlers.onClosed(cause, this.#window.failAll());
     this.#onClosed?.();

@@ -1,0 +1,113 @@
+// The flight recorder of one bind: its sessions, one after the other, and the last PDUs of both directions, masked
+// before anybody else can see them. Memory is taken when the first session opens and stays until the owner lets go, so
+// that a lost session can still be looked at. It is called on the hot path, and must never harm the session it watches.
+import type { Clock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { PduTap, SessionEnds } from './contract.ts';
+import { PduRing, type RecordKind, recordKind } from './pdu-ring.ts';
+import { redactPdu } from './redact.ts';
+
+export type FlightPart = {
+  readonly records: Buffer;
+  readonly from: number;
+  readonly next: number;
+  /** Octets asked for and overwritten meanwhile. */
+  readonly lost: number;
+  /** Where the recording ends at this moment. */
+  readonly head: number;
+  /** The session the first record belongs to, when its opening is no longer recorded; else null. */
+  readonly session: string | null;
+};
+
+export type FlightSummary = {
+  readonly sessions: number;
+  readonly sent: number;
+  readonly received: number;
+  /** Octets that can be read now. */
+  readonly bytes: number;
+};
+
+/** How much a bind of a carrier with `binds` of them may remember. */
+export function bindFlightBytes(binds: number): number {
+  const { carrierBytes, bindBytesMax, bindBytesMin } = limits.flight;
+  const share = Math.floor(carrierBytes / Math.max(1, binds) / 4_096) * 4_096;
+  return Math.min(bindBytesMax, Math.max(bindBytesMin, share));
+}
+
+export class BindFlight implements PduTap {
+  readonly #bytes: number;
+  readonly #clock: Clock;
+  #ring: PduRing | null = null;
+  /** The opening record of the session that the oldest records belong to, once it has been overwritten. */
+  #session: string | null = null;
+  #isOpen = false;
+  #sessions = 0;
+  #sent = 0;
+  #received = 0;
+
+  constructor(bytes: number, clock: Clock) {
+    this.#bytes = bytes;
+    this.#clock = clock;
+  }
+
+  get summary(): FlightSummary {
+    const bytes = this.#ring === null ? 0 : this.#ring.head - this.#ring.tail;
+    return { sessions: this.#sessions, sent: this.#sent, received: this.#received, bytes };
+  }
+
+  opened(ends: SessionEnds): void {
+    this.#ring ??= new PduRing(this.#bytes, (kind, from, to) => {
+      if (kind === recordKind.opened) this.#session = this.#ring?.memory.toString('utf8', from, to) ?? null;
+    });
+    this.#sessions += 1;
+    this.#isOpen = true;
+    this.#note(recordKind.opened, ends);
+  }
+
+  sent(buffer: Buffer, start: number, end: number): void {
+    this.#sent += 1;
+    this.#put(recordKind.sent, buffer, start, end);
+  }
+
+  received(buffer: Buffer, start: number, end: number): void {
+    this.#received += 1;
+    this.#put(recordKind.received, buffer, start, end);
+  }
+
+  closed(why: string, by: 'us' | 'peer'): void {
+    // A connection that never stood has left nothing that could be closed.
+    if (this.#isOpen) this.#note(recordKind.closed, { why, by });
+    this.#isOpen = false;
+  }
+
+  /** What was recorded from `from` on, a piece of it; null before the first session. */
+  read(from: number, bytesMax: number): FlightPart | null {
+    const ring = this.#ring;
+    if (ring === null) return null;
+    const atTail = from <= ring.tail;
+    const part = ring.read(from, bytesMax);
+    const lost = from > 0 && part.from > from ? part.from - from : 0;
+    return { ...part, lost, head: ring.head, session: atTail ? this.#session : null };
+  }
+
+  #put(kind: RecordKind, buffer: Buffer, start: number, end: number): void {
+    const ring = this.#ring;
+    if (ring === null) return;
+    const at = ring.put(kind, this.#clock.monotonicMs(), buffer, start, end);
+    if (at < 0) return;
+    const stop = at + end - start;
+    try {
+      redactPdu(ring.memory, at, stop);
+    } catch (error) {
+      // A bug of ours must end neither the session nor anybody's privacy.
+      ring.memory.fill(0, at + 16, stop);
+      ignoring(error, 'a PDU could not be masked: only its header was recorded');
+    }
+  }
+
+  #note(kind: RecordKind, facts: object): void {
+    const octets = Buffer.from(JSON.stringify(facts));
+    this.#ring?.put(kind, this.#clock.monotonicMs(), octets, 0, octets.length);
+  }
+}

@@ -1,0 +1,22 @@
+// What a session shows to whoever watches it. Types only; a watcher hears octets, and never changes or keeps them.
+
+/** Where the two ends of a session are. */
+export type SessionEnds = {
+  readonly localAddress: string;
+  readonly localPort: number;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly tls: boolean;
+};
+
+/** Called synchronously, on the hot path. None may throw, and the octets are only lent. */
+export type PduTap = {
+  /** The connection stands. */
+  opened(ends: SessionEnds): void;
+  /** A PDU was handed to the socket: buffer[start, end). */
+  sent(buffer: Buffer, start: number, end: number): void;
+  /** A PDU came, whole: buffer[start, end). Nobody has looked at it yet. */
+  received(buffer: Buffer, start: number, end: number): void;
+  /** `by`: who ended the connection, as far as we can tell. */
+  closed(why: string, by: 'us' | 'peer'): void;
+};

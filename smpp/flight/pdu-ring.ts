@@ -1,0 +1,107 @@
+// The last octets of one bind in a fixed piece of memory: records lie whole and in order, the newest push the oldest
+// out. A place in the ring is told as the number of octets ever written before it, so that a reader who comes again
+// knows what it has missed. It knows no PDU: masking is redact.ts's business.
+import { assert } from '../../platform/assert.ts';
+
+export const recordKind = { skip: 0, opened: 1, sent: 2, received: 3, closed: 4 } as const;
+export type RecordKind = (typeof recordKind)[keyof typeof recordKind];
+
+/** u32 size of the record, padding included · u8 kind, u24 octets · f64 time in milliseconds; little endian. */
+export const recordHeadBytes = 16;
+
+export type RingPart = {
+  /** Whole records, one after the other. */
+  readonly records: Buffer;
+  /** The place of the first of them: later than asked for when that has been overwritten. */
+  readonly from: number;
+  readonly next: number;
+};
+
+export class PduRing {
+  readonly memory: Buffer;
+  readonly #onDropped: (kind: RecordKind, from: number, to: number) => void;
+  #head = 0;
+  #tail = 0;
+
+  /** `onDropped` sees each record, its octets in memory[from, to), before it is overwritten. */
+  constructor(bytes: number, onDropped: (kind: RecordKind, from: number, to: number) => void = () => {}) {
+    assert(bytes % 8 === 0 && bytes >= 64, 'a ring is cut into pieces of eight octets');
+    // Pages nobody has written yet cost nothing.
+    this.memory = Buffer.allocUnsafeSlow(bytes);
+    this.#onDropped = onDropped;
+  }
+
+  /** Octets ever written: where the next record will be. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** The place of the oldest record. */
+  get tail(): number {
+    return this.#tail;
+  }
+
+  /** Copies source[start, end) into a new record and returns where in `memory` they lie; -1 when they do not fit. */
+  put(kind: RecordKind, atMs: number, source: Buffer, start: number, end: number): number {
+    const { memory } = this;
+    const octets = end - start;
+    const size = sizeOf(octets);
+    if (size > memory.length) return -1;
+    let index = this.#head % memory.length;
+    const toEnd = memory.length - index;
+    if (toEnd < size) {
+      this.#makeRoom(toEnd);
+      memory.writeUInt32LE(toEnd, index);
+      memory.writeUInt32LE(recordKind.skip, index + 4);
+      this.#head += toEnd;
+      index = 0;
+    }
+    this.#makeRoom(size);
+    memory.writeUInt32LE(size, index);
+    memory.writeUInt32LE((kind | (octets << 8)) >>> 0, index + 4);
+    memory.writeDoubleLE(atMs, index + 8);
+    this.#head += size;
+    const at = index + recordHeadBytes;
+    source.copy(memory, at, start, end);
+    return at;
+  }
+
+  /** The records from `from` on, as many as fit into `bytesMax`. Any number is a place: it goes on at the next record. */
+  read(from: number, bytesMax: number): RingPart {
+    const { memory } = this;
+    let at = this.#tail;
+    while (at < from && at < this.#head) at += memory.readUInt32LE(at % memory.length);
+    const first = at;
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    while (at < this.#head) {
+      const index = at % memory.length;
+      const size = memory.readUInt32LE(index);
+      const isSkip = memory[index + 4] === recordKind.skip;
+      if (!isSkip) {
+        if (bytes + size > bytesMax) break;
+        parts.push(memory.subarray(index, index + size));
+        bytes += size;
+      }
+      at += size;
+    }
+    return { records: Buffer.concat(parts, bytes), from: first, next: at };
+  }
+
+  #makeRoom(bytes: number): void {
+    const { memory } = this;
+    while (this.#head + bytes - this.#tail > memory.length) {
+      const index = this.#tail % memory.length;
+      const size = memory.readUInt32LE(index);
+      const word = memory.readUInt32LE(index + 4);
+      const kind = (word & 0xff) as RecordKind;
+      const at = index + recordHeadBytes;
+      if (kind !== recordKind.skip) this.#onDropped(kind, at, at + (word >>> 8));
+      this.#tail += size;
+    }
+  }
+}
+
+export function sizeOf(octets: number): number {
+  return (recordHeadBytes + octets + 7) & ~7;
+}

@@ -1,0 +1,53 @@
+// What a recorder gives away, read back: records with their time and octets. It believes nothing of what it is given,
+// because it may come from another version or be cut.
+import { ignoring } from '../../platform/errors.ts';
+import { type RecordKind, recordHeadBytes, recordKind } from './pdu-ring.ts';
+import type { SessionEnds } from './contract.ts';
+
+export type FlightRecord = {
+  readonly kind: RecordKind;
+  /** On the recording process's monotonic clock. */
+  readonly atMs: number;
+  readonly octets: Buffer;
+};
+
+/** Stops where something is no record. */
+export function* readRecords(raw: Buffer): Generator<FlightRecord> {
+  let at = 0;
+  while (at + recordHeadBytes <= raw.length) {
+    const size = raw.readUInt32LE(at);
+    const word = raw.readUInt32LE(at + 4);
+    const octets = word >>> 8;
+    if (size < recordHeadBytes + octets || at + size > raw.length) return;
+    const from = at + recordHeadBytes;
+    const kind = (word & 0xff) as RecordKind;
+    if (kind !== recordKind.skip) {
+      yield { kind, atMs: raw.readDoubleLE(at + 8), octets: raw.subarray(from, from + octets) };
+    }
+    at += size;
+  }
+}
+
+/** Null when the octets say nothing of the kind. */
+export function readEnds(octets: Buffer | string): SessionEnds | null {
+  const told = parsed(octets);
+  const { localAddress, localPort, remoteAddress, remotePort } = told;
+  if (typeof localAddress !== 'string' || typeof remoteAddress !== 'string') return null;
+  if (typeof localPort !== 'number' || typeof remotePort !== 'number') return null;
+  return { localAddress, localPort, remoteAddress, remotePort, tls: told['tls'] === true };
+}
+
+export function readClosing(octets: Buffer): { why: string; by: 'us' | 'peer' } {
+  const { why, by } = parsed(octets);
+  return { why: typeof why === 'string' ? why : '', by: by === 'peer' ? 'peer' : 'us' };
+}
+
+function parsed(octets: Buffer | string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(octets.toString());
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch (error) {
+    ignoring(error, 'a record of a flight recorder that this version cannot read');
+    return {};
+  }
+}
