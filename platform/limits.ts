@@ -1,6 +1,7 @@
 // Every bound of the system, with its arithmetic. Relations between bounds are asserted at load, so a
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
+import { inboundLimits } from './limits-inbound.ts';
 import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
@@ -175,6 +176,7 @@ export const limits = {
     queryAfterMs: [2 * 60_000, 10 * 60_000, 60 * 60_000],
   },
   ...routingLimits,
+  inbound: inboundLimits,
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */
     pduBytesMin: 16,

@@ -123,6 +123,30 @@ export const metrics = {
     'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched)',
     ['carrier', 'ended'],
   ),
+  inboundParts: counter('inbound_parts_total', 'deliver_sm of subscribers, by carrier and how they were answered', [
+    'carrier',
+    'ended',
+  ]),
+  inbound: counter(
+    'inbound_total',
+    'Messages from subscribers, by carrier and whose they are (account; nobody: no account has the number)',
+    ['carrier', 'owner'],
+  ),
+  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages told without some of their parts, by carrier', [
+    'carrier',
+  ]),
+  keywords: counter('inbound_keywords_total', 'Messages that were a keyword, by carrier and keyword', [
+    'carrier',
+    'keyword',
+  ]),
+  keywordReplies: counter('inbound_replies_total', 'Answers to keywords, by keyword and how they ended', [
+    'keyword',
+    'ended',
+  ]),
+  decisions: counter('inbound_decisions_total', 'Opt-outs and opt-ins written down, by keyword and how they ended', [
+    'keyword',
+    'ended',
+  ]),
   carrierUnknown: counter('carrier_unknown_total', 'Messages whose submit has no known outcome, by carrier', [
     'carrier',
   ]),

@@ -19,6 +19,7 @@ import { fromBinds } from './from-binds.ts';
 import { CarrierHealth } from './health.ts';
 import type { MoveRules } from './health-decision.ts';
 import type { HeldMessage } from './held-message.ts';
+import { InboundDoor } from './inbound-door.ts';
 import { Intake } from './intake.ts';
 import { Lanes } from './lanes.ts';
 import { Ledger } from './ledger.ts';
@@ -116,7 +117,15 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     onUnknown: (event) => receipts.onUnknown(event),
   });
   const onRoom = () => sender.wake();
-  const handlers = fromBinds({ carrier: name, clock, health, settlement, receipts, events, onRoom });
+  const inbound = new InboundDoor({
+    carrier: name,
+    livemode: name !== sandboxCarrierName,
+    alphabets: () => carrier.wire.text,
+    publish: (subject, record, id, done) => publisher.publish(subject, record, id, done),
+    cipher,
+    clock,
+  });
+  const handlers = fromBinds({ carrier: name, clock, health, settlement, receipts, inbound, events, onRoom });
   const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, handlers);
   const sender = new Sender({
     carrier,

@@ -14,6 +14,8 @@ import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../smpp/pdu.
 import type { QueryDone } from '../../smpp/query-window.ts';
 import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/reconnect.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import type { Source } from './inbound-door.ts';
+import { BindOrders, type OrderedBind } from './bind-orders.ts';
 import { QueryUnknown } from './query-unknown.ts';
 import type { Respond } from './receipts.ts';
 import type { SubmitPort, SubmitToken } from './sender.ts';
@@ -25,7 +27,8 @@ export type BindHandlers = {
   readonly onNoAnswer: (token: SubmitToken, why: string) => void;
   /** An answer after its response timer: the message is `unknown`, but now its carrier id is known. */
   readonly onLateAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
-  readonly onDeliver: (pdu: ShortMessagePdu, respond: Respond) => void;
+  /** `source`: the session it came over; undefined for what a query found out. */
+  readonly onDeliver: (pdu: ShortMessagePdu, respond: Respond, source?: Source) => void;
   /** More can be submitted than a moment ago. */
   readonly onRoom: () => void;
 };
@@ -138,12 +141,14 @@ export class CarrierBinds {
     }
     const { destination } = carrier.wire;
     // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
+    let source = { isOpen: true };
     const onDeliver: BindHandlers['onDeliver'] =
       destination.format !== 'national'
-        ? on.onDeliver
-        : (pdu, respond) => on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond);
+        ? (pdu, respond) => on.onDeliver(pdu, respond, source)
+        : (pdu, respond) => on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
+        source = { isOpen: true };
         entry.reason = '';
         log.info({ bind: bind.name }, 'bound');
         on.onRoom();
@@ -163,6 +168,7 @@ export class CarrierBinds {
       onDeliver,
       onWindowOpen: on.onRoom,
       onClosed: (cause, outstanding) => {
+        source.isOpen = false;
         entry.reason = `${cause.kind}: ${cause.why}`;
         const facts = { bind: bind.name, cause: entry.reason, outstanding: outstanding.length };
         if (cause.kind === 'asked') log.info(facts, 'unbound');

@@ -1,5 +1,5 @@
 // What comes back over a carrier's binds, and who is told of it: answers to the settlement, receipts to the
-// receipts, and all of it to health, which judges the carrier by nothing else.
+// receipts, subscribers' messages to the inbound door, and all of it to health, which judges the carrier by nothing else.
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { eventOfMessage } from '../../model/delivery-event.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -10,6 +10,7 @@ import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import { parseReceipt } from '../../smpp/receipt.ts';
 import type { BindHandlers } from './binds.ts';
 import type { CarrierHealth } from './health.ts';
+import type { InboundDoor, Source } from './inbound-door.ts';
 import { isCarriersDoing } from './outcome.ts';
 import type { Receipts, Respond } from './receipts.ts';
 import type { SubmitToken } from './sender.ts';
@@ -22,13 +23,14 @@ export type FromBindsParts = {
   readonly health: CarrierHealth;
   readonly settlement: Settlement;
   readonly receipts: Receipts;
+  readonly inbound: InboundDoor;
   readonly events: EventWriter;
   /** More can be submitted than a moment ago. */
   readonly onRoom: () => void;
 };
 
 export function fromBinds(parts: FromBindsParts): BindHandlers {
-  const { carrier, clock, health, settlement, receipts, events } = parts;
+  const { carrier, clock, health, settlement, receipts, events, inbound } = parts;
   const roundTrip = metrics.submitRoundTrip.labels({ carrier });
 
   function onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
@@ -60,7 +62,7 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
     receipts.onSubmitted(submitted);
   }
 
-  function onDeliver(pdu: ShortMessagePdu, respond: Respond): void {
+  function onDeliver(pdu: ShortMessagePdu, respond: Respond, source?: Source): void {
     const reading = parseReceipt(pdu);
     if (reading.kind === 'receipt') {
       health.onReceipt();
@@ -68,8 +70,9 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
       const recipient = receipt.recipient.startsWith('+') ? receipt.recipient : `+${receipt.recipient}`;
       return receipts.take({ ...receipt, recipient }, respond);
     }
-    // Messages from subscribers are not built yet: refused for good, so that the carrier does not repeat them.
-    log.warn({ carrier, kind: reading.kind }, 'a deliver_sm that is no receipt was refused');
+    if (reading.kind === 'not_a_receipt' && source !== undefined) return inbound.take(pdu, source, respond);
+    // It claims to be a receipt and names no message: refused for good, so that the carrier does not repeat it.
+    log.warn({ carrier, kind: reading.kind }, 'a receipt that names no message was refused');
     respond(commandStatus.ESME_RX_R_APPN);
   }
 

@@ -11,7 +11,13 @@ import {
 import { nanos } from '@nats-io/transport-node';
 import { type Lane } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
-import { inboundSubject, laterSecondFilter, messageFilter } from './subjects.ts';
+import {
+  decisionFilter,
+  inboundPartFilter,
+  inboundSubject,
+  laterSecondFilter,
+  messageFilter,
+} from './subjects.ts';
 
 const gib = 2 ** 30;
 const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
@@ -78,7 +84,14 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       max_age: nanos((limits.bus.laterDaysMax + 1) * 86_400_000),
       max_bytes: gib,
     },
-    { ...workQueue, name: streamNames.inbound, subjects: ['mo.>'], max_bytes: gib / 2 },
+    {
+      ...workQueue,
+      name: streamNames.inbound,
+      subjects: ['mo.>'],
+      max_bytes: gib / 2,
+      // A carrier may repeat what it got no answer to a minute later, on another bind.
+      duplicate_window: nanos(limits.inbound.repeatWindowMs),
+    },
     {
       name: streamNames.events,
       subjects: ['ev.>'],
@@ -153,6 +166,30 @@ export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
   };
 }
 
+/** The one consumer through which all threads and nodes take subscribers' messages: whoever is free gets the next. */
+export function inboundPartConsumer(): Partial<ConsumerConfig> {
+  return {
+    durable_name: 'inbound_parts',
+    filter_subject: inboundPartFilter,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(limits.carrier.ackWaitMs),
+    max_deliver: -1,
+    max_ack_pending: limits.inbound.heldMax * 4,
+  };
+}
+
+/** The consumer through which the control role writes subscribers' decisions down. */
+export function decisionConsumer(): Partial<ConsumerConfig> {
+  return {
+    durable_name: 'inbound_decisions',
+    filter_subject: decisionFilter,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(limits.carrier.ackWaitMs),
+    max_deliver: -1,
+    max_ack_pending: limits.inbound.decisionsHeldMax,
+  };
+}
+
 /** The consumer of everything that is due in one second; it goes away by itself when the second is long past. */
 export function laterConsumer(second: number): Partial<ConsumerConfig> {
   return {
@@ -172,6 +209,8 @@ export const keyValueBuckets = {
   suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: gib },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
+  /** Long texts from subscribers whose parts still come: 100,000 × ~1 KiB. */
+  inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
   /** Three versions of 60 million numbers, in chunks. */
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
 } as const;

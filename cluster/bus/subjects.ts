@@ -70,6 +70,18 @@ export function inboundSubject(carrier: string): string {
   return `mo.${carrier}`;
 }
 
+/** `mo.<carrier>.in`: messages from subscribers, in the parts they came in. */
+export function inboundPartSubject(carrier: string): string {
+  return `mo.${carrier}.in`;
+}
+export const inboundPartFilter = 'mo.*.in';
+
+/** `mo.<carrier>.decided`: what subscribers decided with a keyword, on its way to the suppression lists. */
+export function decisionSubject(carrier: string): string {
+  return `mo.${carrier}.decided`;
+}
+export const decisionFilter = 'mo.*.decided';
+
 /** `ops.<carrier>` and `ops.<carrier>.<bind>`: what operators ordered of a carrier or of one of its binds. */
 export function orderSubject(carrier: string, bind: number | null): string {
   return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;

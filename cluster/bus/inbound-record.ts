@@ -1,0 +1,151 @@
+// What waits in INBOUND of subscribers' messages: a part as it came from the carrier, the reminder that a text's parts
+// are overdue, and what a subscriber decided. Arrays whose positions are frozen, as in message-record.ts; the words of
+// a part are sealed, bound to what the part is.
+import { Packr } from 'msgpackr';
+import { RejectMessage } from '../../platform/errors.ts';
+import type { AccountId } from '../../model/ids.ts';
+import type { BodyPart } from '../../model/inbound-body.ts';
+import type { BodyCipher } from './body-cipher.ts';
+
+export type TieForm = 'udh8' | 'udh16' | 'sar';
+
+export type PartRecord = BodyPart & {
+  readonly kind: 'part';
+  /** The same for the same octets from the same subscriber: what a repeat is recognised by. */
+  readonly identity: string;
+  /** Counts deliveries of the same octets that are known to be no repeats. */
+  readonly occurrence: number;
+  readonly carrier: string;
+  readonly source: string;
+  readonly sourceTon: number;
+  readonly destination: string;
+  readonly destinationTon: number;
+  readonly tie: {
+    readonly form: TieForm;
+    readonly reference: number;
+    readonly total: number;
+    readonly part: number;
+  } | null;
+  readonly livemode: boolean;
+  readonly receivedAtMs: number;
+};
+
+/** The parts of this text were begun then; is it whole by now? */
+export type OverdueRecord = {
+  readonly kind: 'overdue';
+  readonly carrier: string;
+  readonly text: string;
+  readonly begunAtMs: number;
+};
+
+export type InboundRecord = PartRecord | OverdueRecord;
+
+const version = 1;
+const packr = new Packr({ useRecords: false });
+const kinds = ['part', 'overdue'] as const;
+/** Both lists only ever grow at their end. */
+const alphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
+const forms: readonly TieForm[] = ['udh8', 'udh16', 'sar'];
+
+export function encodeInbound(record: InboundRecord, cipher: BodyCipher): Buffer {
+  const head = [version, kinds.indexOf(record.kind), record.carrier];
+  if (record.kind === 'overdue') return packr.pack([...head, record.text, record.begunAtMs]);
+  const { tie, shift } = record;
+  return packr.pack([
+    ...head,
+    record.identity,
+    record.occurrence,
+    record.source,
+    record.sourceTon,
+    record.destination,
+    record.destinationTon,
+    alphabets.indexOf(record.alphabet),
+    record.dataCoding,
+    shift === null ? null : [shift.locking, shift.single],
+    tie === null ? null : [forms.indexOf(tie.form), tie.reference, tie.total, tie.part],
+    cipher.seal(record.octets, record.identity),
+    record.livemode,
+    record.receivedAtMs,
+  ]);
+}
+
+/** Throws RejectMessage('poison_record') when the octets are no record this version can read. */
+export function decodeInbound(octets: Uint8Array, cipher: BodyCipher): InboundRecord {
+  try {
+    const at = packr.unpack(octets) as readonly unknown[];
+    if (!Array.isArray(at) || at[0] !== version) throw new Error(`record version ${String(at?.[0])}`);
+    const carrier = text(at[2]);
+    if (at[1] === 1) return { kind: 'overdue', carrier, text: text(at[3]), begunAtMs: number(at[4]) };
+    if (at[1] !== 0) throw new Error(`an inbound record of kind ${String(at[1])}`);
+    const identity = text(at[3]);
+    const alphabet = alphabets[number(at[9])];
+    if (alphabet === undefined) throw new Error('an alphabet was expected');
+    return {
+      kind: 'part',
+      carrier,
+      identity,
+      occurrence: number(at[4]),
+      source: text(at[5]),
+      sourceTon: number(at[6]),
+      destination: text(at[7]),
+      destinationTon: number(at[8]),
+      alphabet,
+      dataCoding: number(at[10]),
+      shift: Array.isArray(at[11]) ? { locking: number(at[11][0]), single: number(at[11][1]) } : null,
+      tie: Array.isArray(at[12]) ? tieOf(at[12]) : null,
+      octets: cipher.open(at[13] as Uint8Array, identity),
+      livemode: at[14] !== false,
+      receivedAtMs: number(at[15]),
+    };
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable inbound record: ${String(error)}`);
+  }
+}
+
+/** A subscriber's word, for one account: what the suppression list is to become. */
+export type DecisionRecord = {
+  readonly v: 1;
+  readonly keyword: 'stop' | 'start';
+  readonly accountId: AccountId;
+  /** E.164. */
+  readonly number: string;
+  /** Null: all senders of the account. */
+  readonly sender: string | null;
+  readonly atMs: number;
+  readonly messageId: string;
+};
+
+export const encodeDecision = (decision: DecisionRecord): Buffer => Buffer.from(JSON.stringify(decision));
+
+/** Throws RejectMessage('poison_record'). */
+export function decodeDecision(octets: Uint8Array): DecisionRecord {
+  try {
+    const value = JSON.parse(Buffer.from(octets).toString()) as DecisionRecord;
+    const isSound =
+      value.v === 1 &&
+      (value.keyword === 'stop' || value.keyword === 'start') &&
+      typeof value.accountId === 'string' &&
+      /^\+[1-9]\d{6,14}$/.test(value.number) &&
+      (value.sender === null || typeof value.sender === 'string') &&
+      typeof value.atMs === 'number' &&
+      typeof value.messageId === 'string';
+    if (!isSound) throw new Error('a field is missing');
+    return value;
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable decision: ${String(error)}`);
+  }
+}
+
+function tieOf(at: readonly unknown[]): PartRecord['tie'] {
+  const form = forms[number(at[0])];
+  if (form === undefined) throw new Error('a tie was expected');
+  return { form, reference: number(at[1]), total: number(at[2]), part: number(at[3]) };
+}
+function text(at: unknown): string {
+  if (typeof at !== 'string') throw new Error('a text was expected');
+  return at;
+}
+function number(at: unknown): number {
+  if (typeof at !== 'number') throw new Error('a number was expected');
+  return at;
+}

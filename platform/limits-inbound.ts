@@ -1,0 +1,39 @@
+// The part of limits.ts about messages from subscribers: how long parts wait for each other, what is remembered of
+// repeats, what answers to keywords may cost. A file of its own only for its length; everybody reads it as `limits`.
+import { assert } from './assert.ts';
+
+export const inboundLimits = {
+  /** A repeat of the same octets within this is no second message where the carrier may have missed our answer. */
+  repeatWindowMs: 120_000,
+  /** Deliveries of one carrier that are remembered for that: 4,096 × ~300 B = 1.2 MB. */
+  rememberedMax: 4_096,
+  /** deliver_sm of one carrier that wait for the stream; more are answered "not now". */
+  unansweredMax: 256,
+  /** Then the carrier is answered "not now" and repeats it: most wait 10 s or longer for an answer. */
+  answerMs: 5_000,
+  /** Records one thread holds at once. */
+  heldMax: 64,
+  /** A text whose parts did not all come within this is told with what there is. */
+  partsWaitMs: 5 * 60_000,
+  /** How long the parts of a text, and afterwards their digests, are kept: far longer than they are waited for. */
+  partsKeptMs: 24 * 3_600_000,
+  /** Times one part is put into its text, against others that do the same, before it is tried again later. */
+  mergeTriesMax: 8,
+  /** The event store is asked who wrote last to a subscriber: not further back than this. */
+  writerLookBackMs: 30 * 86_400_000,
+  /** One answer to the same keyword of the same subscriber in this time: two machines must not talk for ever. */
+  replyEveryMs: 60_000,
+  replyValidityMs: 3_600_000,
+  /** An answer that finds no room in its queue is tried again this often, then given up: it is only an answer. */
+  replyTriesMax: 20,
+  replyCharsMax: 459,
+  /** How long the writer of decisions waits for the directory to have what it wrote, before it looks again later. */
+  projectedWaitMs: 3_000,
+  decisionsHeldMax: 64,
+} as const;
+
+assert(
+  inboundLimits.partsKeptMs > 10 * inboundLimits.partsWaitMs,
+  'the parts of a text could be forgotten before they are told',
+);
+assert(inboundLimits.replyEveryMs <= inboundLimits.repeatWindowMs, 'an answer could be given twice to one message');
