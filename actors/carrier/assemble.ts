@@ -7,6 +7,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { type CarrierConfig, type SimulatedPorts, sandboxCarrierName } from '../../cluster/config/configuration.ts';
+import type { CarrierOrders } from '../../cluster/operations/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -49,6 +50,10 @@ export type CarrierActorParts = {
   /** Without them: validity alone. */
   readonly lateGates?: LateGates;
   readonly clock?: Clock;
+  /** Without it: what is unknown is never sent again. */
+  readonly resendUnknown?: ResendPolicy;
+  /** What operators ordered of it before it began. */
+  readonly orders?: CarrierOrders;
 };
 
 /** What it is made of. */

@@ -6,6 +6,7 @@ import {
   type SimulatedPorts,
   bindsOf,
 } from '../../cluster/config/configuration.ts';
+import type { Ordered } from '../../cluster/operations/contract.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -33,10 +34,27 @@ export type BindHandlers = {
   readonly onRoom: () => void;
 };
 
-export type BindStatus = { readonly name: string; readonly state: KeeperState; readonly reason: string };
+export type BindStatus = {
+  readonly name: string;
+  readonly type: BindConfig['type'];
+  readonly state: KeeperState;
+  readonly reason: string;
+  readonly ordered: Ordered;
+  readonly windowUsed: number;
+  readonly window: number;
+};
+
+type Bind = OrderedBind<SubmitToken> & {
+  readonly name: string;
+  readonly window: number;
+  keeper: BindKeeper<SubmitToken>;
+  reason: string;
+};
 
 export class CarrierBinds {
-  readonly #keepers: { name: string; type: BindConfig['type']; keeper: BindKeeper<SubmitToken>; reason: string }[] = [];
+  readonly #keepers: Bind[] = [];
+  /** What operators ordered of them. */
+  readonly orders: BindOrders<SubmitToken>;
   readonly ports: readonly SubmitPort[];
   readonly windowPdus: number;
   readonly #queries: QueryUnknown | undefined;
@@ -58,27 +76,38 @@ export class CarrierBinds {
     }
     for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on);
     const submitting = this.#keepers.filter((each) => each.type !== 'receiver');
-    this.ports = submitting.map(({ keeper }) => ({
+    this.ports = submitting.map((bind) => ({
       get windowFree() {
-        return keeper.windowFree;
+        return bind.ordered === 'running' ? bind.keeper.windowFree : 0;
       },
-      submit: (pdu: ShortMessage, token: SubmitToken) => keeper.submit(pdu, token),
+      submit: (pdu: ShortMessage, token: SubmitToken) => bind.ordered === 'running' && bind.keeper.submit(pdu, token),
     }));
+    this.orders = new BindOrders(this.#keepers, carrier.responseTimerMs);
     const windows = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
     this.windowPdus = windows.reduce((sum, bind) => sum + bind.window, 0);
   }
 
   get status(): readonly BindStatus[] {
-    return this.#keepers.map(({ name, keeper, reason }) => ({ name, state: keeper.state, reason }));
+    return this.#keepers.map(({ name, type, keeper, reason, ordered, window }) => ({
+      name,
+      type,
+      state: keeper.state,
+      reason,
+      ordered,
+      windowUsed: keeper.windowUsed,
+      window,
+    }));
   }
 
   get boundCount(): number {
     return this.#keepers.filter(({ keeper }) => keeper.state === 'bound').length;
   }
 
-  /** Bound ones that can submit. */
+  /** Bound ones that can submit, and may. */
   get boundSubmitters(): number {
-    return this.#keepers.filter(({ keeper, type }) => type !== 'receiver' && keeper.state === 'bound').length;
+    return this.#keepers.filter(
+      ({ keeper, type, ordered }) => type !== 'receiver' && ordered === 'running' && keeper.state === 'bound',
+    ).length;
   }
 
   get windowUsed(): number {
@@ -129,9 +158,11 @@ export class CarrierBinds {
       clock,
       budget,
     };
-    const entry = {
+    const entry: Bind = {
       name: bind.name,
       type: bind.type,
+      window: bind.window,
+      ordered: 'running',
       keeper: undefined as unknown as BindKeeper<SubmitToken>,
       reason: '',
     };
@@ -145,7 +176,8 @@ export class CarrierBinds {
     const onDeliver: BindHandlers['onDeliver'] =
       destination.format !== 'national'
         ? (pdu, respond) => on.onDeliver(pdu, respond, source)
-        : (pdu, respond) => on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
+        : (pdu, respond) =>
+            on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
         source = { isOpen: true };

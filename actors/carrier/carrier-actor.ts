@@ -2,6 +2,7 @@
 // a change of configuration, drain. What it is made of, and how a message goes through it, stands in assemble.ts.
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
 import { carrierStates } from '../../model/carrier-state.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { categories } from '../../model/message.ts';
@@ -16,6 +17,7 @@ import { type AssembledCarrier, type CarrierActorParts, assembleCarrier, contrac
 import type { MoveRules } from './health-decision.ts';
 import { takeParked } from './parked-receipts.ts';
 import { replayEvents } from './replay.ts';
+import { reportOf, standDown, takeOrders } from './take-orders.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;
@@ -30,6 +32,7 @@ export class CarrierActor {
   constructor(given: CarrierActorParts) {
     this.#given = given;
     this.#made = assembleCarrier(given);
+    if (given.orders !== undefined) takeOrders(this.#made, given.orders);
   }
 
   /** Replays, then takes work. The binds connect meanwhile: a carrier that is down does not stop the start. */
@@ -82,6 +85,15 @@ export class CarrierActor {
     sender.wake();
   }
 
+  /** What operators order of it from now on. */
+  order(orders: CarrierOrders): void {
+    takeOrders(this.#made, orders);
+  }
+
+  get report(): CarrierReport {
+    return reportOf(this.#made);
+  }
+
   get status(): CarrierStatus {
     const { carrier, binds, health, intake } = this.#made;
     const { status, boundCount } = binds;
@@ -114,6 +126,7 @@ export class CarrierActor {
     health.look(binds.boundSubmitters);
     const { state, why } = health;
     if (state === 'good') return;
+    standDown(this.#made);
     mover.move(state, why);
     sender.wake();
   }

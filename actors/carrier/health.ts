@@ -1,6 +1,7 @@
 // How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
 // the picture changes. The judgement itself is pure and stands in health-decision.ts. On the hot path it only adds.
 import { sandboxCarrierName } from '../../cluster/config/configuration.ts';
+import type { Ordered } from '../../cluster/operations/contract.ts';
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -25,6 +26,7 @@ export class CarrierHealth {
   #memory: HealthMemory;
   #lookedAtMs: number;
   #toldAtMs = Number.NEGATIVE_INFINITY;
+  #ordered: Ordered = 'running';
   #answers = 0;
   #faults = 0;
   #answerMsSum = 0;
@@ -43,11 +45,21 @@ export class CarrierHealth {
   }
 
   get state(): CarrierState {
-    return this.#memory.state;
+    return this.#ordered === 'running' ? this.#memory.state : 'down';
   }
 
   get why(): string {
-    return this.#memory.why;
+    return this.#ordered === 'running' ? this.#memory.why : this.#ordered;
+  }
+
+  /** A person's word goes before every judgement, at once; after it the carrier starts with a clean sheet. */
+  order(ordered: Ordered): void {
+    if (ordered === this.#ordered) return;
+    const { carrier, clock } = this.#parts;
+    log.info({ carrier, ordered, before: this.#ordered }, 'an operator has a word about the carrier');
+    this.#ordered = ordered;
+    this.#memory = freshHealth(clock.monotonicMs());
+    this.#tell();
   }
 
   /** An answer after `tookMs`; `isFault`: it speaks against the carrier and not against the message. */
@@ -78,6 +90,10 @@ export class CarrierHealth {
   look(bound: number): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
+    if (this.#ordered !== 'running') {
+      if (nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) this.#tell();
+      return false;
+    }
     const before = this.#memory;
     this.#memory = decideHealth(before, this.#signs(bound), nowMs, this.#rules);
     const { state, why } = this.#memory;
@@ -89,10 +105,14 @@ export class CarrierHealth {
       else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
     }
     if (changed || why !== before.why || nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) {
-      this.#toldAtMs = nowMs;
-      this.#parts.tell(state, why);
+      this.#tell();
     }
     return changed;
+  }
+
+  #tell(): void {
+    this.#toldAtMs = this.#parts.clock.monotonicMs();
+    this.#parts.tell(this.state, this.why);
   }
 
   #signs(bound: number): Signs {

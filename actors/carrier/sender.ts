@@ -102,6 +102,21 @@ export class Sender {
     return this.#ready.length === 0 || this.#widestPort() === null;
   }
 
+  /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
+  standDown(): ReadonlySet<HeldMessage> {
+    const ready = this.#ready.slice(this.#readyAt);
+    const idle = ready.filter(({ held }) => held.stage === 'sending' && held.outstanding + held.takenBits === 0);
+    const back = new Set(idle.map(({ held }) => held));
+    if (back.size === 0) return back;
+    this.#ready = ready.filter(({ held }) => !back.has(held));
+    this.#readyAt = 0;
+    for (const held of back) {
+      held.stage = 'resting';
+      this.#parts.onNotWritten(held);
+    }
+    return back;
+  }
+
   /** Ends it. What has its intent and was not written is told as such. */
   close(): void {
     this.#stopped = true;

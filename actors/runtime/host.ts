@@ -5,6 +5,8 @@ import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
+import { answerForCarriers } from '../../cluster/operations/reports.ts';
+import { watchOrders } from '../../cluster/operations/watch-orders.ts';
 import { registryHolder } from '../../cluster/registry/holder.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -34,6 +36,8 @@ export default async function host(task: HostTask): Promise<void> {
   // Who was suspended, and whose numbers opted out, while a message waited.
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
+  // Before any carrier begins: one that is paused must not send a single message first.
+  const orders = await watchOrders(bus);
   const hosted = new HostedCarriers(
     (carrier, moves) =>
       new CarrierActor({
@@ -45,12 +49,16 @@ export default async function host(task: HostTask): Promise<void> {
         reconnectBudget,
         carriers,
         moves,
+        orders: orders.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
       }),
   );
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
+  orders.onChange((carrier) => hosted.order(carrier, orders.of(carrier)));
+  const reports = answerForCarriers(bus, task.name, () => hosted.reports);
+
       if (message.type === 'ask') void answer(message.id);
       if (message.type === 'registry') registries.apply(message.news);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
@@ -62,6 +70,8 @@ export default async function host(task: HostTask): Promise<void> {
     await hosted.drain(deadlineMs);
     carriers.stop();
     await Promise.race([publisher.idle(), systemClock.sleep(500)]);
+    reports.unsubscribe();
+    orders.stop();
     publisher.close();
     await directory.close();
     await bus.connection.flush();

@@ -3,6 +3,7 @@
 // siblings go on. It never takes a carrier away: reload.ts has refused that before it gets here.
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { isLiveChange } from '../../cluster/config/reload.ts';
+import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -27,6 +28,15 @@ export class HostedCarriers {
 
   get status(): CarrierStatus[] {
     return [...this.#hosted.values()].map(({ actor }) => actor.status);
+  }
+
+  get reports(): CarrierReport[] {
+    return [...this.#hosted.values()].map(({ actor }) => actor.report);
+  }
+
+  /** What operators order of a carrier from now on; one that is not here is somebody else's. */
+  order(carrier: string, orders: CarrierOrders): void {
+    this.#hosted.get(carrier)?.actor.order(orders);
   }
 
   /** Rejects when one of them cannot start: then the thread cannot do its work. */

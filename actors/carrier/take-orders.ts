@@ -1,0 +1,40 @@
+// What an operator's order does to a carrier as a whole: binds first, so that nothing is submitted any more, then the
+// word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
+import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
+import { orderIds } from '../../cluster/operations/watch-orders.ts';
+import type { AssembledCarrier } from './assemble.ts';
+
+export function takeOrders(
+  made: Pick<AssembledCarrier, 'binds' | 'health' | 'sender' | 'intake'>,
+  orders: CarrierOrders,
+): void {
+  const { binds, health, sender } = made;
+  binds.orders.take(orders);
+  health.order(binds.orders.ordered);
+  standDown(made);
+  sender.wake();
+}
+
+/** While nothing may be submitted: what has its intent and no PDU waits in its lane, where it can still move or end. */
+export function standDown({ binds, sender, intake }: Pick<AssembledCarrier, 'binds' | 'sender' | 'intake'>): void {
+  if (binds.orders.ordered === 'running') return;
+  for (const held of sender.standDown()) intake.tryAgain(held);
+}
+
+export function reportOf({ carrier, binds, health, intake }: AssembledCarrier): CarrierReport {
+  return {
+    carrier: carrier.name,
+    state: health.state,
+    why: health.why,
+    orders: orderIds(binds.orders.orders),
+    held: intake.size,
+    binds: binds.status.map(({ type, state, reason, windowUsed, window }, index) => ({
+      bind: index + 1,
+      type,
+      state,
+      reason: state === 'bound' ? '' : reason,
+      windowUsed,
+      window,
+    })),
+  };
+}
