@@ -2,6 +2,7 @@
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
 import { inboundLimits } from './limits-inbound.ts';
+import { asideLimits } from './limits-lanes.ts';
 import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
@@ -177,6 +178,7 @@ export const limits = {
   },
   ...routingLimits,
   inbound: inboundLimits,
+  aside: asideLimits,
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */
     pduBytesMin: 16,
@@ -220,9 +222,8 @@ export const limits = {
     answerMs: 2_000,
     /** How long the reader waits for further nodes that serve the carrier, after the first has answered. */
     gatherMs: 300,
-    nodesMax: 64,
-    /** Files a node keeps of lost sessions, the oldest go first: × ~1.5 MiB = 60 MiB. */
-    dumpsMax: 40,
+    answersMax: 1_024,
+    dumpDecisionsMax: 2_000,
     /** A bind that comes and goes leaves one file in this time. */
     dumpEveryMs: 60_000,
     /** Packets written between two turns of the event loop: 200 × ~3 µs. */
@@ -440,4 +441,8 @@ assert(
 assert(
   limits.recorder.insertRowsMax * 2 <= limits.recorder.heldRowsMax,
   'the recorder could not collect a batch while it inserts another',
+);
+assert(
+  limits.aside.publishMs * 2 < limits.bus.duplicateWindowMs,
+  'a record could be set aside twice, because the stream has forgotten the first time',
 );

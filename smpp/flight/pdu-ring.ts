@@ -72,20 +72,25 @@ export class PduRing {
     let at = this.#tail;
     while (at < from && at < this.#head) at += memory.readUInt32LE(at % memory.length);
     const first = at;
-    const parts: Buffer[] = [];
-    let bytes = 0;
+    // Records that lie beside each other are copied together: there are two such runs, whatever their number.
+    const runs: Buffer[] = [];
+    let [runFrom, runTo, bytes] = [0, 0, 0];
     while (at < this.#head) {
       const index = at % memory.length;
       const size = memory.readUInt32LE(index);
-      const isSkip = memory[index + 4] === recordKind.skip;
-      if (!isSkip) {
+      if (memory[index + 4] !== recordKind.skip) {
         if (bytes + size > bytesMax) break;
-        parts.push(memory.subarray(index, index + size));
         bytes += size;
+        if (runTo !== index) {
+          runs.push(memory.subarray(runFrom, runTo));
+          runFrom = index;
+        }
+        runTo = index + size;
       }
       at += size;
     }
-    return { records: Buffer.concat(parts, bytes), from: first, next: at };
+    runs.push(memory.subarray(runFrom, runTo));
+    return { records: Buffer.concat(runs, bytes), from: first, next: at };
   }
 
   #makeRoom(bytes: number): void {

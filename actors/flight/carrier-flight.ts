@@ -1,0 +1,97 @@
+// The flight recorder of one carrier: a recording of each bind and the decisions about all of it, for as long as the
+// carrier's actor lives. It hears of what happens and is asked about it; it never decides anything. When a session is
+// lost that nobody wanted to end, what was recorded goes into a file, for whoever looks at it in the morning.
+import { type FlightPiece, type FlightSource, answerFlight } from '../../cluster/bus/flight.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
+import { BindFlight, bindFlightBytes } from '../../smpp/flight/bind-flight.ts';
+import type { PduTap } from '../../smpp/flight/contract.ts';
+import { DecisionRing } from './decision-ring.ts';
+import { type DumpSettings, FlightDumps } from './dumps.ts';
+
+export type CarrierFlightParts = {
+  readonly carrier: string;
+  /** How many binds share its memory. */
+  readonly binds: number;
+  readonly clock: Clock;
+  /** Null: lost sessions leave no file. */
+  readonly dumps: DumpSettings | null;
+};
+
+type Watched = { readonly flight: BindFlight; state: string };
+
+export class CarrierFlight implements FlightSource {
+  readonly decided: DecisionRing;
+  readonly #parts: CarrierFlightParts;
+  readonly #binds = new Map<string, Watched>();
+  readonly #dumps: FlightDumps | null;
+  #stopAnswering: () => void = () => {};
+
+  constructor(parts: CarrierFlightParts) {
+    this.#parts = parts;
+    this.decided = new DecisionRing(limits.flight.decisionsMax, parts.clock);
+    this.#dumps = parts.dumps === null ? null : new FlightDumps(parts.dumps, parts.carrier, parts.clock);
+  }
+
+  /** What the sessions of this bind are watched with, one after the other. */
+  tap(bind: string): PduTap {
+    return this.#bind(bind).flight;
+  }
+
+  bound(bind: string): void {
+    this.#bind(bind).state = 'bound';
+    this.decided.note('bind', `${bind} bound`);
+  }
+
+  /** `wanted`: we ended it ourselves. */
+  unbound(bind: string, why: string, wanted: boolean): void {
+    const watched = this.#bind(bind);
+    const wasBound = watched.state === 'bound';
+    watched.state = why;
+    const what = wanted ? 'unbound' : wasBound ? 'lost' : 'not bound';
+    this.decided.note('bind', `${bind} ${what}: ${why}`);
+    if (wasBound && !wanted) this.#dumps?.lost(bind, this);
+  }
+
+  /** Answers whoever reads it, from now on until close(). */
+  open(bus: Bus): void {
+    const node = secretBytes(6).toString('hex');
+    this.#stopAnswering = answerFlight(bus, this.#parts.carrier, node, this);
+  }
+
+  /** Resolves when no file is being written any more. */
+  async close(): Promise<void> {
+    this.#stopAnswering();
+    await this.#dumps?.idle();
+  }
+
+  listing(): ReturnType<FlightSource['listing']> {
+    const { carrier, clock } = this.#parts;
+    return {
+      carrier,
+      wallAtZeroMs: clock.nowMs() - clock.monotonicMs(),
+      decisions: this.decided.size,
+      binds: [...this.#binds].map(([name, { flight, state }]) => ({ name, state, ...flight.summary })),
+    };
+  }
+
+  pdus(bind: string, from: number, bytesMax: number): FlightPiece | null {
+    return this.#binds.get(bind)?.flight.read(from, bytesMax) ?? null;
+  }
+
+  decisions(from: number, entriesMax: number): ReturnType<FlightSource['decisions']> {
+    return this.decided.read(from, entriesMax);
+  }
+
+  #bind(name: string): Watched {
+    let watched = this.#binds.get(name);
+    if (watched === undefined) {
+      const flight = new BindFlight(bindFlightBytes(this.#parts.binds), this.#parts.clock);
+      watched = { flight, state: 'connecting' };
+      this.#binds.set(name, watched);
+    }
+    return watched;
+  }
+}

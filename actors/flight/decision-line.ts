@@ -1,0 +1,16 @@
+// A decision as one JSON line: what the command prints with --json, and what stands in the file of a lost session. Pure.
+import type { Decision } from '../../cluster/bus/flight.ts';
+
+export function decisionFields({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): object {
+  return {
+    at: new Date(atMs).toISOString(),
+    kind,
+    ...(messageId !== null && { message_id: messageId, attempt, segment }),
+    ...(detail !== '' && { detail }),
+    ...(times > 1 && { times }),
+  };
+}
+
+export function decisionLine(decision: Decision): string {
+  return JSON.stringify(decisionFields(decision));
+}

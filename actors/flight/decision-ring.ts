@@ -1,0 +1,85 @@
+// The last decisions about one carrier: why a message was chosen, held back, refused, moved or told to be what it is,
+// and what its binds and its pace went through. A fixed number of entries, the newest push the oldest out. It is
+// written on the hot path: no entry is an object before somebody reads it.
+import type { Decision, DecisionsPiece } from '../../cluster/bus/flight.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { Clock } from '../../platform/clock.ts';
+
+/** Told again after this long, although nothing has changed. */
+const sameAgainMs = 1_000;
+
+export class DecisionRing {
+  readonly #clock: Clock;
+  readonly #capacity: number;
+  readonly #atMs: Float64Array;
+  readonly #numbers: Uint32Array;
+  readonly #times: Uint32Array;
+  readonly #kinds: string[];
+  readonly #messageIds: (string | null)[];
+  readonly #details: string[];
+  #count = 0;
+  #heldBack = { why: '', atMs: Number.NEGATIVE_INFINITY, times: 0 };
+
+  constructor(capacity: number, clock: Clock) {
+    this.#clock = clock;
+    this.#capacity = capacity;
+    this.#atMs = new Float64Array(capacity);
+    this.#numbers = new Uint32Array(capacity);
+    this.#times = new Uint32Array(capacity);
+    this.#kinds = Array.from({ length: capacity }, () => '');
+    this.#messageIds = Array.from({ length: capacity }, () => null);
+    this.#details = Array.from({ length: capacity }, () => '');
+  }
+
+  get size(): number {
+    return Math.min(this.#count, this.#capacity);
+  }
+
+  note(kind: string, detail: string, messageId: string | null = null, attempt = 0, segment = 0, times = 1): void {
+    const at = this.#count % this.#capacity;
+    this.#count += 1;
+    this.#atMs[at] = this.#clock.monotonicMs();
+    this.#numbers[at] = (attempt << 8) | segment;
+    this.#times[at] = times;
+    this.#kinds[at] = kind;
+    this.#messageIds[at] = messageId;
+    this.#details[at] = detail;
+  }
+
+  /** What was decided about a message is what its events say. */
+  event(event: DeliveryEvent): void {
+    const { kind, messageId, attempt, segment, error, carrierMessageId } = event;
+    this.note(kind === 'intent' ? 'chosen' : kind, error ?? carrierMessageId ?? '', messageId, attempt, segment);
+  }
+
+  /** The next message had to wait: told when the reason changes, and once a second while it does not. */
+  heldBack(why: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    const before = this.#heldBack;
+    before.times += 1;
+    if (before.why === why && nowMs - before.atMs < sameAgainMs) return;
+    this.note('held_back', why, null, 0, 0, before.why === why ? before.times : 1);
+    this.#heldBack = { why, atMs: nowMs, times: 0 };
+  }
+
+  /** From the nth entry on, counted since the start, or of the last when below 0; what is overwritten is left out. */
+  read(from: number, entriesMax: number): DecisionsPiece {
+    const entries: Decision[] = [];
+    const wallAtZeroMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    let nth = Math.max(from < 0 ? this.#count + from : from, this.#count - this.#capacity, 0);
+    for (; nth < this.#count && entries.length < entriesMax; nth += 1) {
+      const at = nth % this.#capacity;
+      const number = this.#numbers[at] ?? 0;
+      entries.push({
+        atMs: Math.round(((this.#atMs[at] ?? 0) + wallAtZeroMs) * 1_000) / 1_000,
+        kind: this.#kinds[at] ?? '',
+        messageId: this.#messageIds[at] ?? null,
+        segment: number & 0xff,
+        attempt: number >>> 8,
+        detail: this.#details[at] ?? '',
+        times: this.#times[at] ?? 1,
+      });
+    }
+    return { entries, next: nth };
+  }
+}
