@@ -150,6 +150,11 @@ export const metrics = {
   carrierUnknown: counter('carrier_unknown_total', 'Messages whose submit has no known outcome, by carrier', [
     'carrier',
   ]),
+  resentByPolicy: counter(
+    'resent_by_policy_total',
+    'Messages sent once more because their outcome was unknown and their account asks for it, by carrier and category',
+    ['carrier', 'category'],
+  ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
     'carrier',
     'to',

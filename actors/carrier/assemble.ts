@@ -30,6 +30,7 @@ import { type Pacing, pacing } from './pacing.ts';
 import { parkReceipt } from './parked-receipts.ts';
 import { lookUpReceipt } from './receipt-look-up.ts';
 import { Receipts } from './receipts.ts';
+import { type ResendPolicy, neverResend } from './resend.ts';
 import { Reroute } from './reroute.ts';
 import { Sender } from './sender.ts';
 import { Settlement } from './settlement.ts';
@@ -49,11 +50,11 @@ export type CarrierActorParts = {
   readonly moves?: MoveRules;
   /** Without them: validity alone. */
   readonly lateGates?: LateGates;
-  readonly clock?: Clock;
   /** Without it: what is unknown is never sent again. */
   readonly resendUnknown?: ResendPolicy;
   /** What operators ordered of it before it began. */
   readonly orders?: CarrierOrders;
+  readonly clock?: Clock;
 };
 
 /** What it is made of. */
@@ -104,6 +105,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     outstanding,
     unknown,
     clock,
+    onTold: (submitted, kind) => settlement.onReceipt(submitted, kind),
     park: (receipt, waits, done) => parkReceipt(parking, receipt, waits, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt.recipient, ids),
   });
@@ -118,6 +120,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     intake: () => intake,
     reroute: () => reroute,
     whyAvoided: () => health.why,
+    resendUnknown: parts.resendUnknown ?? neverResend,
     onSubmitted: (submitted) => receipts.onSubmitted(submitted),
     onUnknown: (event) => receipts.onUnknown(event),
   });

@@ -14,6 +14,11 @@ export function delaysOf(attempt: number): number {
   return Math.floor(attempt / triesPerDelay);
 }
 
+/** How often a record was tried since LATER released it. */
+export function triesOf(attempt: number): number {
+  return attempt % triesPerDelay;
+}
+
 /** One record of one message: what redelivery and replay recognise it by. */
 export function holdKey(messageId: string, hop: number, delays: number): string {
   return hop === 0 && delays === 0 ? messageId : `${messageId}.${hop}.${delays}`;

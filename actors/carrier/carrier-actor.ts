@@ -114,7 +114,7 @@ export class CarrierActor {
     const { ledger, outstanding, unknown } = this.#made;
     ledger.learn(event);
     if (event.kind === 'submitted') outstanding.add(event);
-    else if (event.kind === 'unknown') unknown.add(event);
+    else if (event.kind === 'unknown' || event.kind === 'resent') unknown.add(event);
     else if (event.carrierMessageId !== null) {
       outstanding.settle(event);
       unknown.settle(event);

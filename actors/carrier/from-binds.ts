@@ -47,7 +47,7 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
     settlement.onNoAnswer(token, why);
   }
 
-  /** The message is `unknown` already; with its id its receipt can settle it. */
+  /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
   function onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
     if (answer.status !== commandStatus.ESME_ROK) return;
     const { held, segment, attempt } = token;
@@ -58,7 +58,8 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
       carrierMessageId: answer.carrierMessageId,
       atMs: clock.nowMs(),
     });
-    events.write(submitted, () => {});
+    const told = settlement.onLateTaken(token);
+    events.write(submitted, (durable) => durable && told());
     receipts.onSubmitted(submitted);
   }
 

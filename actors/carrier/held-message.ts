@@ -6,7 +6,8 @@ import type { Category, Message } from '../../model/message.ts';
 
 export type HeldMessage = {
   readonly key: string;
-  readonly message: Message;
+  /** Changes in one thing only: the mark of a message that is sent once more. */
+  message: Message;
   readonly category: Category;
   /** The latest delivery of the record: redelivery swaps it, and acks always go to the latest. */
   record: JsMsg;
@@ -14,10 +15,11 @@ export type HeldMessage = {
   holdUntilMs: number;
   /**
    * lane: waits for a token · intent: chosen, its intent is on the way to EVENTS · sending: PDUs may be written ·
-   * resting: refused for a moment · lapsed: the server may have given it to somebody else; only a redelivery
+   * resting: refused for a moment · resending: its outcome is unknown and it goes once more, as soon as that is durable
+   * and every segment still out is answered · lapsed: the server may have given it to somebody else; only a redelivery
    * brings it back · settling: only durability of its events and the ack are left
    */
-  stage: 'lane' | 'intent' | 'sending' | 'resting' | 'lapsed' | 'settling';
+  stage: 'lane' | 'intent' | 'sending' | 'resting' | 'resending' | 'lapsed' | 'settling';
   tries: number;
   /** A refusal after which it wants to another carrier, while other segments of it still wait for their answers. */
   leaving: Refusal | null;

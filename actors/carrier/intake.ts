@@ -14,7 +14,7 @@ import { type Category, type Lane, categories, laneOf } from '../../model/messag
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { holdKey } from './attempt.ts';
+import { holdKey, triesOf } from './attempt.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
 import type { Ledger } from './ledger.ts';
@@ -59,6 +59,11 @@ export class Intake {
   /** Everything held, in the order it came. */
   held(): Iterable<HeldMessage> {
     return this.#held.values();
+  }
+
+  /** What is held under this key, if it is. */
+  find(key: string): HeldMessage | undefined {
+    return this.#held.get(key);
   }
 
   async start(): Promise<void> {
@@ -132,6 +137,8 @@ export class Intake {
     if (verdict === 'settled') return record.ack();
     if (this.#held.size >= holdsMax) return record.nak(limits.bus.nakDelayMsMax);
     held.takenBits = ledger.takenBitsOf(held.key);
+    held.tries = triesOf(ledger.attemptOf(held.key));
+    if (ledger.wasResent(held.key)) held.message = { ...held.message, resends: 1 };
     this.#held.set(held.key, held);
     if (verdict === 'intent_without_outcome') return this.#parts.onUnresolved(held);
     const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;

@@ -11,7 +11,7 @@ import { type Rerouted, readRerouted } from './rerouted-event.ts';
 export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted';
 
 /** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
-type Progress = { open: boolean; bits: number; attempt: number };
+type Progress = { open: boolean; bits: number; attempt: number; resent: boolean };
 
 export class Ledger {
   readonly #settled: Generations<string, true>;
@@ -35,6 +35,16 @@ export class Ledger {
   /** Segments of a record that may go again which the carrier took in an earlier life: they are not sent twice. */
   takenBitsOf(key: string): number {
     return this.#progress.get(key)?.bits ?? 0;
+  }
+
+  /** The last attempt an earlier life told of; 0 before the first. */
+  attemptOf(key: string): number {
+    return this.#progress.get(key)?.attempt ?? 0;
+  }
+
+  /** An earlier life decided to send it once more: whatever becomes of that, there is no further time. */
+  wasResent(key: string): boolean {
+    return this.#progress.get(key)?.resent === true;
   }
 
   /** Where a record was on its way to; null when it was not. */
@@ -62,7 +72,15 @@ export class Ledger {
       case 'scheduled':
         return;
       case 'intent':
-        this.#progress.set(key, { open: true, bits: this.takenBitsOf(key), attempt: event.attempt });
+        this.#progress.set(key, {
+          open: true,
+          bits: this.takenBitsOf(key),
+          attempt: event.attempt,
+          resent: this.wasResent(key),
+        });
+        return;
+      case 'resent':
+        this.#learnResent(key, event);
         return;
       case 'deferred':
         this.#learnDeferred(key, event);
@@ -86,6 +104,18 @@ export class Ledger {
     const progress = this.#progress.get(key);
     // A batch that was published again can stand behind the next intent: that one is still open.
     if (progress !== undefined && progress.attempt <= event.attempt) progress.open = false;
+  }
+
+  /** It may go again, unless an intent behind this one says that it did. */
+  #learnResent(key: string, { attempt }: DeliveryEvent): void {
+    const before = this.#progress.get(key);
+    const wentAgain = before !== undefined && before.open && before.attempt > attempt;
+    this.#progress.set(key, {
+      open: wentAgain,
+      bits: before?.bits ?? 0,
+      attempt: Math.max(before?.attempt ?? 0, attempt),
+      resent: true,
+    });
   }
 
   #learnRerouted(key: string, event: DeliveryEvent): void {

@@ -22,6 +22,8 @@ export type ReceiptsParts = {
   readonly clock: Clock;
   /** Keeps a receipt without a match for later; tells whether it is safe. `waits` counts the times before. */
   readonly park: (receipt: Receipt, waits: number, done: (safe: boolean) => void) => void;
+  /** A receipt tells what became of a submit; what it returns is called when that is durable. */
+  readonly onTold: (submitted: DeliveryEvent, kind: EventKind) => () => void;
   /** Asks the event store for a submit that memory does not hold; null when there is none or it is away. */
   readonly lookUp: (receipt: Receipt, carrierIds: readonly string[]) => Promise<DeliveryEvent | null>;
 };
@@ -116,7 +118,12 @@ export class Receipts {
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
     const urgent = submitted.category === 'otp';
-    this.#parts.events.write(event, (durable) => this.#end(durable ? 'matched' : 'not_safe', respond), urgent);
+    const told = this.#parts.onTold(submitted, kind);
+    const done = (durable: boolean) => {
+      if (durable) told();
+      this.#end(durable ? 'matched' : 'not_safe', respond);
+    };
+    this.#parts.events.write(event, done, urgent);
   }
 
   #wait(early: Early): void {

@@ -8,7 +8,7 @@ import { encodeMessage } from '../../cluster/bus/message-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import { type DeliveryEvent, type Happening, eventOfMessage } from '../../model/delivery-event.ts';
+import { type DeliveryEvent, type EventKind, type Happening, eventOfMessage } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
 import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -17,13 +17,14 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus } from '../../smpp/command-status.ts';
-import { attemptNumber } from './attempt.ts';
+import { attemptNumber, delaysOf, holdKey } from './attempt.ts';
 import { type HeldMessage, type Refusal, isDone, segmentsToSend } from './held-message.ts';
 import type { Intake } from './intake.ts';
 import type { Ledger } from './ledger.ts';
 import { decideOutcome } from './outcome.ts';
 import type { Pacing } from './pacing.ts';
 import type { Reroute } from './reroute.ts';
+import { type ResendPolicy, Resend, endOf } from './resend.ts';
 import type { SubmitToken } from './sender.ts';
 import { segmentToldOf, segmentsOf } from './submit-pdu.ts';
 
@@ -39,6 +40,8 @@ export type SettlementParts = {
   readonly reroute: () => Reroute;
   /** Why the carrier is avoided right now; empty when it is not. */
   readonly whyAvoided: () => string;
+  /** What is sent once more when its outcome is unknown. */
+  readonly resendUnknown: ResendPolicy;
   /** A segment was taken by the carrier: its receipt may come from now on. */
   readonly onSubmitted: (submitted: DeliveryEvent) => void;
   /** The outcome of a submit is not known: a late receipt may still tell. */
@@ -55,9 +58,19 @@ const restAgainMs = 100;
 
 export class Settlement {
   readonly #parts: SettlementParts;
+  readonly #resend: Resend;
 
   constructor(parts: SettlementParts) {
     this.#parts = parts;
+    this.#resend = new Resend({
+      carrier: parts.carrier.name,
+      clock: parts.clock,
+      policy: parts.resendUnknown,
+      write: (held, happening) => this.#write(held, happening),
+      onUnknown: parts.onUnknown,
+      tryAgain: (held) => parts.intake().tryAgain(held),
+      finish: (held) => this.#finishWhenDone(held),
+    });
   }
 
   /** submit_sm_resp. */
@@ -75,7 +88,7 @@ export class Settlement {
     const { carrier, pacing, clock } = this.#parts;
     const { statusName, segment, attempt } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
-    const mayLeave = held.takenBits === 0 && held.stage !== 'settling';
+    const mayLeave = held.takenBits === 0 && held.stage !== 'settling' && held.stage !== 'resending';
     const otherWay = mayLeave ? this.#parts.reroute().otherWay(held.message) : null;
     const outcome = decideOutcome({
       status: refusal.status,
@@ -89,7 +102,7 @@ export class Settlement {
       case 'submitted':
         return assert(false, 'a refusal was taken for a submit');
       case 'reject':
-        this.#write(held, { kind: 'rejected', segment, attempt, error: statusName, atMs: clock.nowMs() });
+        this.#write(held, { ...endOf(held.message, 'rejected', statusName), segment, attempt, atMs: clock.nowMs() });
         return this.#settle(held);
       case 'stop':
         log.error(
@@ -97,6 +110,7 @@ export class Settlement {
           'the carrier refuses this account',
         );
         pacing.pauseUntil(clock.monotonicMs() + outcome.afterMs);
+        if (held.stage === 'resending') return this.#resend.goOn(held);
         if (outcome.goesElsewhere) return this.#leave(held, { ...refusal, mayComeBack: true });
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
       case 'next':
@@ -104,6 +118,8 @@ export class Settlement {
         return this.#leave(held, refusal);
       case 'later':
         this.#spare(outcome);
+        // Another segment of it goes again already, and this one with it.
+        if (held.stage === 'resending') return this.#resend.goOn(held);
         if (held.leaving !== null) return this.#leave(held, held.leaving);
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
     }
@@ -136,12 +152,23 @@ export class Settlement {
     this.#becomeUnknown(token.held, token.segment, token.attempt, why);
   }
 
+  /** An answer that came after its time took the segment. What it returns is called when that is durable. */
+  onLateTaken({ held, segment }: SubmitToken): () => void {
+    return this.#resend.arrived(held, segment);
+  }
+
+  /** A receipt told what became of a submit. What it returns is called when that is durable. */
+  onReceipt({ messageId, hop, attempt, segment }: DeliveryEvent, kind: EventKind): () => void {
+    const held = this.#parts.intake().find(holdKey(messageId, hop, delaysOf(attempt)));
+    return this.#resend.arrived(held, segment, kind !== 'delivered');
+  }
+
   /**
    * The record's intent was written by an earlier life that left no outcome. Each segment without one is told by
    * itself: one segment's receipt must not speak for the others.
    */
   onUnresolved(held: HeldMessage): void {
-    const attempt = attemptNumber(held.message.delays, 0);
+    const attempt = attemptNumber(held.message.delays, held.tries);
     try {
       held.parts = segmentsOf(held.message, this.#parts.carrier);
     } catch (error) {
@@ -149,7 +176,10 @@ export class Settlement {
     }
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
     const open = held.parts.length === 0 ? [0] : segmentsToSend(held);
-    for (const segment of open) this.#tellUnknown(held, segment, attempt, 'no_outcome_after_restart');
+    const why = 'no_outcome_after_restart';
+    const again = open.filter((segment) => this.#resend.take(held, segment, attempt, why));
+    if (again.length > 0) return;
+    for (const segment of open) this.#tellUnknown(held, segment, attempt, why);
     this.#settle(held);
   }
 
@@ -159,7 +189,7 @@ export class Settlement {
     // Why it could not go out in time is what the client wants to know.
     const reason = status === 'expired' ? (held.lastRefusal ?? this.#parts.whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
-    this.#write(held, { kind: status, attempt, error, atMs: this.#parts.clock.nowMs() });
+    this.#write(held, { ...endOf(held.message, status, error), attempt, atMs: this.#parts.clock.nowMs() });
     this.#settle(held);
   }
 
@@ -205,6 +235,7 @@ export class Settlement {
 
   #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
+    if (this.#resend.take(held, segment, attempt, why)) return;
     this.#tellUnknown(held, segment, attempt, why);
     this.#settle(held);
   }
@@ -289,6 +320,7 @@ export class Settlement {
   }
 
   #finishWhenDone(held: HeldMessage): void {
+    this.#resend.goOn(held);
     if (!isDone(held)) return;
     this.#parts.ledger.settle(held.key);
     this.#parts.intake().release(held);

@@ -46,9 +46,9 @@ const candidatesMax = 2 * limits.message.segmentsMax;
 /** Receipts carry the submit date in minutes, in a time zone nobody agrees on: half a day covers all of them. */
 const submitDateToleranceMs = 14 * 3_600_000;
 
-/** Segment 0 is all of a message. */
+/** Segment 0 is all of a message. Of one that was sent again each copy has its own receipt, and so its own place. */
 function isSame(one: DeliveryEvent, other: DeliveryEvent): boolean {
-  if (one.messageId !== other.messageId) return false;
+  if (one.messageId !== other.messageId || one.attempt !== other.attempt) return false;
   return one.segment === other.segment || one.segment === 0 || other.segment === 0;
 }
 

@@ -51,14 +51,16 @@ export default async function host(task: HostTask): Promise<void> {
         moves,
         orders: orders.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
+        resendUnknown: ({ accountId, category }) =>
+          directory.account(accountId)?.resendUnknown?.includes(category) === true,
       }),
   );
 
-  const drained = new Promise<void>((resolve) => {
-    port.on('message', (message: ToHost) => {
   orders.onChange((carrier) => hosted.order(carrier, orders.of(carrier)));
   const reports = answerForCarriers(bus, task.name, () => hosted.reports);
 
+  const drained = new Promise<void>((resolve) => {
+    port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
       if (message.type === 'registry') registries.apply(message.news);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
@@ -68,10 +70,10 @@ export default async function host(task: HostTask): Promise<void> {
   });
   const drain = async (deadlineMs: number) => {
     await hosted.drain(deadlineMs);
-    carriers.stop();
-    await Promise.race([publisher.idle(), systemClock.sleep(500)]);
     reports.unsubscribe();
     orders.stop();
+    carriers.stop();
+    await Promise.race([publisher.idle(), systemClock.sleep(500)]);
     publisher.close();
     await directory.close();
     await bus.connection.flush();

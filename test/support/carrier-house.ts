@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { MoveRules } from '../../actors/carrier/health-decision.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
+import { type ResendPolicy, neverResend } from '../../actors/carrier/resend.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
@@ -37,7 +38,13 @@ export type CarrierHouse = TestBus & {
   readonly publisher: Publisher;
   /** Publishes `count` accepted messages; resolves when they are durable. `text` may use the nonce. */
   send(count: number, changes?: Partial<Message>, text?: (nonce: string) => string): Promise<SentMessage[]>;
-  actor(carrier: CarrierConfig, clock?: Clock, moves?: MoveRules, lateGates?: LateGates): Promise<RunningActor>;
+  actor(
+    carrier: CarrierConfig,
+    clock?: Clock,
+    moves?: MoveRules,
+    lateGates?: LateGates,
+    resendUnknown?: ResendPolicy,
+  ): Promise<RunningActor>;
   /** Resolves with the account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
 };
@@ -130,6 +137,7 @@ export async function openCarrierHouse(
       clock = systemClock,
       moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 },
       lateGates = passLateGates,
+      resendUnknown = neverResend,
     ) {
       const bus = await connectBus(base.nats.url, carrier.name);
       const own = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
@@ -144,6 +152,7 @@ export async function openCarrierHouse(
         carriers: watchCarriers(bus, clock),
         moves,
         lateGates,
+        resendUnknown,
         clock,
       });
       await actor.start();

@@ -30,7 +30,16 @@ test('a receipt that comes during the replay is its own segment’s, not that of
     asked += 1;
     return null;
   };
-  const receipts = new Receipts({ carrier: 'alpha', events, outstanding, unknown, clock, lookUp, park: () => {} });
+  const receipts = new Receipts({
+    carrier: 'alpha',
+    events,
+    outstanding,
+    unknown,
+    clock,
+    lookUp,
+    park: () => {},
+    onTold: () => () => {},
+  });
   const message = messageWith({ segments: 2 });
   const answers: number[] = [];
   const receipt = {

@@ -54,6 +54,20 @@ describe('what an earlier life left', () => {
     ledger.learn(event(message, { kind: 'deferred', segment: 0 }));
     expect(ledger.verdictOf(holdKey(message.messageId, 0, 1))).toBe('new');
   });
+  test('sent once more: it may go again, and the intent after that is the last', () => {
+    const resent = [{}, { kind: 'resent', segment: 1 }] as const;
+    expect(verdictAfter(message, ...resent)).toBe('new');
+    expect(verdictAfter(message, ...resent, { attempt: 2 })).toBe('intent_without_outcome');
+    expect(verdictAfter(message, {}, { attempt: 2 }, { kind: 'resent', segment: 1 })).toBe('intent_without_outcome');
+    expect(verdictAfter(message, ...resent, { kind: 'submitted', segment: 1 })).toBe('settled');
+    const ledger = new Ledger(new ManualClock());
+    const key = holdKey(long.messageId, 0, 0);
+    const told = [{}, { kind: 'submitted', segment: 1 }, { kind: 'resent', segment: 2 }, { attempt: 2 }] as const;
+    for (const each of told.slice(0, 3)) ledger.learn(event(long, each));
+    expect([ledger.wasResent(key), ledger.takenBitsOf(key), ledger.attemptOf(key)]).toEqual([true, 0b10, 1]);
+    ledger.learn(event(long, told[3]));
+    expect([ledger.wasResent(key), ledger.takenBitsOf(key), ledger.attemptOf(key)]).toEqual([true, 0b10, 2]);
+  });
   test('segments the carrier took are remembered while the rest waits', () => {
     const ledger = new Ledger(new ManualClock());
     for (const each of [{}, { kind: 'submitted', segment: 1 }, { kind: 'deferred', segment: 2 }] as const) {
@@ -177,6 +191,15 @@ describe('unknown submits', () => {
     expect(submits.find(long.recipient, 'HELIO', null)?.segment).toBe(0);
     submits.settle(event(long, { kind: 'delivered', segment: 1, carrierMessageId: '7' }));
     expect(submits.find(long.recipient, 'HELIO', null)).toBeNull();
+  });
+  test('of a message that was sent again each copy waits for its own receipt', () => {
+    const submits = new UnknownSubmits(new ManualClock());
+    const first = unknown();
+    submits.add(first);
+    submits.settle(event(message, { kind: 'delivered', segment: 1, attempt: 2, carrierMessageId: '7' }));
+    expect(submits.find(message.recipient, 'HELIO', null)).toBe(first);
+    submits.settle(event(message, { kind: 'delivered', segment: 1, attempt: 1, carrierMessageId: '8' }));
+    expect(submits.find(message.recipient, 'HELIO', null)).toBeNull();
   });
   test('the submit date tells two apart when they are a day apart', () => {
     const submits = new UnknownSubmits(new ManualClock());
