@@ -4,7 +4,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { accountEntryName, encodeAccountEntry, filledEntryName } from '../../../cluster/directory/entry.ts';
-import type { AccountId } from '../../../model/ids.ts';
 import type { Category } from '../../../model/message.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -106,7 +105,7 @@ describe('an answer that does not come', () => {
     expect((await house.settled(sent)).statuses).toEqual({ delivered: 1 });
     expect(house.simulator.stats().submits.total).toBe(4);
     expect(await kindsOf('resent')).toMatchObject([{ error: 'resent_by_policy:no_response' }]);
-    expect((await kindsOf('submitted')).map((each) => each.segment).toSorted()).toEqual([1, 2, 3]);
+    expect(new Set((await kindsOf('submitted')).map((each) => each.segment))).toEqual(new Set([1, 2, 3]));
   });
 
   test('when the second copy is refused: unknown with the reason, because the first may have arrived', async () => {
@@ -201,7 +200,7 @@ describe('kill -9, with the policy in the directory', () => {
     const bucket = await openBucket(house.bus, 'directory');
     const { accountId } = messageWith();
     const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [], resendUnknown } as const;
-    await bucket.put(accountEntryName(accountId as AccountId), encodeAccountEntry(entry));
+    await bucket.put(accountEntryName(accountId), encodeAccountEntry(entry));
     await bucket.put(filledEntryName, '{"v":1}');
   }
 
