@@ -3,6 +3,7 @@
 // a count, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { HttpRequest } from 'uWebSockets.js';
+import { formatIp } from '../../model/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -69,6 +70,9 @@ export function forwarder(
       const query = req.getQuery() ?? '';
       const path = escaped(query === '' ? req.getUrl() : `${req.getUrl()}?${query}`);
       const headers = headersOf(req, exchange.requestId);
+      const address = access.addressOf(exchange.res, req);
+      // A client's own word about it was left out above.
+      if (address !== null) headers['x-forwarded-for'] = formatIp(address);
       readBody(exchange, req.getHeader('content-length'), (body) => {
         guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
       });

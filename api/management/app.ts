@@ -15,7 +15,9 @@ import type { Once } from './once-per-key.ts';
 import { answerProblem } from './refuse.ts';
 import { accountHandlers, getAccount } from './routes/account.ts';
 import { accountSettingsHandlers, getAccountSettings, patchAccountSettings } from './routes/account-settings.ts';
+import { auditHandlers, getAudit } from './routes/audit.ts';
 import { apiKeyHandlers, deleteApiKey, getApiKeys, postApiKey } from './routes/api-keys.ts';
+import { type CarrierOperations, carrierHandlers, carrierOrders, getCarrier, getCarriers } from './routes/carriers.ts';
 import { deleteSms, getSms, listSms, postBatch, postSms } from './routes/hot.ts';
 import { deleteSenderById, getSenders, postSender, senderHandlers } from './routes/senders.ts';
 import {
@@ -54,6 +56,10 @@ export const endpoints: readonly Endpoint[] = [
   postSuppression,
   importSuppressions,
   deleteSuppression,
+  getCarriers,
+  getCarrier,
+  ...Object.values(carrierOrders).flat(),
+  getAudit,
 ];
 
 const pagePaths: readonly KnownPath[] = [
@@ -65,7 +71,14 @@ const pagePaths: readonly KnownPath[] = [
   '/health/ready',
 ].map((path) => ({ method: 'GET', path }));
 
-export function managementApp(store: Store, directory: Directory, once: Once): Hono<Variables> {
+export type ManagementParts = {
+  readonly store: Store;
+  readonly directory: Directory;
+  readonly once: Once;
+  readonly operations: CarrierOperations;
+};
+
+export function managementApp({ store, directory, once, operations }: ManagementParts): Hono<Variables> {
   const parts = { directory, once };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];
@@ -109,6 +122,15 @@ export function managementApp(store: Store, directory: Directory, once: Once): H
   serveEndpoint(app, parts, postSuppression, suppressions.add);
   serveEndpoint(app, parts, importSuppressions, suppressions.import);
   serveEndpoint(app, parts, deleteSuppression, suppressions.remove);
+  const carriers = carrierHandlers(operations);
+  serveEndpoint(app, parts, getCarriers, carriers.list);
+  serveEndpoint(app, parts, getCarrier, carriers.get);
+  for (const verb of ['pause', 'drain', 'resume'] as const) {
+    const [ofCarrier, ofBind] = carrierOrders[verb];
+    serveEndpoint(app, parts, ofCarrier, carriers.order(verb));
+    serveEndpoint(app, parts, ofBind, carriers.order(verb));
+  }
+  serveEndpoint(app, parts, getAudit, auditHandlers(store).list);
   servePages(app, () => openApiDocument(endpoints, apiVersion));
 
   app.notFound((c) => {

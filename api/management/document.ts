@@ -28,6 +28,8 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       { name: 'Senders' },
       { name: 'Templates' },
       { name: 'Suppressions' },
+      { name: 'Carriers', description: 'For whoever runs the installation.' },
+      { name: 'Audit', description: 'For whoever runs the installation.' },
     ],
   });
 }

@@ -20,6 +20,8 @@ export type Variables = { Variables: { requestId: string } };
 export type Asked<Body, Query, Params> = {
   readonly key: KeyEntry;
   readonly account: Account;
+  /** The client's address, as the ingress saw it. */
+  readonly from: string;
   readonly body: Body;
   readonly query: Query;
   readonly params: Params;
@@ -98,13 +100,17 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (!params.ok) return { problem: params.problem };
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field');
   if (!query.ok) return { problem: query.problem };
+  const from = c.req.header('x-forwarded-for') ?? 'loopback';
   if (endpoint.body === undefined)
-    return { asked: { ...caller, ...bodyless(), query: query.value, params: params.value }, octets: noOctets };
+    return { asked: { ...caller, from, ...bodyless(), query: query.value, params: params.value }, octets: noOctets };
   const json = await readJson(c);
   if ('problem' in json) return json;
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
-  return { asked: { ...caller, body: body.value, query: query.value, params: params.value }, octets: json.octets };
+  return {
+    asked: { ...caller, from, body: body.value, query: query.value, params: params.value },
+    octets: json.octets,
+  };
 }
 
 /** What PostgreSQL does not take as text, and so cannot be asked for. */

@@ -2,12 +2,9 @@
 // has deadlines, so that a stuck peer holds nothing for long.
 import type { Server } from 'node:http';
 import { serve } from '@hono/node-server';
-import type { Directory } from '../../cluster/directory/contract.ts';
-import type { Store } from '../../cluster/store/store.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
-import { managementApp } from './app.ts';
-import type { Once } from './once-per-key.ts';
+import { type ManagementParts, managementApp } from './app.ts';
 
 export type ManagementApi = {
   readonly port: number;
@@ -15,14 +12,13 @@ export type ManagementApi = {
   close(deadlineMs: number): Promise<void>;
 };
 
-export async function startManagementApi(options: {
-  store: Store;
-  directory: Directory;
-  once: Once;
-  /** 0: any free one. */
-  port: number;
-}): Promise<ManagementApi> {
-  const app = managementApp(options.store, options.directory, options.once);
+export async function startManagementApi(
+  options: ManagementParts & {
+    /** 0: any free one. */
+    port: number;
+  },
+): Promise<ManagementApi> {
+  const app = managementApp(options);
   const listening = Promise.withResolvers<number>();
   const server = serve(
     {

@@ -2,6 +2,7 @@
 // beside it; those are loaded only for the command that needs them, because a command shall answer at once.
 import { Command, CommanderError } from 'commander';
 import { FixSetup } from '../../platform/errors.ts';
+import { addCarrierCommands } from './carrier-commands.ts';
 import { addReviewCommands } from './review-commands.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
 import type { ImportOptions } from './registry.ts';
@@ -50,6 +51,7 @@ accounts
   });
 
 addReviewCommands(program, accounts);
+addCarrierCommands(program);
 
 const keys = program.command('keys').description('API keys of the running system');
 keys
@@ -57,7 +59,10 @@ keys
   .description('make an API key; it is shown this once')
   .requiredOption('--account <id>', 'the account it belongs to (acc_…)')
   .option('--test', 'a test key: everything goes to the sandbox carrier')
-  .option('--scopes <scopes>', 'comma-separated (default: all of an account; carriers:… and audit:read only when named)')
+  .option(
+    '--scopes <scopes>',
+    'comma-separated (default: all of an account; carriers:… and audit:read only when named)',
+  )
   .option('--description <text>', 'what it is for')
   .option('--json', 'print one JSON object')
   .action(

@@ -15,10 +15,12 @@ import { bodyCipher } from '../bus/body-cipher.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
+import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { startProjector } from '../directory/projector.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
+import { auditOrders } from '../operations/audit-orders.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
 import { demoAccount } from '../store/demo.ts';
 import { readOutbox } from '../store/directory-rows.ts';
@@ -51,18 +53,24 @@ runRole('control', async (link) => {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
-  const api = await startManagementApi({ store, directory, once, port: settings.controlPort });
+  let { carriers } = await loadConfiguration(settings.configFile);
+  const audit = auditOrders(bus, store);
+  const operations = { bus, carriers: () => carriers };
+  const api = await startManagementApi({ store, directory, once, operations, port: settings.controlPort });
 
   return {
     ready: { port: api.port, demo },
     health() {
-      const trouble = projector.trouble();
+      const trouble = projector.trouble() ?? audit.trouble();
       // Still healthy: with the database away sending goes on, and a balancer must not take this machine out.
       return { ok: true, detail: trouble === null ? '' : `changes of tenants wait: ${trouble}` };
     },
+    async configure(next) {
+      carriers = next.carriers;
+    },
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);
-      await projector.close();
+      await Promise.all([projector.close(), audit.close()]);
       await directory.close();
       await store.close();
       keys.close();

@@ -7,9 +7,11 @@ import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts
 import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
 import { oncePerKey } from '../../../../api/management/once-per-key.ts';
 import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
-import { openBucket } from '../../../../cluster/bus/ensure.ts';
+import { ensureStreams, openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
-import { connectBus } from '../../../../cluster/bus/connect.ts';
+import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { auditOrders } from '../../../../cluster/operations/audit-orders.ts';
+import { type Bus, connectBus } from '../../../../cluster/bus/connect.ts';
 import type { Directory } from '../../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../../cluster/directory/directory.ts';
 import { startProjector } from '../../../../cluster/directory/projector.ts';
@@ -38,6 +40,7 @@ export type RunningApi = {
   readonly postgres: TestPostgres;
   readonly store: Store;
   readonly directory: Directory;
+  readonly bus: Bus;
   readonly accountId: AccountId;
   /** Keys with every scope: two of the account, one of another. */
   readonly live: string;
@@ -49,7 +52,8 @@ export type RunningApi = {
   stop(): Promise<void>;
 };
 
-export async function runApi(): Promise<RunningApi> {
+/** `carriers`: what is configured; nobody serves them. */
+export async function runApi(carriers: readonly CarrierConfig[] = []): Promise<RunningApi> {
   const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
   await migrateStore(postgres.url);
   const store = openStore(postgres.url);
@@ -59,7 +63,10 @@ export async function runApi(): Promise<RunningApi> {
   const keys = new Publisher(bus);
   const requests = new IdempotentRequests(idempotencyStore(await openBucket(bus, 'idempotency'), keys));
   const once = oncePerKey(requests, bodyCipher(Buffer.alloc(32, 7)));
-  const api = await startManagementApi({ store, directory, once, port: 0 });
+  await ensureStreams(bus);
+  const audit = auditOrders(bus, store);
+  const operations = { bus, carriers: () => carriers };
+  const api = await startManagementApi({ store, directory, once, operations, port: 0 });
 
   async function newAccount(): Promise<AccountId> {
     const made = await createAccount(store, { name: 'Test' });
@@ -80,6 +87,7 @@ export async function runApi(): Promise<RunningApi> {
     postgres,
     store,
     directory,
+    bus,
     accountId,
     live,
     testKey: await newKey(accountId, false),
@@ -105,6 +113,7 @@ export async function runApi(): Promise<RunningApi> {
     },
     async stop() {
       await api.close(1_000);
+      await audit.close();
       await projector.close();
       await directory.close();
       keys.close();

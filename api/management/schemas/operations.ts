@@ -1,0 +1,101 @@
+// Carriers, orders about them and the audit log as JSON: for whoever runs the installation.
+import { z } from '@hono/zod-openapi';
+import { limits } from '../../../platform/limits.ts';
+import { pageQuery, timeSchema } from './common.ts';
+
+const ordered = z.enum(['running', 'paused', 'drained']).openapi({
+  description: 'What it is to be: `drained` is paused, answered and unbound.',
+});
+
+const order = z
+  .object({
+    id: z.string().openapi({ example: 'aud_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    at: timeSchema,
+    actor: z.string().openapi({ description: '`operator` for the command line, else the id of an API key.' }),
+    from: z.string(),
+    reason: z.string(),
+  })
+  .nullable()
+  .openapi({ description: 'The order that stands; null while it runs.' });
+
+const bind = z
+  .object({
+    bind: z.int().openapi({ description: 'From 1, in the order of heliograph.yaml with `count` unfolded.' }),
+    type: z.string(),
+    ordered,
+    order,
+    state: z.string().openapi({
+      description:
+        '`bound`, `connecting`, `waiting` (for its next try), `stopped` (it needs a person), `resting` (drained), ' +
+        '`elsewhere` (another node has it), `unknown` (nobody answers).',
+    }),
+    reason: z.string().openapi({ description: 'Why it is not bound.' }),
+    window_used: z.int(),
+    window: z.int(),
+  })
+  .openapi('CarrierBind');
+
+export const carrier = z
+  .object({
+    name: z.string(),
+    object: z.literal('carrier'),
+    ordered,
+    order,
+    state: z
+      .enum(['good', 'weak', 'down'])
+      .nullable()
+      .openapi({ description: 'As routing sees it; null while nobody answers for the carrier.' }),
+    why: z.string(),
+    served_by: z.int().openapi({ description: 'Nodes that answer for it.' }),
+    held: z.int().openapi({ description: 'Messages taken from the queues and not settled.' }),
+    binds: z.array(bind),
+  })
+  .openapi('Carrier');
+
+export const orderedCarrier = z
+  .object({
+    id: z.string().openapi({ description: "The order's, and its audit record's." }),
+    object: z.literal('order'),
+    verb: z.enum(['pause', 'drain', 'resume']),
+    target: z.string().openapi({ description: 'The carrier, or a bind of it such as `alpha/2`.' }),
+    in_force: z.boolean().openapi({
+      description: 'Everybody who serves the carrier follows it now. false: it is durable and will be followed.',
+    }),
+    carrier,
+  })
+  .openapi('CarrierOrder');
+
+export const orderBody = z
+  .strictObject({
+    reason: z
+      .string({ error: 'expected a text' })
+      .max(limits.operations.reasonCharsMax, `expected at most ${limits.operations.reasonCharsMax} characters`)
+      // eslint-disable-next-line no-control-regex -- a terminal obeys what it is shown
+      .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'expected one line without control characters')
+      .refine((text) => text.isWellFormed(), 'expected a text without lone surrogates')
+      .optional()
+      .openapi({ description: 'Why, for the audit log and for who looks next.' }),
+  })
+  .openapi('OrderCarrier');
+
+export const carrierParams = z.strictObject({ name: z.string() });
+export const bindParams = z.strictObject({ name: z.string(), bind: z.string() });
+
+export const auditRecord = z
+  .object({
+    object: z.literal('audit_record'),
+    at: timeSchema,
+    actor: z.string(),
+    from: z.string().openapi({ description: 'An address, or user and machine; empty where it was not kept.' }),
+    action: z.string().openapi({ example: 'carrier.paused' }),
+    target: z.string(),
+    account: z.string().nullable(),
+    detail: z.record(z.string(), z.unknown()),
+  })
+  .openapi('AuditRecord');
+
+const exact = z.string().min(1, 'expected a text').max(100, 'expected at most 100 characters');
+export const auditQuery = pageQuery.extend({
+  target: exact.optional().openapi({ description: 'Only what was done to this: a carrier, `alpha/2`, an id.' }),
+  action: exact.optional().openapi({ description: 'Only this, such as `carrier.paused`.' }),
+});

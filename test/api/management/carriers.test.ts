@@ -1,0 +1,184 @@
+// Orders about carriers and the audit log over real HTTP, on a real nats-server and PostgreSQL. That an order stops
+// traffic is proven at the far end, in test/actors/carrier/orders.test.ts.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CarrierReport } from '../../../cluster/operations/contract.ts';
+import { answerForCarriers } from '../../../cluster/operations/reports.ts';
+import { orderIds, watchOrders } from '../../../cluster/operations/watch-orders.ts';
+import { accountScopes } from '../../../model/api-key.ts';
+import { until } from '../../../platform/deadline.ts';
+import { carrierWith } from '../../support/carrier-house.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+let api: RunningApi;
+let tenant: string;
+beforeAll(async () => {
+  api = await runApi([carrierWith({ port: 1 }), carrierWith({ port: 1 }, { name: 'beta' })]);
+  tenant = await api.newKey(api.accountId, true, accountScopes);
+});
+afterAll(() => api?.stop());
+
+const from = { 'x-forwarded-for': '203.0.113.7' };
+const order = (path: string, json: object = {}, headers = from) =>
+  api.call('POST', `/v1/carriers/${path}`, { json, headers });
+
+describe('a key without an operator scope', () => {
+  it.each([
+    ['GET', '/v1/carriers', 'carriers:read'],
+    ['GET', '/v1/carriers/alpha', 'carriers:read'],
+    ['POST', '/v1/carriers/alpha/pause', 'carriers:manage'],
+    ['POST', '/v1/carriers/alpha/binds/1/resume', 'carriers:manage'],
+    ['GET', '/v1/audit', 'audit:read'],
+  ])('%s %s is refused', async (method, path, scope) => {
+    const reply = await api.call(method, path, { key: tenant, ...(method === 'POST' ? { json: {} } : {}) });
+    expect(refusal(reply).code).toBe('scope_missing');
+    expect(reply.body.detail).toContain(scope);
+  });
+
+  it('cannot be made into one with it, not even by a key that has it', async () => {
+    const reply = await api.call('POST', '/v1/api-keys', { json: { scopes: ['carriers:manage'] } });
+    expect(refusal(reply)).toMatchObject({ status: 422, fields: ['scopes[0] invalid_field'] });
+  });
+});
+
+describe('orders', () => {
+  it('stand from then on, with who gave them, from where and why', async () => {
+    const paused = await order('alpha/pause', { reason: 'maintenance of theirs' });
+    expect(paused.body).toMatchObject({
+      object: 'order',
+      verb: 'pause',
+      target: 'alpha',
+      // Nobody serves the carrier here.
+      in_force: false,
+      carrier: {
+        name: 'alpha',
+        ordered: 'paused',
+        state: null,
+        served_by: 0,
+        order: { from: '203.0.113.7', reason: 'maintenance of theirs' },
+      },
+    });
+    const drained = await order('alpha/binds/2/drain');
+    expect(drained.body).toMatchObject({
+      target: 'alpha/2',
+      carrier: {
+        binds: [
+          { bind: 1, ordered: 'paused' },
+          { bind: 2, ordered: 'drained' },
+        ],
+      },
+    });
+    const resumed = await order('alpha/resume');
+    expect(resumed.body.carrier).toMatchObject({
+      ordered: 'running',
+      order: null,
+      binds: [{ ordered: 'running' }, { ordered: 'drained' }],
+    });
+    expect((await api.call('GET', '/v1/carriers/alpha')).body).toEqual(resumed.body.carrier);
+    expect((await api.call('GET', '/v1/carriers')).body).toMatchObject({
+      data: [{ name: 'alpha' }, { name: 'beta', ordered: 'running' }],
+      next_cursor: null,
+    });
+
+    const records = async () => (await api.call('GET', '/v1/audit?target=alpha')).body.data;
+    await until('the audit has them', async () => (await records()).length === 2);
+    expect(await records()).toMatchObject([
+      { action: 'carrier.resumed', target: 'alpha' },
+      {
+        action: 'carrier.paused',
+        from: '203.0.113.7',
+        actor: expect.stringMatching(/^key_/),
+        detail: { reason: 'maintenance of theirs' },
+      },
+    ]);
+    expect((await api.call('GET', '/v1/audit?target=alpha%2F2')).body.data).toMatchObject([{ action: 'bind.drained' }]);
+  });
+
+  it('are in force when everybody who serves the carrier says so', async () => {
+    const watch = await watchOrders(api.bus);
+    const report = (): CarrierReport => ({
+      carrier: 'beta',
+      state: 'good',
+      why: '',
+      held: 3,
+      binds: [],
+      orders: orderIds(watch.of('beta')),
+    });
+    const two = [
+      answerForCarriers(api.bus, 'one', () => [report()]),
+      answerForCarriers(api.bus, 'two', () => [report()]),
+    ];
+    expect((await order('beta/pause')).body).toMatchObject({
+      in_force: true,
+      carrier: { served_by: 2, state: 'good', held: 6 },
+    });
+    const deaf = answerForCarriers(api.bus, 'three', () => [{ ...report(), orders: [] }]);
+    expect((await order('beta/resume')).body).toMatchObject({
+      in_force: false,
+      carrier: { ordered: 'running', served_by: 3 },
+    });
+    for (const each of [...two, deaf]) each.unsubscribe();
+    watch.stop();
+  });
+
+  it('with an idempotency key are given once', async () => {
+    const headers = { ...from, 'idempotency-key': 'once' };
+    const first = await order('beta/pause', {}, headers);
+    const second = await order('beta/pause', {}, headers);
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect(second.body.id).toBe(first.body.id);
+    await order('beta/resume');
+  });
+
+  it.each([
+    ['gamma/pause', 'the carriers are: alpha, beta'],
+    ['%00/pause', 'nothing of this account'],
+    ['alpha/binds/3/pause', "the carrier's binds are: 1, 2"],
+    ['alpha/binds/0/pause', "the carrier's binds are: 1, 2"],
+    ['alpha/binds/x/drain', "the carrier's binds are: 1, 2"],
+  ])('%s is not found, and the answer says what there is', async (path, detail) => {
+    const reply = await order(path);
+    expect(refusal(reply)).toMatchObject({ status: 404, code: 'not_found' });
+    expect(reply.body.detail).toContain(detail);
+  });
+
+  it.each([
+    [{ reason: 'x'.repeat(201) }, 'reason invalid_field'],
+    [{ reason: 'a\u001b[31mred' }, 'reason invalid_field'],
+    [{ why: 'x' }, 'why unknown_field'],
+  ])('%j is refused', async (json, field) => {
+    expect(refusal(await order('alpha/pause', json))).toMatchObject({ status: 422, fields: [field] });
+  });
+
+  it('of exactly two hundred characters of reason is taken', async () => {
+    expect((await order('alpha/resume', { reason: 'x'.repeat(200) })).status).toBe(200);
+  });
+});
+
+describe('the audit log', () => {
+  it('comes in pages, newest first, of everything that was changed', async () => {
+    const first = await api.call('GET', '/v1/audit?limit=2&action=api_key.created');
+    expect(first.body.data).toHaveLength(2);
+    const rest = await api.call('GET', `/v1/audit?limit=100&action=api_key.created&cursor=${first.body.next_cursor}`);
+    expect(rest.body).toMatchObject({ next_cursor: null });
+    const keys = [...first.body.data, ...rest.body.data].map(({ target }: { target: string }) => target);
+    expect(keys).toEqual([...new Set(keys)].sort().reverse());
+    for (const cursor of ['x', 'cm93IDA', 'cm93IC0x']) {
+      expect(refusal(await api.call('GET', `/v1/audit?cursor=${cursor}`)).fields).toEqual(['cursor invalid_field']);
+    }
+  });
+
+  it('is away with the database, and orders are not', async () => {
+    await api.postgres.kill9();
+    expect(refusal(await api.call('GET', '/v1/audit')).code).toBe('control_plane_unavailable');
+    expect((await order('alpha/pause', { reason: 'without a database' })).status).toBe(200);
+    expect((await api.call('GET', '/v1/carriers/alpha')).body.order.reason).toBe('without a database');
+    await api.postgres.restart();
+    const newest = async () => {
+      const reply = await api.call('GET', '/v1/audit?limit=1&target=alpha');
+      return reply.status === 200 && reply.body.data[0];
+    };
+    await until('the audit has it', async () => (await newest())?.detail?.reason === 'without a database', {
+      limitMs: 30_000,
+    });
+  });
+});
