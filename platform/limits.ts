@@ -2,6 +2,7 @@
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
 import { inboundLimits } from './limits-inbound.ts';
+import { leaseLimits } from './limits-leases.ts';
 import { asideLimits } from './limits-lanes.ts';
 import { routingLimits } from './limits-routing.ts';
 
@@ -177,6 +178,7 @@ export const limits = {
     queryAfterMs: [2 * 60_000, 10 * 60_000, 60 * 60_000],
   },
   ...routingLimits,
+  ...leaseLimits,
   inbound: inboundLimits,
   aside: asideLimits,
   smpp: {

@@ -6,7 +6,12 @@ import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
-import { type CarrierConfig, type SimulatedPorts, sandboxCarrierName } from '../../cluster/config/configuration.ts';
+import {
+  type CarrierConfig,
+  type SimulatedPorts,
+  bindsOf,
+  sandboxCarrierName,
+} from '../../cluster/config/configuration.ts';
 import type { CarrierOrders } from '../../cluster/operations/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -15,6 +20,9 @@ import type { CarrierHealthView } from '../../policy/contract.ts';
 import { type LateGates, passLateGates } from '../../policy/late/late-gates.ts';
 import { everyCarrierIsGood, isAvoided } from '../../policy/routing/avoid.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import { CarrierFlight } from '../flight/carrier-flight.ts';
+import type { DumpSettings } from '../flight/dumps.ts';
+import { watchPacing } from '../flight/watch-pacing.ts';
 import { CarrierBinds } from './binds.ts';
 import { fromBinds } from './from-binds.ts';
 import { CarrierHealth } from './health.ts';
@@ -54,6 +62,8 @@ export type CarrierActorParts = {
   readonly resendUnknown?: ResendPolicy;
   /** What operators ordered of it before it began. */
   readonly orders?: CarrierOrders;
+  /** Where lost sessions leave what was recorded of them. Without it: nowhere. */
+  readonly flightDumps?: DumpSettings | null;
   readonly clock?: Clock;
 };
 
@@ -73,6 +83,7 @@ export type AssembledCarrier = {
   readonly intake: Intake;
   readonly health: CarrierHealth;
   readonly mover: Mover;
+  readonly flight: CarrierFlight;
   readonly pacing: CarrierPacing;
 };
 
@@ -87,7 +98,10 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { name } = carrier;
   const lanes = new Lanes<HeldMessage>(laneCapacity);
   const ledger = new Ledger(clock);
-  const events = new EventWriter(publisher, { clock });
+  const binding = bindsOf(carrier, simulated).length;
+  const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
+  const { decided } = flight;
+  const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event) });
   const outstanding = new Outstanding(carrier.receiptId, clock);
   const unknown = new UnknownSubmits(clock);
   const paced = carrierPacing(carrier);
@@ -96,7 +110,10 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     carrier: name,
     clock,
     rules: parts.moves ?? movesDefault,
-    tell: (state, why) => tellBeacon(bus, { carrier: name, node, state, why }),
+    tell(state, why) {
+      decided.changed('health', why === '' ? state : `${state}: ${why}`);
+      tellBeacon(bus, { carrier: name, node, state, why });
+    },
   });
   const parking = { bus, publisher, carrier: name, clock };
   const receipts = new Receipts({
@@ -114,7 +131,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     publisher,
     events,
     cipher,
-    pacing: paced,
+    pacing: watchPacing(paced, decided, clock),
     ledger,
     clock,
     intake: () => intake,
@@ -123,6 +140,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     resendUnknown: parts.resendUnknown ?? neverResend,
     onSubmitted: (submitted) => receipts.onSubmitted(submitted),
     onUnknown: (event) => receipts.onUnknown(event),
+    onVerdict: (held, refusal, outcome) => decided.verdict(held, refusal, outcome),
   });
   const onRoom = () => sender.wake();
   const inbound = new InboundDoor({
@@ -134,7 +152,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     clock,
   });
   const handlers = fromBinds({ carrier: name, clock, health, settlement, receipts, inbound, events, onRoom });
-  const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, handlers);
+  const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, { ...handlers, flight });
   const sender = new Sender({
     carrier,
     lanes,
@@ -199,6 +217,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     intake,
     health,
     mover,
+    flight,
     pacing: paced,
   };
 }

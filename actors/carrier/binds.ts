@@ -15,6 +15,7 @@ import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../smpp/pdu.
 import type { QueryDone } from '../../smpp/query-window.ts';
 import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/reconnect.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import type { BindWatch } from '../flight/carrier-flight.ts';
 import type { Source } from './inbound-door.ts';
 import { BindOrders, type OrderedBind } from './bind-orders.ts';
 import { QueryUnknown } from './query-unknown.ts';
@@ -32,6 +33,8 @@ export type BindHandlers = {
   readonly onDeliver: (pdu: ShortMessagePdu, respond: Respond, source?: Source) => void;
   /** More can be submitted than a moment ago. */
   readonly onRoom: () => void;
+  /** Whoever records what the binds do. */
+  readonly flight?: BindWatch;
 };
 
 export type BindStatus = {
@@ -157,6 +160,7 @@ export class CarrierBinds {
       enquireLinkMs: carrier.enquireLinkMs,
       clock,
       budget,
+      tap: on.flight?.tap(bind.name),
     };
     const entry: Bind = {
       name: bind.name,
@@ -183,6 +187,7 @@ export class CarrierBinds {
         source = { isOpen: true };
         entry.reason = '';
         log.info({ bind: bind.name }, 'bound');
+        on.flight?.bound(bind.name);
         on.onRoom();
       },
       onSubmitResponse: (token, response) => {
@@ -205,6 +210,7 @@ export class CarrierBinds {
         const facts = { bind: bind.name, cause: entry.reason, outstanding: outstanding.length };
         if (cause.kind === 'asked') log.info(facts, 'unbound');
         else log.warn(facts, 'bind lost');
+        on.flight?.unbound(bind.name, entry.reason, cause.kind === 'asked');
         for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
       },
       onRetry: () => metrics.reconnects.inc(labels),

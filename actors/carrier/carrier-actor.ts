@@ -38,7 +38,8 @@ export class CarrierActor {
   /** Replays, then takes work. The binds connect meanwhile: a carrier that is down does not stop the start. */
   async start(): Promise<void> {
     const { bus, publisher } = this.#given;
-    const { carrier, clock, receipts, intake } = this.#made;
+    const { carrier, clock, receipts, intake, flight } = this.#made;
+    flight.open(bus);
     await replayEvents(bus, carrier.name, (event) => this.#learn(event), clock);
     receipts.open();
     this.#parked = await takeParked({ bus, publisher, carrier: carrier.name, clock }, (receipt, respond, waits) =>
@@ -70,6 +71,7 @@ export class CarrierActor {
     this.#stopTick();
     intake.close();
     events.close();
+    await this.#made.flight.close();
     log.info({ carrier: carrier.name }, 'carrier drained');
   }
 

@@ -1,5 +1,5 @@
 // The messages a carrier holds and has not begun to send, in three lanes. The next one is chosen when a token
-// is granted, not before: an OTP that came last still goes first, and inside a lane accounts take turns. The lanes
+// is granted, not before: an OTP that came last still goes first, and inside a lane accounts take turns by weight. The lanes
 // are bounded by the consumers' prefetch; a lane that is full means the bound was broken, and the record is left to
 // be delivered again.
 import { type Category, categories } from '../../model/message.ts';
@@ -9,11 +9,16 @@ import { FairQueue, type Turned } from './fair-queue.ts';
 export class Lanes<T extends Turned & { readonly category: Category }> {
   readonly #queues: Readonly<Record<Category, FairQueue<T>>>;
 
-  constructor(capacityPerLane: number, accountsMax: number = limits.carrier.laneAccountsMax) {
+  /** `weightOf`: an account's share of a lane, beside the others that wait in it. */
+  constructor(
+    capacityPerLane: number,
+    accountsMax: number = limits.carrier.laneAccountsMax,
+    weightOf: (accountId: string) => number = () => 1,
+  ) {
     this.#queues = {
-      otp: new FairQueue<T>(capacityPerLane, accountsMax),
-      transactional: new FairQueue<T>(capacityPerLane, accountsMax),
-      promotional: new FairQueue<T>(capacityPerLane, accountsMax),
+      otp: new FairQueue<T>(capacityPerLane, accountsMax, weightOf),
+      transactional: new FairQueue<T>(capacityPerLane, accountsMax, weightOf),
+      promotional: new FairQueue<T>(capacityPerLane, accountsMax, weightOf),
     };
   }
 
@@ -42,6 +47,16 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
 
   size(category: Category): number {
     return this.#queues[category].size;
+  }
+
+  /** What one account has waiting in one lane. */
+  waitingOf(category: Category, accountId: string): number {
+    return this.#queues[category].waitingOf(accountId);
+  }
+
+  /** How many accounts have something waiting in it. */
+  accounts(category: Category): number {
+    return this.#queues[category].accounts;
   }
 
   get empty(): boolean {

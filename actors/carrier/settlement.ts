@@ -21,7 +21,7 @@ import { attemptNumber, delaysOf, holdKey } from './attempt.ts';
 import { type HeldMessage, type Refusal, isDone, segmentsToSend } from './held-message.ts';
 import type { Intake } from './intake.ts';
 import type { Ledger } from './ledger.ts';
-import { decideOutcome } from './outcome.ts';
+import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from './pacing.ts';
 import type { Reroute } from './reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
@@ -46,6 +46,8 @@ export type SettlementParts = {
   readonly onSubmitted: (submitted: DeliveryEvent) => void;
   /** The outcome of a submit is not known: a late receipt may still tell. */
   readonly onUnknown: (unknown: DeliveryEvent) => void;
+  /** What a refusal is taken for. */
+  readonly onVerdict?: (held: HeldMessage, refusal: Refusal, outcome: Outcome) => void;
 };
 
 export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };
@@ -98,6 +100,7 @@ export class Settlement {
       overrides: carrier.errors,
       otherWay: otherWay?.how ?? 'none',
     });
+    this.#parts.onVerdict?.(held, refusal, outcome);
     switch (outcome.action) {
       case 'submitted':
         return assert(false, 'a refusal was taken for a submit');

@@ -4,6 +4,8 @@
 import { type FlightPiece, type FlightSource, answerFlight } from '../../cluster/bus/flight.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { BindFlight, bindFlightBytes } from '../../smpp/flight/bind-flight.ts';
@@ -19,6 +21,9 @@ export type CarrierFlightParts = {
   /** Null: lost sessions leave no file. */
   readonly dumps: DumpSettings | null;
 };
+
+/** What binds.ts tells of each bind. */
+export type BindWatch = Pick<CarrierFlight, 'tap' | 'bound' | 'unbound'>;
 
 type Watched = { readonly flight: BindFlight; state: string };
 
@@ -61,10 +66,16 @@ export class CarrierFlight implements FlightSource {
     this.#stopAnswering = answerFlight(bus, this.#parts.carrier, node, this);
   }
 
-  /** Resolves when no file is being written any more. */
+  /** Resolves when no file is being written any more, or soon. */
   async close(): Promise<void> {
     this.#stopAnswering();
-    await this.#dumps?.idle();
+    if (this.#dumps === null) return;
+    await withDeadline(
+      'the files of lost sessions',
+      limits.flight.answerMs,
+      this.#dumps.idle(),
+      this.#parts.clock,
+    ).catch((error: unknown) => ignoring(error, 'a disk that hangs must not hold up a drain'));
   }
 
   listing(): ReturnType<FlightSource['listing']> {

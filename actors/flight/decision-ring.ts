@@ -4,6 +4,8 @@
 import type { Decision, DecisionsPiece } from '../../cluster/bus/flight.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { HeldMessage, Refusal } from '../carrier/held-message.ts';
+import type { Outcome } from '../carrier/outcome.ts';
 
 /** Told again after this long, although nothing has changed. */
 const sameAgainMs = 1_000;
@@ -18,6 +20,8 @@ export class DecisionRing {
   readonly #messageIds: (string | null)[];
   readonly #details: string[];
   #count = 0;
+  /** By kind; there are a few. */
+  readonly #states = new Map<string, string>();
   #heldBack = { why: '', atMs: Number.NEGATIVE_INFINITY, times: 0 };
 
   constructor(capacity: number, clock: Clock) {
@@ -52,6 +56,22 @@ export class DecisionRing {
     this.note(kind === 'intent' ? 'chosen' : kind, error ?? carrierMessageId ?? '', messageId, attempt, segment);
   }
 
+  /** What the outcome table made of a refusal. */
+  verdict(
+    { message }: Pick<HeldMessage, 'message'>,
+    { statusName, attempt, segment }: Refusal,
+    outcome: Outcome,
+  ): void {
+    this.note('verdict', `${statusName}: ${wordsOf(outcome)}`, message.messageId, attempt, segment);
+  }
+
+  /** A state that is told again and again: noted when it is another one. */
+  changed(kind: string, state: string): void {
+    if (this.#states.get(kind) === state) return;
+    this.#states.set(kind, state);
+    this.note(kind, state);
+  }
+
   /** The next message had to wait: told when the reason changes, and once a second while it does not. */
   heldBack(why: string): void {
     const nowMs = this.#clock.monotonicMs();
@@ -82,4 +102,13 @@ export class DecisionRing {
     }
     return { entries, next: nth };
   }
+}
+
+function wordsOf(outcome: Outcome): string {
+  const words: string[] = [outcome.action];
+  if ('afterMs' in outcome) words.push(`in ${Math.round(outcome.afterMs)} ms`);
+  if ('pauseMs' in outcome && outcome.pauseMs > 0) words.push(`the carrier rests ${outcome.pauseMs} ms`);
+  if ('slower' in outcome && outcome.slower) words.push('half the rate');
+  if ('goesElsewhere' in outcome && outcome.goesElsewhere) words.push('the message goes elsewhere');
+  return words.join(', ');
 }

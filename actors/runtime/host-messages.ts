@@ -6,6 +6,7 @@ import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
+import type { DumpSettings } from '../flight/dumps.ts';
 
 /** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
 export type HostTask = {
@@ -18,6 +19,8 @@ export type HostTask = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
+  /** Where lost sessions leave what was recorded of them. */
+  readonly flightDumps?: DumpSettings | null;
   readonly port: MessagePort;
 };
 

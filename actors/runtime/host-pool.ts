@@ -15,6 +15,7 @@ import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
+import type { DumpSettings } from '../flight/dumps.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 
 export type HostPoolOptions = {
@@ -26,6 +27,7 @@ export type HostPoolOptions = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
+  readonly flightDumps?: DumpSettings | null;
   /** Threads at the most; never more than there are carriers. */
   readonly threads: number;
   /** Heap of one thread before it is ended and started again. */
@@ -167,7 +169,7 @@ export class HostPool {
 
   async #runOnce(host: Host, onReady: () => void): Promise<void> {
     const { port1: ours, port2: theirs } = new MessageChannel();
-    const { simulated, natsUrl, bodyKey } = this.#options;
+    const { simulated, natsUrl, bodyKey, flightDumps = null } = this.#options;
     host.port = ours;
     host.abort = new AbortController();
     ours.on('message', (message: FromHost) => {
@@ -188,6 +190,7 @@ export class HostPool {
       simulated,
       natsUrl,
       bodyKey,
+      flightDumps,
       port: theirs,
     };
     try {

@@ -43,6 +43,7 @@ export default async function host(task: HostTask): Promise<void> {
       new CarrierActor({
         carrier,
         simulated,
+        flightDumps: task.flightDumps ?? null,
         bus,
         publisher,
         cipher,

@@ -23,6 +23,8 @@ export type EventWriterOptions = {
   /** Events held here at the most before `hasRoom` says no. */
   readonly heldMax?: number;
   readonly clock?: Clock;
+  /** Sees every event that is written. */
+  readonly watch?: (event: DeliveryEvent) => void;
 };
 
 const retryAfterMs = 200;
@@ -33,6 +35,7 @@ export class EventWriter {
   readonly #shards: number;
   readonly #heldMax: number;
   readonly #clock: Clock;
+  readonly #watch: ((event: DeliveryEvent) => void) | undefined;
   readonly #batches = new Map<string, Batch>();
   readonly #writerId = secretBytes(9).toString('base64url');
   #batchCount = 0;
@@ -45,6 +48,7 @@ export class EventWriter {
     this.#shards = options.shards ?? 1;
     this.#heldMax = options.heldMax ?? limits.events.heldMax;
     this.#clock = options.clock ?? systemClock;
+    this.#watch = options.watch;
   }
 
   /** Events that are not durable yet. */
@@ -59,6 +63,7 @@ export class EventWriter {
   /** Adds one event to its batch. `urgent` (OTP) sends the batch at once, with whatever else is in it. */
   write(event: DeliveryEvent, done: EventDone, urgent = false): void {
     this.#held += 1;
+    this.#watch?.(event);
     const subject = eventSubject(event.carrier, shardOf(event.messageId, this.#shards));
     let batch = this.#batches.get(subject);
     if (batch === undefined) {

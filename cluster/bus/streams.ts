@@ -17,6 +17,7 @@ import {
   inboundSubject,
   laterSecondFilter,
   messageFilter,
+  type MessageShard,
 } from './subjects.ts';
 
 const gib = 2 ** 30;
@@ -124,16 +125,21 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
 }
 
 /**
- * The consumer through which one carrier takes one account shard of one lane. A consumer gives in stream order, so
- * with one for all shards an account's flood would stand before everybody's. `windowPdus` is the sum of the carrier's
- * windows: one shard alone can fill them, and have as many again at hand.
+ * The consumer through which one carrier takes one shard of one lane. A consumer gives in stream order, so with one for
+ * all shards an account's flood would stand before everybody's. `windowPdus` is the sum of the carrier's windows: one
+ * shard alone can fill them and have as many again at hand, twice; an account shard besides has room for records on
+ * their way aside, so that those behind them come.
  */
 export function messageConsumer(
   lane: Lane,
   carrier: string,
-  shard: number,
+  shard: MessageShard,
   windowPdus: number,
 ): Partial<ConsumerConfig> {
+  const held =
+    typeof shard === 'number'
+      ? Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.aside.inFlightMax)
+      : Math.min(limits.aside.heldMax, Math.max(32, windowPdus * 2));
   return {
     durable_name: messageConsumerName(lane, carrier, shard),
     filter_subject: messageFilter(lane, carrier, shard),
@@ -141,11 +147,11 @@ export function messageConsumer(
     ack_wait: nanos(lane === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs),
     // The actor decides what is poison (it counts its own failures); deliveries alone prove nothing.
     max_deliver: -1,
-    max_ack_pending: Math.min(limits.carrier.shardHeldMax, Math.max(32, windowPdus * 2)),
+    max_ack_pending: held,
   };
 }
 
-export function messageConsumerName(lane: Lane, carrier: string, shard: number): string {
+export function messageConsumerName(lane: Lane, carrier: string, shard: MessageShard): string {
   return `carrier_${carrier}_${lane}_${shard}`;
 }
 
@@ -211,6 +217,8 @@ export const keyValueBuckets = {
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
   /** Long texts from subscribers whose parts still come: 100,000 × ~1 KiB. */
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
+  /** A beat for each actor thread and a lease for each bind, ~300 B each. */
+  leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** Three versions of 60 million numbers, in chunks. */
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
 } as const;

@@ -9,9 +9,36 @@ export function messageSubject(category: Category, carrier: string, accountId: A
   return `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
 }
 
-/** The messages of one account shard in one lane for one carrier. */
-export function messageFilter(lane: Lane, carrier: string, shard: number): string {
+/** An account shard, or one of those where the excess of accounts that flood a lane is set aside. */
+export type MessageShard = number | `a${number}`;
+
+/** The messages of one shard in one lane for one carrier. */
+export function messageFilter(lane: Lane, carrier: string, shard: MessageShard): string {
   return `mt.${lane}.${carrier}.${shard}`;
+}
+
+/**
+ * The aside shard of an account: always the same one, so that whoever looks for the copy of a record knows where it
+ * must be. Accounts that share an account shard do not for that reason share it too.
+ */
+export function asideShardOf(accountId: AccountId | string): `a${number}` {
+  return `a${shardOf(`aside ${accountId}`, limits.aside.shards)}`;
+}
+
+/** `mt.<lane>.<carrier>.a<aside shard>`: where what an account has too much of waits for its turn. */
+export function asideSubject(category: Category, carrier: string, accountId: AccountId | string): string {
+  return messageFilter(laneOf[category], carrier, asideShardOf(accountId));
+}
+
+/** Every shard of one lane for one carrier. For counting only: consumers take one shard each. */
+export function laneFilter(lane: Lane, carrier: string): string {
+  return `mt.${lane}.${carrier}.*`;
+}
+
+/** The aside shard a subject names; null for every other subject. */
+export function asideShardOfSubject(subject: string): `a${number}` | null {
+  const shard = subject.split('.')[3] ?? '';
+  return subject.startsWith('mt.') && shard.startsWith('a') ? (shard as `a${number}`) : null;
 }
 
 /** `ev.<carrier>.<shard>`: batches of delivery events. A message's events all share one shard. */

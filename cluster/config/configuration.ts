@@ -16,7 +16,11 @@ export type Configuration = {
   routing: RoutingConfig;
   retention: RetentionConfig;
   limits: LimitsConfig;
-  actors: { threads: number };
+  actors: {
+    threads: number;
+    /** Lost sessions of which a node keeps files; 0: none. */
+    flightDumps: number;
+  };
   ingress: {
     threads: number;
     /** Networks whose word about a client's address is taken. */

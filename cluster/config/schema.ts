@@ -35,7 +35,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
       },
-      actors: { threads: threadsOf(file.actors.threads) },
+      actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
       ingress: {
         threads: threadsOf(file.ingress.threads),
         trustedProxies: file.ingress.trusted_proxies,
@@ -139,7 +139,10 @@ const fileKeys = {
     stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
   }).default({ queue_messages_max: 5_000_000, stream_replicas: 1, stream_store_mb_max: 20_480 }),
-  actors: mapOf({ threads: threads.default('auto') }).default({ threads: 'auto' }),
+  actors: mapOf({
+    threads: threads.default('auto'),
+    flight_dumps: whole(0, 1_000).default(40),
+  }).default({ threads: 'auto', flight_dumps: 40 }),
   ingress: mapOf({ threads: threads.default('auto'), ...ingressKeys }).default({
     threads: 'auto',
     trusted_proxies: [],

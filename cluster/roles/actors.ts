@@ -1,5 +1,6 @@
 // The actors process: carriers in threads, and the release of LATER. It is ready when every carrier has
 // replayed its events and takes work; whether a carrier's binds are up is health, not readiness.
+import { join } from 'node:path';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
@@ -21,6 +22,9 @@ import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
+
+/** Null: lost sessions leave no file. */
+const dumpsOf = (dataDir: string, kept: number) => (kept === 0 ? null : { folder: join(dataDir, 'flight'), kept });
 
 /** Events of ended messages are told again by the next releaser: their records were not acked. */
 const eventsIdleMs = 500;
@@ -46,6 +50,7 @@ runRole('actors', async () => {
     simulated: settings.simulatedPorts,
     natsUrl: settings.natsUrl,
     bodyKey: loadSecrets(settings.dataDir).bodyKey,
+    flightDumps: dumpsOf(settings.dataDir, configuration.actors.flightDumps),
     threads: configuration.actors.threads,
   });
   await pool.start();

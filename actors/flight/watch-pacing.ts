@@ -1,0 +1,23 @@
+// The pace of a carrier as the settlement changes it, with a note for each change: a cut only when it was one, because
+// a burst of complaints is answered once.
+import type { Clock } from '../../platform/clock.ts';
+import type { Pacing } from '../carrier/pacing.ts';
+import type { DecisionRing } from './decision-ring.ts';
+
+type Pace = Pick<Pacing, 'pauseUntil' | 'slowDown'>;
+
+export function watchPacing(pace: Pace & Pick<Pacing, 'ratePerS'>, decided: DecisionRing, clock: Clock): Pace {
+  return {
+    pauseUntil(atMs) {
+      pace.pauseUntil(atMs);
+      decided.note('pace', `paused for ${Math.round(atMs - clock.monotonicMs())} ms`);
+    },
+    slowDown(nowMs) {
+      const before = pace.ratePerS(nowMs);
+      pace.slowDown(nowMs);
+      const after = pace.ratePerS(nowMs);
+      if (after < before)
+        decided.note('pace', `cut from ${before.toFixed(1)} to ${after.toFixed(1)} segments a second`);
+    },
+  };
+}

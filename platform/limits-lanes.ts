@@ -1,0 +1,41 @@
+// The part of limits.ts about accounts that flood a lane: when what they have too much of is set aside, how much waits
+// there, how it is told. A file of its own only for its length; everybody reads it as `limits`.
+import { assert } from './assert.ts';
+
+export const asideLimits = {
+  /** Aside shards of each lane and carrier, opened only while something waits in them. Two floods meet in one in 32 cases. */
+  shards: 32,
+  /** Records one carrier holds of one aside shard: × 32 shards × 3 lanes × ~2 KiB = 100 MB at worst. */
+  heldMax: 512,
+  /** What all accounts of a lane may have waiting before the excess is set aside: two windows, between these. */
+  keptMin: 64,
+  keptMax: 1_024,
+  /** And one account however many others wait. */
+  keptOfOneMin: 8,
+  /** Records on their way to an aside shard: they take no room from what is sent. */
+  inFlightMax: 256,
+  /** A move is given up well before the stream forgets its id. */
+  publishMs: 8_000,
+  /** How long its key is remembered after that: an ack that was lost brings the record back after ack_wait. */
+  rememberedMs: 60_000,
+  rememberedMax: 100_000,
+  /** How often open aside shards are counted, and how soon after a flood has begun. */
+  countEveryMs: 250,
+  countSoonMs: 20,
+  /** How often all of them are looked at: what another node or an earlier life has left there. */
+  lookEveryMs: 10_000,
+  lookTimeoutMs: 2_000,
+  /** Empty for this long and its consumer rests. */
+  lingerMs: 10_000,
+  /** Accounts of one lane and carrier that are told to the doors: × ~45 B × 3 lanes stays far under a record. */
+  accountsMax: 512,
+  tellEveryMs: 1_000,
+  /** A door believes what it heard for this long: as long as an empty aside shard is still served. */
+  staleMs: 10_000,
+  bytesMax: 256 * 1024,
+  /** An account that was refused for a full queue is taken again below this share of it. */
+  refusedUntilShare: 0.9,
+} as const;
+
+assert(asideLimits.staleMs <= asideLimits.lingerMs, 'a door could send into a shard that nobody serves any more');
+assert(asideLimits.tellEveryMs * 3 < asideLimits.staleMs, 'two lost tellings would end what they tell');
