@@ -154,6 +154,8 @@ export const limits = {
     responseTimerMs: 10_000,
     /** How far back an actor reads its own events after a restart: see the assertion below. */
     replayWindowMs: 60_000,
+    /** How long a durable intent waits until it has been read in EVENTS: then it is told as not written. */
+    claimWaitMs: 8_000,
     /** And how far when nobody served its records lately: 30 min at 1,000/s × 3 events are read in some 10 s. */
     replayReachMs: 30 * 60_000,
     /** Records a ledger generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */

@@ -164,6 +164,11 @@ export const metrics = {
     'carrier',
   ]),
   carrierRate: gauge('carrier_rate_per_s', 'Segments per second the pacing allows right now, by carrier', ['carrier']),
+  leasesHeld: gauge('leases_held', 'Binds this node holds a lease of, by carrier', ['carrier']),
+  leaseLosses: counter('lease_losses_total', 'Leases lost without being given up, by carrier and why', [
+    'carrier',
+    'why',
+  ]),
   hostRestarts: counter('actor_thread_restarts_total', 'Actor threads started again after they died'),
   outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', [
     'carrier',

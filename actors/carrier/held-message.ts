@@ -21,6 +21,8 @@ export type HeldMessage = {
    */
   stage: 'lane' | 'intent' | 'sending' | 'resting' | 'resending' | 'lapsed' | 'settling';
   tries: number;
+  /** Under which its last intent was written; see intent-claims.ts. */
+  epoch: number;
   /** A refusal after which it wants to another carrier, while other segments of it still wait for their answers. */
   leaving: Refusal | null;
   /** The carrier's last word on it; null before the first. */

@@ -184,6 +184,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     holdUntilMs: nowMs + ackWaitOf(message.category),
     stage: 'lane',
     tries: 0,
+    epoch: 0,
     leaving: null,
     lastRefusal: message.delays > 0 ? putOffFor(message) : null,
     parts: [],

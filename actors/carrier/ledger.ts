@@ -11,11 +11,11 @@ import { type Rerouted, readRerouted } from './rerouted-event.ts';
 export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted';
 
 /** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
-type Progress = { open: boolean; bits: number; attempt: number; resent: boolean };
+type Progress = { open: boolean; bits: number; attempt: number; resent: boolean; epoch: number };
 
 export class Ledger {
   readonly #settled: Generations<string, true>;
-  /** Only from the replay: what an earlier life of this actor left half done. */
+  /** What an earlier life of this actor left half done, and where nodes share the carrier what any of them has begun. */
   readonly #progress = new Map<string, Progress>();
 
   /** Records on their way to another carrier whose publish is not acknowledged yet, as far as is known here. */
@@ -30,6 +30,20 @@ export class Ledger {
     if (this.#settled.get(key) === true) return 'settled';
     if (this.#rerouted.get(key) !== undefined) return 'rerouted';
     return this.#progress.get(key)?.open === true ? 'intent_without_outcome' : 'new';
+  }
+
+  /**
+   * What stands in EVENTS before an intent of this writer, when it is read next: `new` when nothing does, so that it is
+   * the one that counts. Every node reads the same order, and so comes to the same answer.
+   */
+  claimVerdict(key: string, epoch: number): LedgerVerdict {
+    const verdict = this.verdictOf(key);
+    return verdict === 'intent_without_outcome' && this.ownerOf(key) === epoch ? 'new' : verdict;
+  }
+
+  /** The writer of the intent that is open; 0 when it is not known, or there were no other nodes. */
+  ownerOf(key: string): number {
+    return this.#progress.get(key)?.epoch ?? 0;
   }
 
   /** Segments of a record that may go again which the carrier took in an earlier life: they are not sent twice. */
@@ -72,11 +86,14 @@ export class Ledger {
       case 'scheduled':
         return;
       case 'intent':
-        this.#progress.set(key, {
+        // One that stands behind another node's counts for nothing: its writer has seen that too.
+        if (this.claimVerdict(key, event.epoch) !== 'new') return;
+        this.#remember(key, {
           open: true,
           bits: this.takenBitsOf(key),
           attempt: event.attempt,
           resent: this.wasResent(key),
+          epoch: event.epoch,
         });
         return;
       case 'resent':
@@ -103,14 +120,17 @@ export class Ledger {
     if (event.segment === 0) return this.settle(key);
     const progress = this.#progress.get(key);
     // A batch that was published again can stand behind the next intent: that one is still open.
-    if (progress !== undefined && progress.attempt <= event.attempt) progress.open = false;
+    if (progress === undefined || progress.attempt > event.attempt) return;
+    // Nobody closes what another node has begun.
+    if (progress.epoch === event.epoch || event.epoch === 0) progress.open = false;
   }
 
   /** It may go again, unless an intent behind this one says that it did. */
   #learnResent(key: string, { attempt }: DeliveryEvent): void {
     const before = this.#progress.get(key);
     const wentAgain = before !== undefined && before.open && before.attempt > attempt;
-    this.#progress.set(key, {
+    this.#remember(key, {
+      epoch: before?.epoch ?? 0,
       open: wentAgain,
       bits: before?.bits ?? 0,
       attempt: Math.max(before?.attempt ?? 0, attempt),
@@ -119,6 +139,7 @@ export class Ledger {
   }
 
   #learnRerouted(key: string, event: DeliveryEvent): void {
+    if (this.claimVerdict(key, event.epoch) !== 'new') return;
     const rerouted = readRerouted(event);
     if (rerouted === null) return this.settle(key);
     this.reroute(key, rerouted);
@@ -130,5 +151,13 @@ export class Ledger {
     progress.bits |= 1 << event.segment;
     // Segment 0: one PDU carried the whole text.
     if (event.segment === 0 || progress.bits === ((1 << event.segments) - 1) << 1) this.settle(key);
+  }
+
+  #remember(key: string, progress: Progress): void {
+    const isNew = !this.#progress.has(key);
+    if (isNew && this.#progress.size >= limits.carrier.ledgerEntriesMax) {
+      this.#progress.delete(this.#progress.keys().next().value as string);
+    }
+    this.#progress.set(key, progress);
   }
 }

@@ -63,7 +63,7 @@ export async function replayEvents(
  * How far back to read. Records that an earlier life held and never settled come back however long nobody was
  * here: when their consumer was last served longer ago than the window, the window would miss their intents.
  */
-async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number> {
+export async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number> {
   const { replayWindowMs, replayReachMs } = limits.carrier;
   const abandoned = async (lane: Lane, name: string) => {
     try {

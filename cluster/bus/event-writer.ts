@@ -37,7 +37,8 @@ export class EventWriter {
   readonly #clock: Clock;
   readonly #watch: ((event: DeliveryEvent) => void) | undefined;
   readonly #batches = new Map<string, Batch>();
-  readonly #writerId = secretBytes(9).toString('base64url');
+  /** What the ids of its batches begin with. */
+  readonly id = secretBytes(9).toString('base64url');
   #batchCount = 0;
   #held = 0;
   #closed = false;
@@ -97,7 +98,7 @@ export class EventWriter {
     batch.cancel = null;
     if (this.#batches.get(batch.subject) === batch) this.#batches.delete(batch.subject);
     this.#batchCount += 1;
-    this.#publish(batch, encodeEvents(batch.events), `${this.#writerId}.${this.#batchCount}`);
+    this.#publish(batch, encodeEvents(batch.events), `${this.id}.${this.#batchCount}`);
   }
 
   #publish(batch: Batch, payload: Uint8Array, id: string): void {

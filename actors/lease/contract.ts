@@ -1,0 +1,66 @@
+// What a carrier's actor knows of leases: types only. It is told which of its binds are its own and until when it may
+// write; how that is agreed on with other nodes is not its business.
+
+export type LeasedBind = {
+  /** Of the lease; see bindKey. */
+  readonly key: string;
+  /** For people: `alpha/2`. */
+  readonly name: string;
+  /** Binds that submit and binds that only receive are dealt out apart. */
+  readonly submits: boolean;
+};
+
+/** Called synchronously from the owner of leases; a release is waited for. */
+export type LeaseHandlers = {
+  /** This bind is ours from now on. */
+  onGranted(key: string): void;
+  /** Another node has too few: end the session in good order; when this resolves the bind is free for others. */
+  onHandOver(key: string): Promise<void>;
+  /** We may not write any more, for now: every session must end at once. What we hold may still be ours. */
+  onFenced(): void;
+  /** It still was: nobody had declared us dead. */
+  onUnfenced(): void;
+  /** They are not ours any more. */
+  onLost(keys: readonly string[], why: string): void;
+};
+
+/** One carrier's leases on this node. */
+export type ServedCarrier = {
+  /** From now on this node asks for its share of the binds. */
+  ready(): void;
+  /** How many of its binds another living node holds, and which node that is for each. */
+  readonly heldElsewhere: ReadonlyMap<string, string>;
+  /** Asks for no more, and frees what is left: call it when the sessions have ended. */
+  close(): Promise<void>;
+};
+
+export type BindLeases = {
+  /** False: there are no other nodes; nothing is leased, and nobody needs to look at what others do. */
+  readonly shared: boolean;
+  /** Tells this life of the owner from every other, here and anywhere; 0 while there is none. */
+  epoch(): number;
+  /** Whether a PDU may be written at this very moment. Cheap: asked at every write. */
+  mayWrite(): boolean;
+  /** Whether somebody lives who writes intents under this epoch. */
+  isLiving(epoch: number): boolean;
+  serve(carrier: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier;
+  close(): Promise<void>;
+};
+
+/** One machine with a nats-server of its own: every bind is ours for as long as this process lives. */
+export const noOtherNodes: BindLeases = {
+  shared: false,
+  epoch: () => 0,
+  mayWrite: () => true,
+  isLiving: () => false,
+  serve(_carrier, binds, on) {
+    return {
+      ready: () => {
+        for (const { key } of binds) on.onGranted(key);
+      },
+      heldElsewhere: new Map(),
+      close: () => Promise.resolve(),
+    };
+  },
+  close: () => Promise.resolve(),
+};

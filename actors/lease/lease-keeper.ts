@@ -1,0 +1,348 @@
+// The binds this thread holds: asks for its share, gives up what another node lacks, declares silent nodes dead. Never
+// decides on what it has read: a claim is a compare-and-set on the lease's last revision, and only of a lease that was
+// given up or whose holder is dead, which itself is a compare-and-set on that holder's last beat. So a holder that beats
+// cannot be robbed, and one that cannot beat has fenced itself more than a second before (limits-leases.ts).
+import { LeaseBucket } from '../../cluster/bus/lease-bucket.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from './contract.ts';
+import { dealOutBinds } from './deal-out.ts';
+import { LeaseBook } from './lease-book.ts';
+import { LeaseHolder } from './lease-holder.ts';
+import { type Holder, beatKey, encodeLease, isBeatKey } from './lease-records.ts';
+
+type Held = { readonly revision: number; leaving: boolean };
+
+type Carrier = {
+  readonly name: string;
+  readonly binds: readonly LeasedBind[];
+  readonly on: LeaseHandlers;
+  readonly held: Map<string, Held>;
+  /** Claims on their way. */
+  readonly claiming: Set<string>;
+  elsewhere: ReadonlyMap<string, string>;
+  ready: boolean;
+};
+
+export type LeaseIdentity = Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
+
+export async function openLeases(bus: Bus, identity: LeaseIdentity, clock: Clock = systemClock): Promise<LeaseKeeper> {
+  const keeper = new LeaseKeeper(await LeaseBucket.open(bus), identity, clock);
+  await keeper.start();
+  return keeper;
+}
+
+export class LeaseKeeper implements BindLeases {
+  readonly shared = true;
+  readonly #bucket: LeaseBucket;
+  readonly #clock: Clock;
+  readonly #identity: LeaseIdentity;
+  readonly #book = new LeaseBook();
+  readonly #holder: LeaseHolder;
+  readonly #carriers = new Map<string, Carrier>();
+  /** Beats that are being declared dead. */
+  readonly #ending = new Set<string>();
+  #fenced = false;
+  #watchedAtMs = 0;
+  #watching = false;
+  #lookAsked = false;
+  #stopLooks: Cancel = () => {};
+  #closed = false;
+
+  constructor(bucket: LeaseBucket, identity: LeaseIdentity, clock: Clock) {
+    this.#bucket = bucket;
+    this.#clock = clock;
+    this.#identity = identity;
+    this.#holder = new LeaseHolder({
+      bucket,
+      book: this.#book,
+      clock,
+      identity,
+      carriers: () => [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name),
+      onLost: (why) => this.#onLost(why),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#watch();
+    await this.#endFormerLives();
+    this.#holder.look();
+    this.#stopLooks = this.#clock.every(limits.leases.lookEveryMs, () => this.#look());
+  }
+
+  epoch(): number {
+    return this.#holder.epoch;
+  }
+
+  mayWrite(): boolean {
+    return this.#clock.monotonicMs() < this.#holder.validUntilMs;
+  }
+
+  isLiving(epoch: number): boolean {
+    return epoch !== 0 && (epoch === this.#holder.epoch || this.#book.isLivingEpoch(epoch));
+  }
+
+  serve(name: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier {
+    const carrier: Carrier = {
+      name,
+      binds,
+      on,
+      held: new Map(),
+      claiming: new Set(),
+      elsewhere: new Map(),
+      ready: false,
+    };
+    this.#carriers.set(name, carrier);
+    return {
+      ready: () => {
+        carrier.ready = true;
+        this.#holder.look(true);
+        this.#askLook();
+      },
+      get heldElsewhere() {
+        return carrier.elsewhere;
+      },
+      close: () => this.#leave(carrier),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopLooks();
+    await Promise.all([...this.#carriers.values()].map((carrier) => this.#leave(carrier)));
+    await this.#holder.leave();
+    this.#bucket.close();
+  }
+
+  /** Everything the bucket says from now on. A watch that broke is replaced by a new one. */
+  async #watch(): Promise<void> {
+    this.#watching = true;
+    this.#watchedAtMs = this.#clock.monotonicMs();
+    try {
+      await this.#bucket.watch((entry) => {
+        if (!this.#book.apply(entry, this.#clock.monotonicMs())) return;
+        // Beats come all the time and change nothing but who lives.
+        if (!isBeatKey(entry.key) || entry.value === null) this.#askLook();
+      });
+    } finally {
+      this.#watching = false;
+    }
+  }
+
+  /** The supervisor has seen the process end in which they lived. */
+  async #endFormerLives(): Promise<void> {
+    const { node, place, process } = this.#identity;
+    const former = [...this.#book.living()].filter(
+      ({ key, beat }) =>
+        key !== this.#holder.key && beat.node === node && beat.place === place && beat.process !== process,
+    );
+    await Promise.all(former.map(({ key, revision }) => this.#end(key, revision)));
+  }
+
+  #askLook(): void {
+    if (this.#lookAsked || this.#closed) return;
+    this.#lookAsked = true;
+    queueMicrotask(() => {
+      this.#lookAsked = false;
+      this.#deal();
+    });
+  }
+
+  #look(): void {
+    this.#holder.look();
+    this.#fence();
+    this.#endSilent();
+    this.#lookAtWatch();
+    this.#deal();
+  }
+
+  #fence(): void {
+    const mayWrite = this.mayWrite();
+    if (mayWrite === !this.#fenced) return;
+    this.#fenced = !mayWrite;
+    const holding = [...this.#carriers.values()].filter(({ held }) => held.size > 0);
+    if (holding.length === 0) return;
+    const facts = { node: this.#identity.node, carriers: holding.map(({ name }) => name) };
+    if (mayWrite) log.info(facts, 'the leases are confirmed again');
+    else log.error({ alarm: 'leases_fenced', ...facts }, 'no word from the leases: nothing is written to carriers');
+    for (const { name, on } of holding) {
+      if (mayWrite) on.onUnfenced();
+      else {
+        metrics.leaseLosses.inc({ carrier: name, why: 'fenced' });
+        on.onFenced();
+      }
+    }
+  }
+
+  #endSilent(): void {
+    const beforeMs = this.#clock.monotonicMs() - limits.leases.deadAfterMs;
+    for (const { key, beat, revision } of this.#book.living()) {
+      if (key === this.#holder.key && this.#holder.epoch !== 0) continue;
+      if (this.#book.seenAtMs(key) > beforeMs || this.#ending.has(key)) continue;
+      log.warn({ node: beat.node, thread: beat.thread }, 'a node is silent: its binds are free for others');
+      void this.#end(key, revision);
+    }
+  }
+
+  async #end(key: string, revision: number): Promise<void> {
+    this.#ending.add(key);
+    try {
+      const written = await this.#bucket.remove(key, revision);
+      // A conflict: it has beaten meanwhile, or somebody else was faster. The watch tells.
+      if (typeof written === 'object') {
+        this.#book.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
+        this.#askLook();
+      }
+    } finally {
+      this.#ending.delete(key);
+    }
+  }
+
+  /** Our own beat comes back through the watch; when it does not, others' news do not either. */
+  #lookAtWatch(): void {
+    const { revision, ackedAtMs } = this.#holder.lastBeat;
+    const isBehind = this.#book.revisionOf(this.#holder.key) < revision;
+    const nowMs = this.#clock.monotonicMs();
+    if (!isBehind || this.#watching || this.#closed) return;
+    const deafMs = limits.leases.watchDeafMs;
+    if (nowMs - this.#watchedAtMs < deafMs || this.#book.seenAtMs(this.#holder.key) > ackedAtMs - deafMs) return;
+    log.warn({ node: this.#identity.node }, 'the watch of the leases is deaf and opened anew');
+    this.#watch().catch((error: unknown) => ignoring(error, 'the watch of the leases is opened again soon'));
+  }
+
+  #deal(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const living = [...this.#book.living()];
+    for (const carrier of this.#carriers.values()) {
+      this.#compare(carrier);
+      const takers = living.filter(({ beat }) => beat.carriers.includes(carrier.name)).map(({ key }) => key);
+      const elsewhere = new Map<string, string>();
+      for (const submits of [true, false]) {
+        const binds = carrier.binds.filter((bind) => bind.submits === submits);
+        if (binds.length === 0) continue;
+        const dealt = binds.map(({ key, name }) => {
+          if (carrier.held.has(key) || carrier.claiming.has(key))
+            return { key, holder: this.#holder.key, freeForMs: 0 };
+          const { holder, freeSinceMs } = this.#book.lease(key, nowMs);
+          if (holder !== null) elsewhere.set(name, holder.node);
+          return { key, holder: holder === null ? null : beatKey(holder), freeForMs: nowMs - freeSinceMs };
+        });
+        const leaving = new Set([...carrier.held].filter(([, { leaving }]) => leaving).map(([key]) => key));
+        const { claim, release } = dealOutBinds({
+          salt: `${carrier.name} ${submits ? 'submits' : 'receives'}`,
+          me: this.#holder.key,
+          takers,
+          binds: dealt,
+          leaving: new Set(binds.filter(({ key }) => leaving.has(key)).map(({ key }) => key)),
+          graceMs: limits.leases.freeGraceMs,
+        });
+        if (!carrier.ready || this.#closed || !this.mayWrite()) continue;
+        for (const key of claim) void this.#claim(carrier, key);
+        for (const key of release) void this.#handOver(carrier, key);
+      }
+      carrier.elsewhere = elsewhere;
+    }
+  }
+
+  /** What the bucket says against what we hold: an answer may have been lost, in either way. */
+  #compare(carrier: Carrier): void {
+    const own = this.#holder.holder?.incarnation ?? null;
+    for (const { key } of carrier.binds) {
+      const { revision, holder } = this.#book.lease(key, this.#clock.monotonicMs());
+      const held = carrier.held.get(key);
+      const isOurs = own !== null && holder?.incarnation === own;
+      if (held === undefined) {
+        if (isOurs && carrier.ready && !carrier.claiming.has(key)) this.#granted(carrier, key, revision);
+      } else if (revision > held.revision && !isOurs) {
+        carrier.held.delete(key);
+        metrics.leaseLosses.inc({ carrier: carrier.name, why: 'taken' });
+        carrier.on.onLost([key], 'taken away');
+      }
+    }
+  }
+
+  async #claim(carrier: Carrier, key: string): Promise<void> {
+    const { holder } = this.#holder;
+    const bind = carrier.binds.find((each) => each.key === key);
+    if (holder === null || bind === undefined) return;
+    const { revision } = this.#book.lease(key, this.#clock.monotonicMs());
+    carrier.claiming.add(key);
+    try {
+      const written = await this.#bucket.put(key, encodeLease({ ...holder, bind: bind.name }), revision);
+      if (typeof written !== 'object') return;
+      // Declared dead while it was on its way: then it is free, and others know.
+      if (this.#holder.holder?.incarnation !== holder.incarnation) return;
+      if (!carrier.ready) await this.#bucket.remove(key, written.revision);
+      else this.#granted(carrier, key, written.revision);
+    } catch (error) {
+      ignoring(error, 'a lease could not be claimed; the next look tries again');
+    } finally {
+      carrier.claiming.delete(key);
+    }
+  }
+
+  #granted(carrier: Carrier, key: string, revision: number): void {
+    if (carrier.held.has(key)) return;
+    carrier.held.set(key, { revision, leaving: false });
+    const name = carrier.binds.find((each) => each.key === key)?.name;
+    log.info({ bind: name, node: this.#identity.node, revision }, 'the bind is leased');
+    carrier.on.onGranted(key);
+    // A fence that has come since does not tell about what it did not know.
+    if (!this.mayWrite()) carrier.on.onFenced();
+  }
+
+  async #handOver(carrier: Carrier, key: string): Promise<void> {
+    const held = carrier.held.get(key);
+    if (held === undefined || held.leaving) return;
+    held.leaving = true;
+    const name = carrier.binds.find((each) => each.key === key)?.name;
+    log.info({ bind: name, node: this.#identity.node }, 'the bind is given up for a node that has fewer');
+    try {
+      await carrier.on.onHandOver(key);
+      await this.#free(carrier, key, held);
+    } catch (error) {
+      log.warn({ bind: name, error: messageOf(error) }, 'a bind could not be given up');
+    }
+  }
+
+  async #free(carrier: Carrier, key: string, held: Held): Promise<void> {
+    for (let tries = 0; tries < freeTriesMax && carrier.held.get(key) === held; tries += 1) {
+      const written = await this.#bucket.remove(key, held.revision);
+      if (written === 'unclear') continue;
+      if (carrier.held.get(key) === held) carrier.held.delete(key);
+      if (typeof written === 'object') {
+        this.#book.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
+      }
+      return;
+    }
+    // Nobody knows whether it is free; it is, at the latest, when this life ends.
+    carrier.held.delete(key);
+  }
+
+  async #leave(carrier: Carrier): Promise<void> {
+    carrier.ready = false;
+    await Promise.all([...carrier.held].map(([key, held]) => this.#free(carrier, key, held)));
+    if (this.#carriers.get(carrier.name) === carrier) this.#carriers.delete(carrier.name);
+  }
+
+  #onLost(why: string): void {
+    const holding = [...this.#carriers.values()].filter(({ held }) => held.size > 0);
+    log.error(
+      { alarm: 'leases_lost', node: this.#identity.node, why, carriers: holding.map(({ name }) => name) },
+      'this node was declared dead: its binds are others’ now, it begins anew',
+    );
+    this.#fenced = false;
+    for (const carrier of holding) {
+      const keys = [...carrier.held.keys()];
+      carrier.held.clear();
+      metrics.leaseLosses.inc({ carrier: carrier.name, why: 'dead' }, keys.length);
+      carrier.on.onLost(keys, why);
+    }
+  }
+}
+
+const freeTriesMax = 3;

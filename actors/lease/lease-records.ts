@@ -1,0 +1,87 @@
+// What stands in the bucket `leases`, as text: one beat for each living actor thread, one lease for each bind that has
+// an owner. Written and read here only. A value of another form is nobody's: it is told as null and never guessed at.
+import { createHash } from 'node:crypto';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+
+/** One life of one actor thread. */
+export type Holder = {
+  /** The machine's name for operators; two machines must not share one. */
+  readonly node: string;
+  readonly thread: string;
+  /** Where it runs: a thread of the same node elsewhere is somebody else under a borrowed name. */
+  readonly place: string;
+  /** One life of the process. */
+  readonly process: string;
+  /** One life of this owner of leases; it ends when it was declared dead. */
+  readonly incarnation: string;
+};
+
+export type Beat = Holder & {
+  /** The revision of this life's first beat; 0 in that beat itself. */
+  readonly epoch: number;
+  /** Carriers whose actor here has read what it must know and can take a bind. */
+  readonly carriers: readonly string[];
+};
+
+export type Lease = Holder & {
+  /** For people: `alpha/2`. */
+  readonly bind: string;
+};
+
+const safe = /[^a-zA-Z0-9_-]/g;
+
+export function beatKey({ node, thread }: Pick<Holder, 'node' | 'thread'>): string {
+  return `node.${node.replaceAll(safe, '_')}.${thread.replaceAll(safe, '_')}`;
+}
+
+export function isBeatKey(key: string): boolean {
+  return key.startsWith('node.');
+}
+
+/**
+ * The key of one bind's lease. It follows from what makes it that session and no other, so that two nodes in the middle
+ * of a change of configuration never mean two sessions by one key. `ordinal` counts equals.
+ */
+export function bindKey(carrier: string, identity: readonly (string | number)[], ordinal: number): string {
+  const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+  return `bind.${carrier}.${digest}-${ordinal}`;
+}
+
+export function encodeBeat(beat: Beat): Uint8Array {
+  return encoder.encode(JSON.stringify({ v: 1, ...beat }));
+}
+
+export function encodeLease(lease: Lease): Uint8Array {
+  return encoder.encode(JSON.stringify({ v: 1, ...lease }));
+}
+
+export function readBeat(value: Uint8Array | null): Beat | null {
+  const told = readHolder(value);
+  if (told === null) return null;
+  const { holder, rest } = told;
+  const { epoch, carriers } = rest;
+  if (typeof epoch !== 'number' || !Array.isArray(carriers)) return null;
+  return { ...holder, epoch, carriers: carriers.filter((each) => typeof each === 'string') };
+}
+
+export function readLease(value: Uint8Array | null): Lease | null {
+  const told = readHolder(value);
+  return told === null || typeof told.rest['bind'] !== 'string' ? null : { ...told.holder, bind: told.rest['bind'] };
+}
+
+function readHolder(value: Uint8Array | null): { holder: Holder; rest: Record<string, unknown> } | null {
+  if (value === null || value.length > limits.leases.valueBytesMax) return null;
+  try {
+    const rest = JSON.parse(decoder.decode(value)) as Record<string, unknown>;
+    const { node, thread, place, process, incarnation } = rest;
+    for (const each of [node, thread, place, process, incarnation]) if (typeof each !== 'string') return null;
+    return { holder: { node, thread, place, process, incarnation } as Holder, rest };
+  } catch (error) {
+    ignoring(error, 'something that is neither a beat nor a lease stands in the bucket of leases');
+    return null;
+  }
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();

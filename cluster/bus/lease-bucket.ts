@@ -1,0 +1,119 @@
+// The bucket `leases`, as far as leases need it: every change as it comes, and writes that are compare-and-set only.
+// A write ends in a revision, in `conflict`, or in `unclear` when no answer came: then it may have landed, and only
+// another compare-and-set can tell. It interprets no value and decides nothing.
+import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { headers } from '@nats-io/transport-node';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from './connect.ts';
+import { isApiError, openBucket } from './ensure.ts';
+import { keyValueBuckets } from './streams.ts';
+
+export type LeaseEntry = {
+  readonly key: string;
+  readonly revision: number;
+  /** Null: it was given up or taken away. */
+  readonly value: Uint8Array | null;
+};
+
+export type LeaseWrite = { readonly revision: number } | 'conflict' | 'unclear';
+
+const bucketName = keyValueBuckets.leases.name;
+const stream = `KV_${bucketName}`;
+const prefix = `$KV.${bucketName}.`;
+const wrongLastSequence = 10071;
+const noMessage = 10037;
+const operation = 'KV-Operation';
+
+export class LeaseBucket {
+  readonly #bus: Bus;
+  #messages: ConsumerMessages | null = null;
+  #closed = false;
+
+  /** Makes sure that the bucket is there. */
+  static async open(bus: Bus): Promise<LeaseBucket> {
+    await openBucket(bus, 'leases');
+    return new LeaseBucket(bus);
+  }
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  /** Tells the present state of every key, then every change in the bucket's order. Resolves when the first is told. */
+  async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
+    this.#messages?.stop();
+    const consumer = await this.#bus.jetstream.consumers.get(stream, {
+      filter_subjects: `${prefix}>`,
+      deliver_policy: DeliverPolicy.LastPerSubject,
+    });
+    const { num_pending: present } = await consumer.info();
+    const told = Promise.withResolvers<void>();
+    if (present === 0) told.resolve();
+    const messages = await consumer.consume({
+      max_messages: 500,
+      expires: 5_000,
+      idle_heartbeat: 500,
+      callback: (record) => {
+        onEntry(entryOf(record));
+        if (record.info.pending === 0) told.resolve();
+      },
+    });
+    if (this.#closed) messages.stop();
+    this.#messages = messages;
+    void messages.closed().then(() => told.reject(new Error('the watch of the leases ended')));
+    await told.promise;
+  }
+
+  /** `expected`: the revision the key has now, 0 when it never had one. */
+  put(key: string, value: Uint8Array, expected: number): Promise<LeaseWrite> {
+    return this.#write(key, value, expected, null);
+  }
+
+  remove(key: string, expected: number): Promise<LeaseWrite> {
+    return this.#write(key, new Uint8Array(0), expected, 'DEL');
+  }
+
+  /** As the stream's leader has it, and not an earlier state of some replica; null when there is none. */
+  async last(key: string): Promise<LeaseEntry | null> {
+    try {
+      const record = await this.#bus.manager.streams.getMessage(stream, { last_by_subj: prefix + key });
+      if (record === null) return null;
+      const isGone = record.header?.get(operation) ? true : record.data.length === 0;
+      return { key, revision: record.seq, value: isGone ? null : record.data };
+    } catch (error) {
+      if (isApiError(error, noMessage)) return null;
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#messages?.stop();
+    this.#messages = null;
+  }
+
+  async #write(key: string, value: Uint8Array, expected: number, verb: string | null): Promise<LeaseWrite> {
+    // Written into a lost connection it would land late, when it means something else.
+    if (!this.#bus.connected()) return 'unclear';
+    const marks = headers();
+    if (verb !== null) marks.set(operation, verb);
+    try {
+      const ack = await this.#bus.jetstream.publish(prefix + key, value, {
+        headers: marks,
+        expect: { lastSubjectSequence: expected },
+        timeout: limits.leases.requestTimeoutMs,
+      });
+      return { revision: ack.seq };
+    } catch (error) {
+      if (isApiError(error, wrongLastSequence)) return 'conflict';
+      ignoring(error, 'a lease was written and no answer came: the next compare-and-set tells');
+      return 'unclear';
+    }
+  }
+}
+
+function entryOf(record: JsMsg): LeaseEntry {
+  const isGone = record.headers?.has(operation) === true || record.data.length === 0;
+  return { key: record.subject.slice(prefix.length), revision: record.seq, value: isGone ? null : record.data };
+}

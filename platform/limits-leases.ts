@@ -1,0 +1,38 @@
+// The part of limits.ts about nodes that share carriers: how long a node is believed without a word of it. A file of
+// its own only for its length; everybody reads it as `limits`. No two machines' clocks are compared: each of these is
+// measured by one node on its own monotonic clock.
+import { assert } from './assert.ts';
+
+export const leaseLimits = {
+  leases: {
+    /** How often a node says that it lives: one compare-and-set each second and thread, however many binds it holds. */
+    beatEveryMs: 1_000,
+    /** A beat that was not answered is tried again after this. */
+    beatAgainMs: 300,
+    requestTimeoutMs: 1_000,
+    /** A node writes nothing to any carrier this long after it began its last beat that was acknowledged. */
+    fenceAfterMs: 3_000,
+    /** A node whose beat others have seen unchanged for this long is declared dead; then its binds are free. */
+    deadAfterMs: 4_500,
+    lookEveryMs: 200,
+    /** A bind nobody takes although it is due to somebody goes to whoever asks first. */
+    freeGraceMs: 2_000,
+    /** The share of a bind just won counts from then on: the last owner's segments are out of the carrier's second. */
+    shareWaitMs: 1_050,
+    /** The watch of the bucket is opened anew when our own beat has not come back through it for this long. */
+    watchDeafMs: 3_000,
+    valueBytesMax: 8 * 1024,
+    /** A bind that is given up for another node: what is written gets this long to be answered. */
+    handOverMs: 6_000,
+  },
+} as const;
+
+const { leases } = leaseLimits;
+assert(
+  leases.deadAfterMs - leases.fenceAfterMs > leases.shareWaitMs + 2 * leases.lookEveryMs,
+  'a new owner could submit into the last second of a fenced one',
+);
+assert(
+  leases.fenceAfterMs > leases.beatEveryMs + leases.requestTimeoutMs + leases.beatAgainMs,
+  'one beat that got no answer would fence a healthy node',
+);
