@@ -47,6 +47,11 @@ export const limits = {
       /** Questions to the event store for items that a first try may have published. */
       askedMax: 32,
     },
+    /**
+     * A message for later is answered when its `scheduled` event is durable too, and no later than this: a batch that
+     * begins its last item after beginMs still ends within the idempotency lease.
+     */
+    scheduledMs: 6_500,
     /** Requests of one thread that wait for the answer to the same idempotency key. */
     idempotencyWaitersMax: 256,
   },
@@ -413,6 +418,10 @@ assert(
   limits.http.idempotencyWrites.deadlineMs + limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax <
     limits.idempotency.leaseMs,
   'an idempotency lease could be taken over while its first owner still publishes',
+);
+assert(
+  limits.http.batch.beginMs + limits.http.scheduledMs < limits.idempotency.leaseMs,
+  'an idempotency lease could be taken over while a batch still waits for the events of what is for later',
 );
 assert(
   limits.carrier.resendWaitMs > limits.carrier.earlyReceiptWaitMs,

@@ -112,10 +112,28 @@ function scheduleMessage(
     shardKey: message.messageId,
     cancelable: message.messageId,
   };
+  const answer = onceWithin(parts.clock, limits.http.scheduledMs, done);
   publishLater(parts.publisher, record, parts.clock.nowMs(), (result) => {
-    if (!result.ok) return done(problemOfFailure(result.failure));
-    parts.events.write(scheduledEvent(message), (durable) => done(durable ? null : problemOfFailure('unavailable')));
+    if (!result.ok) return answer(problemOfFailure(result.failure));
+    parts.events.write(scheduledEvent(message), (durable) => answer(durable ? null : problemOfFailure('unavailable')));
   });
+}
+
+/** The writer of events keeps trying while the bus is away: its answer may come too late for a client, and twice. */
+export function onceWithin(
+  clock: Clock,
+  limitMs: number,
+  done: (problem: Problem | null) => void,
+): (problem: Problem | null) => void {
+  let isAnswered = false;
+  const answer = (problem: Problem | null) => {
+    if (isAnswered) return;
+    isAnswered = true;
+    cancel();
+    done(problem);
+  };
+  const cancel = clock.after(limitMs, () => answer(problemOfFailure('unavailable')));
+  return answer;
 }
 
 // Nobody waits for the `accepted` event: see the head of this file.

@@ -9,7 +9,9 @@ import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts
 import { isMessageId, type MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
+import { onceWithin, problemOfFailure } from './accept.ts';
 import { admitCaller } from './access.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
@@ -95,10 +97,13 @@ function tellCanceled(parts: CancelSmsParts, message: MessageView, event: Delive
   const canceled = { status: 'canceled', atMs, carrier: null, error: null } as const;
   const shown: MessageView = { ...message, status: 'canceled', history: [...message.history, canceled] };
   return new Promise((resolve) => {
-    parts.events.write(canceledEvent(event, atMs), (durable) => {
-      if (durable) return resolve(JSON.stringify(messageShape(shown)));
+    const answer = onceWithin(parts.clock, limits.http.scheduledMs, (late) => {
+      if (late === null) return resolve(JSON.stringify(messageShape(shown)));
       resolve(problem(503, 'overloaded', 'it is canceled, and that could not be told yet: ask again', [], 1));
     });
+    parts.events.write(canceledEvent(event, atMs), (durable) =>
+      answer(durable ? null : problemOfFailure('unavailable')),
+    );
   });
 }
 

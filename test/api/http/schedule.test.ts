@@ -219,3 +219,16 @@ test('explain: every gate is asked, nothing is sent, and a refusal does not end 
   expect(Date.parse(later.body['earliest_at'])).toBeGreaterThan(systemClock.nowMs() + day / 2);
   expect(await Promise.all(['MT_TXN', 'MT_PROMO', 'LATER'].map((each) => house.count(each)))).toEqual(before);
 });
+
+test('while events cannot be stored, a message for later and a cancel are answered 503 in time', async () => {
+  const { body } = await schedule(3_600_000);
+  await house.bus.manager.streams.update('EVENTS', { max_msg_size: 8 });
+  try {
+    const [late, canceled] = await Promise.all([schedule(3_600_000), cancel(String(body['id']))]);
+    expect([late.status, late.body['code'], late.headers.get('retry-after')]).toEqual([503, 'overloaded', '1']);
+    expect([canceled.status, canceled.body['code']]).toEqual([503, 'overloaded']);
+  } finally {
+    await house.bus.manager.streams.update('EVENTS', { max_msg_size: -1 });
+  }
+  await until('it is told as canceled', async () => (await cancel(String(body['id']))).body['status'] === 'canceled');
+});
