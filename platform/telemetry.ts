@@ -179,6 +179,15 @@ export const metrics = {
     'carrier',
     'category',
   ]),
+  setAside: counter('carrier_set_aside_total', 'Messages of flooding accounts that were set aside', [
+    'carrier',
+    'category',
+  ]),
+  setAsideWaiting: gauge('carrier_set_aside_waiting', 'Messages that wait aside, as last counted', [
+    'carrier',
+    'lane',
+    'shard',
+  ]),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),

@@ -29,7 +29,7 @@ import { CarrierHealth } from './health.ts';
 import type { MoveRules } from './health-decision.ts';
 import type { HeldMessage } from './held-message.ts';
 import { InboundDoor } from './inbound-door.ts';
-import { Intake } from './intake.ts';
+import { Intake, laneHeldMax } from './intake.ts';
 import { Lanes } from './lanes.ts';
 import { Ledger } from './ledger.ts';
 import { Mover } from './mover.ts';
@@ -87,7 +87,6 @@ export type AssembledCarrier = {
   readonly pacing: CarrierPacing;
 };
 
-const laneCapacity = limits.bus.accountShards * limits.carrier.shardHeldMax;
 const movesDefault: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
 /** Tells this life of an actor from any other that serves the carrier. */
 const nodeNameBytes = 6;
@@ -96,7 +95,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { bus, publisher, cipher, simulated, reconnectBudget, clock = systemClock } = parts;
   const carrier = { ...parts.carrier };
   const { name } = carrier;
-  const lanes = new Lanes<HeldMessage>(laneCapacity);
+  const lanes = new Lanes<HeldMessage>(laneHeldMax);
   const ledger = new Ledger(clock);
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
@@ -202,6 +201,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     },
     onRerouted: (held, rerouted) => reroute.repeat(held, rerouted),
     onUnresolved: (held) => settlement.onUnresolved(held),
+    node,
   });
   return {
     carrier,

@@ -1,6 +1,7 @@
 // Takes message records from the carrier's three streams, shard by shard, into its lanes, and keeps hold of them: a redelivery
 // of something held only refreshes the hold, a record with an outcome is acked again, and what is held longer
-// than a third of ack_wait is announced as still in work. Acks are the settlement's business, not ours.
+// than a third of ack_wait is announced as still in work. What one account has too much of goes to set-aside.ts. Acks
+// of messages are the settlement's business, not ours.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -9,17 +10,20 @@ import { moveToDead } from '../../cluster/bus/dead.ts';
 import { decodeMessage } from '../../cluster/bus/message-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { dropConsumer } from '../../cluster/bus/ensure.ts';
-import { formerConsumerName, messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { accountQueueMaxDefault, formerConsumerName, messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { type Category, type Lane, categories, laneOf } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { AsideShards } from './aside-shards.ts';
 import { holdKey, triesOf } from './attempt.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rerouted } from './rerouted-event.ts';
+import { SetAside } from './set-aside.ts';
 import { putOffFor } from './settlement.ts';
+import { wasBegun } from './was-taken.ts';
 
 export type IntakeParts = {
   readonly bus: Bus;
@@ -37,19 +41,42 @@ export type IntakeParts = {
   readonly onUnresolved: (held: HeldMessage) => void;
   /** A record that is on its way to another carrier. */
   readonly onRerouted: (held: HeldMessage, rerouted: Rerouted) => void;
+  /** Tells this life from any other that serves the carrier. */
+  readonly node: string;
+  /** What one account may have waiting in a lane before the doors refuse it. */
+  readonly accountQueueMax?: Readonly<Record<Lane, number>>;
 };
 
-/** All that the consumers together may give. */
-const holdsMax = categories.length * limits.bus.accountShards * limits.carrier.shardHeldMax;
+/** All that the consumers of one lane may give. */
+export const laneHeldMax =
+  limits.bus.accountShards * limits.carrier.shardHeldMax + limits.aside.shards * limits.aside.heldMax;
+const holdsMax = categories.length * laneHeldMax;
 
 export class Intake {
   readonly #parts: IntakeParts;
   readonly #held = new Map<string, HeldMessage>();
   readonly #consumptions: Consumption[] = [];
   readonly #cancels: Cancel[] = [];
+  readonly #asideShards: AsideShards;
+  readonly #aside: SetAside;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
+    const { bus, publisher, accountQueueMax = accountQueueMaxDefault } = parts;
+    this.#asideShards = new AsideShards({
+      ...parts,
+      accountQueueMax,
+      take: (record, lane) => this.#take(record, lane, true),
+      onPoison: (record, stream, reason) => moveToDead(publisher, record, stream, reason),
+    });
+    this.#aside = new SetAside({
+      ...parts,
+      shards: this.#asideShards,
+      stay: (held) => {
+        if (!this.#isKnown(held)) this.#hold(held);
+      },
+      wasBegun: (message) => wasBegun(bus, message),
+    });
   }
 
   get size(): number {
@@ -68,6 +95,7 @@ export class Intake {
 
   async start(): Promise<void> {
     const { bus, carrier, windowPdus, clock } = this.#parts;
+    await this.#asideShards.start();
     // All of them, whatever the carrier takes now: what was accepted while it took them must not wait for nobody.
     for (const category of categories) {
       const lane = laneOf[category];
@@ -78,7 +106,7 @@ export class Intake {
           stream,
           consumer: messageConsumer(lane, carrier, shard, windowPdus),
           prefetch: Math.max(16, windowPdus),
-          handle: (record) => this.#take(record, lane),
+          handle: (record) => this.#take(record, lane, false),
           onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, stream, reason),
           unhurried: category !== 'otp',
           clock,
@@ -92,12 +120,13 @@ export class Intake {
 
   /** No new records; what is held stays held. */
   async stop(): Promise<void> {
-    await Promise.all(this.#consumptions.map((each) => each.stop()));
+    await Promise.all([...this.#consumptions.map((each) => each.stop()), this.#asideShards.stop()]);
   }
 
   /** Gives back what was not begun, so that the next owner gets it at once, and lets go of the timers. */
   close(): void {
     for (const cancel of this.#cancels) cancel();
+    this.#aside.close();
     for (const held of this.#held.values()) if (held.stage === 'lane' || held.stage === 'resting') held.record.nak();
     this.#held.clear();
   }
@@ -118,24 +147,44 @@ export class Intake {
     held.record.nak(Math.min(delayMs, limits.bus.nakDelayMsMax));
   }
 
-  #take(record: JsMsg, lane: Lane): void {
-    const { cipher, ledger, publisher, clock } = this.#parts;
+  #take(record: JsMsg, lane: Lane, fromAside: boolean): void {
+    const { cipher, publisher, clock } = this.#parts;
     let held: HeldMessage;
     try {
       held = holdOf(record, decodeMessage(record.data, cipher), clock.monotonicMs());
     } catch (error) {
       return moveToDead(publisher, record, streamNames.messages[lane], messageOf(error));
     }
-    const before = this.#held.get(held.key);
-    if (before !== undefined) {
-      before.record = record;
-      before.holdUntilMs = held.holdUntilMs;
-      if (before.stage === 'lapsed') this.#toLane(before);
-      return;
+    if (!fromAside && this.#aside.knows(held)) return;
+    if (this.#isKnown(held)) return;
+    if (this.#isUntouched(held) && (fromAside ? this.#aside.asks(held) : this.#aside.takes(held))) return;
+    this.#hold(held);
+  }
+
+  /** True when nothing is left to do with the record: its message is held, or has its outcome. */
+  #isKnown({ key, record, holdUntilMs }: HeldMessage): boolean {
+    const before = this.#held.get(key);
+    if (before === undefined) {
+      if (this.#parts.ledger.verdictOf(key) !== 'settled') return false;
+      record.ack();
+      return true;
     }
+    before.record = record;
+    before.holdUntilMs = holdUntilMs;
+    if (before.stage === 'lapsed') this.#toLane(before);
+    return true;
+  }
+
+  /** Nobody has begun with it, as far as the ledger reaches: it may still wait elsewhere. */
+  #isUntouched({ key }: HeldMessage): boolean {
+    const { ledger } = this.#parts;
+    return ledger.verdictOf(key) === 'new' && ledger.attemptOf(key) === 0 && ledger.takenBitsOf(key) === 0;
+  }
+
+  #hold(held: HeldMessage): void {
+    const { ledger } = this.#parts;
+    if (this.#held.size >= holdsMax) return held.record.nak(limits.bus.nakDelayMsMax);
     const verdict = ledger.verdictOf(held.key);
-    if (verdict === 'settled') return record.ack();
-    if (this.#held.size >= holdsMax) return record.nak(limits.bus.nakDelayMsMax);
     held.takenBits = ledger.takenBitsOf(held.key);
     held.tries = triesOf(ledger.attemptOf(held.key));
     if (ledger.wasResent(held.key)) held.message = { ...held.message, resends: 1 };

@@ -72,3 +72,13 @@ export function slotsKeptFor(category: Category, windowPdus: number): number {
   if (category !== 'promotional') return 0;
   return Math.min(Math.max(2, Math.ceil(windowPdus / 10)), Math.floor(windowPdus / 2));
 }
+
+/**
+ * What one account may have waiting in a lane before what else it brings is set aside: two windows if it is alone, its
+ * part of them beside others. So the records of those who bring little always find room in the prefetch of their shard.
+ */
+export function keptInLane(windowPdus: number, accounts: number): number {
+  const { keptMin, keptMax, keptOfOneMin } = limits.aside;
+  const kept = Math.min(keptMax, Math.max(keptMin, windowPdus * 2));
+  return Math.max(keptOfOneMin, Math.floor(kept / Math.max(1, accounts)));
+}

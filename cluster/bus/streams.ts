@@ -42,7 +42,7 @@ const workQueue = {
   duplicate_window: duplicateWindow,
 } as const;
 
-/** A message is ~500 bytes: 1 GiB holds two million. The bound per subject keeps one account shard from taking all of it. */
+/** A message is ~500 bytes: 1 GiB holds two million. The bound per subject keeps one shard from taking all of it. */
 const messageStream = (
   lane: Lane,
   maxBytes: number,
@@ -65,6 +65,10 @@ export type StreamBounds = {
   /** Copies of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
+
+/** What one account may have waiting in one lane for one carrier. More is refused (429 account_queue_full). */
+export type AccountQueueMax = Readonly<Record<Lane, number>>;
+export const accountQueueMaxDefault: AccountQueueMax = { otp: 100_000, txn: 1_000_000, promo: 2_000_000 };
 
 export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };
 

@@ -1,0 +1,171 @@
+// Takes what one account has too much of out of the way of the others in its account shard: the record is published
+// unchanged to the account's aside shard, and acked when that is durable. What comes out of an aside shard is taken
+// like anything else and never set aside again. A move may happen twice and must not become two messages:
+// * its id is the record's key, so that a repeat within the stream's memory of ids is dropped; a move is given up long
+//   before that ends, and the aside shard follows from the account, so that a copy is always in one place;
+// * a record that was delivered before may have a copy from an earlier life. The server is asked whether anything waits
+//   where that would be. If nothing does, the copy was taken, and the ledger knows it, or there is none. If something
+//   does, the record is moved again and marked: behind its copy it is asked about before it is sent.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { asideSubject } from '../../cluster/bus/subjects.ts';
+import { type Message, laneOf } from '../../model/message.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { AsideShards } from './aside-shards.ts';
+import { Generations } from './generations.ts';
+import { type HeldMessage, holdIsValid } from './held-message.ts';
+import { type Lanes, keptInLane } from './lanes.ts';
+
+export type SetAsideParts = {
+  readonly bus: Bus;
+  readonly carrier: string;
+  readonly windowPdus: number;
+  readonly lanes: Pick<Lanes<HeldMessage>, 'waitingOf' | 'accounts'>;
+  readonly shards: Pick<AsideShards, 'see' | 'waitingOf'>;
+  readonly clock: Clock;
+  /** It stays: into its lane, whatever waits there. */
+  readonly stay: (held: HeldMessage) => void;
+  /** Whether the carrier has begun with a message, by its recorded events. */
+  readonly wasBegun: (message: Message) => Promise<'yes' | 'no' | 'unclear'>;
+};
+
+const { aside } = limits;
+/** On a copy of a record that may not be the first one. */
+const againHeader = 'Heliograph-Again';
+
+export class SetAside {
+  readonly #parts: SetAsideParts;
+  /** Records of account shards whose move has begun, by key. */
+  readonly #moving = new Map<string, HeldMessage>();
+  /** Records of aside shards that are asked about. */
+  readonly #asked = new Map<string, HeldMessage>();
+  /** Keys of those whose copy is durable: only their acks may have been lost. */
+  readonly #moved: Generations<string, true>;
+  #publisher: Publisher | null = null;
+
+  constructor(parts: SetAsideParts) {
+    this.#parts = parts;
+    this.#moved = new Generations(aside.rememberedMs, aside.rememberedMax, parts.clock);
+  }
+
+  /** Whether a record of an account shard is one whose move this life has begun. Then nothing else is to be done. */
+  knows(held: HeldMessage): boolean {
+    const moving = this.#moving.get(held.key);
+    if (moving !== undefined) {
+      moving.record = held.record;
+      moving.holdUntilMs = held.holdUntilMs;
+      return true;
+    }
+    if (this.#moved.get(held.key) !== true) return false;
+    held.record.ack();
+    return true;
+  }
+
+  /** A new record of an account shard. False when it stays. */
+  takes(held: HeldMessage): boolean {
+    if (held.record.redelivered) void this.#moveOrStay(held);
+    else if (!this.#isTooMuch(held) || !this.#hasRoom) return false;
+    else this.#move(held, false);
+    return true;
+  }
+
+  /** A new record of an aside shard. False when it may go into its lane. */
+  asks(held: HeldMessage): boolean {
+    this.#parts.shards.see(laneOf[held.category], held.message.accountId);
+    if (!isMarked(held.record)) return false;
+    const asked = this.#asked.get(held.key);
+    if (asked === undefined) void this.#askAbout(held);
+    else asked.record = held.record;
+    return true;
+  }
+
+  /** What was on its way is left to the next life. */
+  close(): void {
+    this.#moving.clear();
+    this.#asked.clear();
+    this.#publisher?.close();
+    this.#publisher = null;
+  }
+
+  #isTooMuch({ category, message }: HeldMessage): boolean {
+    const { lanes, windowPdus } = this.#parts;
+    const waiting = lanes.waitingOf(category, message.accountId);
+    // Most have nothing waiting.
+    return waiting >= aside.keptOfOneMin && waiting >= keptInLane(windowPdus, lanes.accounts(category));
+  }
+
+  get #hasRoom(): boolean {
+    return this.#moving.size < aside.inFlightMax;
+  }
+
+  async #moveOrStay(held: HeldMessage): Promise<void> {
+    const { shards, stay } = this.#parts;
+    this.#moving.set(held.key, held);
+    const lane = laneOf[held.category];
+    const waiting = await shards.waitingOf(lane, held.message.accountId).catch((error: unknown) => {
+      ignoring(error, 'the record comes again, and is looked for again');
+      return null;
+    });
+    if (this.#moving.get(held.key) !== held) return;
+    if (waiting !== null && waiting > 0) return this.#move(held, true);
+    this.#moving.delete(held.key);
+    if (waiting === 0) stay(held);
+    else held.record.nak(limits.bus.nakDelayMsMax);
+  }
+
+  #move(held: HeldMessage, again: boolean): void {
+    const { bus, carrier, shards } = this.#parts;
+    const { message, category } = held;
+    this.#moving.set(held.key, held);
+    shards.see(laneOf[category], message.accountId);
+    this.#publisher ??= new Publisher(bus, { deadlineMs: aside.publishMs, gatherMs: limits.http.publishGatherMs });
+    this.#publisher.publish(
+      asideSubject(category, carrier, message.accountId),
+      held.record.data,
+      `${held.key}.aside`,
+      (result) => this.#onMoved(held, result),
+      again ? { [againHeader]: '1' } : undefined,
+    );
+  }
+
+  #onMoved(held: HeldMessage, result: PublishResult): void {
+    if (this.#moving.get(held.key) !== held) return; // closed
+    this.#moving.delete(held.key);
+    const { clock, carrier, stay } = this.#parts;
+    if (!result.ok) {
+      // Its place is full: it was accepted, and so it is sent from here.
+      if (result.failure === 'subject_full' || result.failure === 'full') return stay(held);
+      return held.record.nak(limits.bus.nakDelayMsMax);
+    }
+    // Somebody else may have the record by now, and have looked for a copy before there was one: then there is none.
+    if (!holdIsValid(held, clock.monotonicMs()) && !result.duplicate) return void this.#takeBack(held, result.seq);
+    this.#moved.set(held.key, true);
+    metrics.setAside.inc({ carrier, category: held.category });
+    held.record.ack();
+  }
+
+  async #takeBack(held: HeldMessage, seq: number): Promise<void> {
+    const stream = `MT_${laneOf[held.category].toUpperCase()}`;
+    await this.#parts.bus.manager.streams
+      .deleteMessage(stream, seq)
+      .catch((error: unknown) => ignoring(error, 'it was taken already, or is found to be a copy'));
+  }
+
+  async #askAbout(held: HeldMessage): Promise<void> {
+    this.#asked.set(held.key, held);
+    const begun = await this.#parts.wasBegun(held.message);
+    if (this.#asked.get(held.key) !== held) return;
+    this.#asked.delete(held.key);
+    if (begun === 'yes') held.record.ack();
+    else if (begun === 'no') this.#parts.stay(held);
+    else held.record.nak(limits.bus.nakDelayMsMax);
+  }
+}
+
+function isMarked(record: JsMsg): boolean {
+  return (record.headers?.get(againHeader) ?? '') !== '';
+}
