@@ -4,6 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { MoveRules } from '../../actors/carrier/health-decision.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { type ResendPolicy, neverResend } from '../../actors/carrier/resend.ts';
+import type { DumpSettings } from '../../actors/flight/dumps.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
@@ -208,11 +209,12 @@ export async function startHostChild(
   house: Pick<CarrierHouse, 'nats'>,
   carriers: readonly CarrierConfig[],
   threads = 1,
+  flightDumps: DumpSettings | null = null,
 ): Promise<HostChild> {
   const child = fork(new URL('./host-child.ts', import.meta.url), [], {
     env: {
       ...process.env,
-      TEST_HOST: JSON.stringify({ natsUrl: house.nats.url, bodyKey: bodyKey.toString('base64'), carriers, threads }),
+      TEST_HOST: JSON.stringify({ natsUrl: house.nats.url, bodyKey: bodyKey.toString('base64'), carriers, threads, flightDumps }),
     },
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));

@@ -7,7 +7,7 @@ import { metrics } from '../../platform/telemetry.ts';
 
 type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
 
-const { natsUrl, bodyKey, carriers, threads } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
+const { natsUrl, bodyKey, carriers, threads, flightDumps } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
 const inspector = new Session();
 const threadSessions: string[] = [];
 inspector.connect();
@@ -24,6 +24,7 @@ const pool = new HostPool({
   natsUrl,
   bodyKey: Buffer.from(bodyKey, 'base64'),
   threads,
+  flightDumps,
   threadMemoryMb: 200,
 });
 

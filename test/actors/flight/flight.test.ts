@@ -1,0 +1,224 @@
+// The flight recorder from end to end: a real actors process with binds to the simulator, a lost session, and the
+// command that takes the recording out. What comes out must be all that happened and nothing a person wrote.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { readPcap } from '../../smpp/flight/read-pcap.ts';
+import {
+  type CarrierHouse,
+  type HostChild,
+  carrierWith,
+  openCarrierHouse,
+  startHostChild,
+} from '../../support/carrier-house.ts';
+
+const password = 'sword-77';
+const word = 'Tangerine';
+const subscriber = '8801998877665';
+
+let folder = '';
+let house: CarrierHouse;
+let host: HostChild | null = null;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'heliograph-flight-'));
+});
+afterEach(async () => {
+  if (host?.process.exitCode === null) await host.drain(2_000);
+  host = null;
+  await house.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function open(bind: Parameters<typeof carrierWith>[1] = {}, kept = 3): Promise<void> {
+  const accounts = [{ systemId: 'heliograph', password, tps: 0 }];
+  house = await openCarrierHouse({ accounts, response: 'fixed:2', latency: 'fixed:30' });
+  const carrier = carrierWith(house.simulator, { ...bind, bind: { password, count: 2, ...bind.bind } });
+  host = await startHostChild(house, [carrier], 1, { folder: join(folder, 'flight'), kept });
+  await until('bound', () => house.simulator.binds().length === 2);
+}
+
+const files = (ending: string) => {
+  try {
+    return readdirSync(join(folder, 'flight'))
+      .filter((name) => name.endsWith(ending))
+      .sort();
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe('ENOENT');
+    return [];
+  }
+};
+const octetsOf = (path: string) => readFileSync(path).toString('latin1');
+
+function expectNothingSecret(text: string, recipients: readonly string[]): void {
+  for (const secret of [word, word.slice(1, 6), password, subscriber, ...recipients])
+    expect(text).not.toContain(secret);
+}
+
+describe('a lost session', () => {
+  test('is recorded whole, masked, in order, and can be taken out while the next one is up', async () => {
+    await open();
+    const beganS = systemClock.nowMs() / 1_000;
+    const sent = await house.send(30, {}, (nonce) => `${word} is your word #${nonce}#`);
+    await house.settled(sent);
+    house.simulator.sendInbound({ from: subscriber, to: '16247', text: `${word} STOP` });
+    await until('the message from a subscriber', () => house.simulator.stats().inbound.acked > 0);
+    house.simulator.setFault('drop', { now: true });
+    await until('files of both lost sessions', () => files('.decisions.jsonl').length === 2);
+    await until('bound again', () => house.simulator.binds().length === 2);
+    const after = await house.send(4, {}, (nonce) => `${word} again #${nonce}#`);
+    await house.settled(after);
+    const recipients = house.simulator.messages().map(({ destination }) => destination);
+    expect(recipients.length).toBe(34);
+
+    const file = join(folder, 'alpha.pcap');
+    const told = await cli(['alpha', '--pcap', file, '--json']);
+    expect(told).toMatchObject({ code: 0, stderr: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const { pdus, lines, closings } = readPcap(file);
+    // Two binds, each lost once: four handshakes, the first two ended.
+    expect({ lines: lines.length, closings }).toEqual({ lines: 4, closings: 4 });
+    expect(new Set(lines.map(([, , , port]) => port))).toEqual(new Set([house.simulator.port]));
+    const count = (command: string) => pdus.filter((each) => each.command === command).length;
+    expect({
+      binds: count('bind_transceiver'),
+      bindAnswers: count('bind_transceiver_resp'),
+      submits: count('submit_sm'),
+      answers: count('submit_sm_resp'),
+      receipts: count('deliver_sm'),
+      receiptAnswers: count('deliver_sm_resp'),
+    }).toEqual({ binds: 4, bindAnswers: 4, submits: 34, answers: 34, receipts: 35, receiptAnswers: 35 });
+    for (const [from, port] of lines) {
+      const ofLine = pdus.filter((each) => [each.from, each.to].some(([ip, own]) => ip === from && own === port));
+      expect(ofLine.slice(0, 2).map((each) => each.command)).toEqual(['bind_transceiver', 'bind_transceiver_resp']);
+      expect(ofLine[0]).toMatchObject({ system_id: 'heliograph', password: '*'.repeat(password.length) });
+      const asked = ofLine.filter((each) => each.command === 'submit_sm').map((each) => each.sequence);
+      const answered = ofLine.filter((each) => each.command === 'submit_sm_resp').map((each) => each.sequence);
+      expect([...answered].sort((one, other) => one - other)).toEqual(asked);
+    }
+    const lengths = pdus
+      .filter((each) => each.command === 'submit_sm')
+      .map((each) => String(each['short_message']).length / 2);
+    const meant = house.simulator.messages().map((each) => each.wire.octets);
+    expect(lengths.sort()).toEqual(meant.sort());
+    const nowS = systemClock.nowMs() / 1_000;
+    for (const { at } of pdus.filter((each) => each.command === 'submit_sm')) {
+      expect(at).toBeGreaterThan(beganS - 1);
+      expect(at).toBeLessThan(nowS + 1);
+    }
+    // The receipts still name their messages.
+    const ids = new Set(
+      pdus.flatMap((each) => (each.command === 'submit_sm_resp' ? [String(each['message_id'])] : [])),
+    );
+    const receipts = pdus.filter((each) => each.command === 'deliver_sm' && each['esm_class'] === 4);
+    const named = receipts.map(
+      (each) => /^id:(\S+) /.exec(Buffer.from(String(each['short_message']), 'hex').toString())?.[1],
+    );
+    expect(new Set(named)).toEqual(ids);
+
+    const decisions = await cli(['alpha', '--decisions', '--json']);
+    const { data } = JSON.parse(decisions.stdout) as { data: { kind: string; message_id?: string; detail?: string }[] };
+    for (const { messageId } of sent) {
+      const kinds = data.filter((each) => each.message_id === messageId).map((each) => each.kind);
+      expect(kinds).toEqual(['chosen', 'submitted', 'delivered']);
+    }
+    const binds = data.flatMap((each) => (each.kind === 'bind' ? [each.detail ?? ''] : []));
+    expect(binds.filter((each) => each === 'alpha/1 bound')).toHaveLength(2);
+    expect(binds.filter((each) => each.startsWith('alpha/2 lost: peer_closed'))).toHaveLength(1);
+
+    const dumps = files('.pcap');
+    expect(dumps.map((name) => name.replace(/^.*-(alpha-\d\.pcap)$/, '$1'))).toEqual(['alpha-1.pcap', 'alpha-2.pcap']);
+    const dumped = dumps.map((name) => readPcap(join(folder, 'flight', name)));
+    expect(dumped.flatMap((each) => each.pdus.filter(({ command }) => command === 'submit_sm'))).toHaveLength(30);
+    for (const dump of dumped)
+      expect({ lines: dump.lines.length, closings: dump.closings }).toEqual({ lines: 1, closings: 2 });
+    const beside = files('.decisions.jsonl').map((name) => octetsOf(join(folder, 'flight', name)));
+    for (const text of beside) {
+      const last = JSON.parse(text.trimEnd().split('\n').at(-1) ?? '{}') as { detail?: string };
+      expect(last.detail).toMatch(/^alpha\/[12] lost: peer_closed/);
+    }
+    const everything = [file, ...dumps.map((name) => join(folder, 'flight', name))].map(octetsOf);
+    for (const text of [...everything, ...beside, decisions.stdout, told.stdout]) expectNothingSecret(text, recipients);
+
+    // One bind alone, by its number, and what there is.
+    const one = join(folder, 'one.pcap');
+    expect((await cli(['alpha', '--bind', '2', '--pcap', one])).stdout).toContain(`Wrote ${one}`);
+    expect(readPcap(one).lines).toHaveLength(2);
+    expect(JSON.parse((await cli(['alpha', '--json'])).stdout)).toMatchObject({
+      object: 'flight',
+      carrier: 'alpha',
+      binds: [
+        { bind: 'alpha/1', state: 'bound', sessions: 2 },
+        { bind: 'alpha/2', state: 'bound', sessions: 2 },
+      ],
+    });
+  });
+
+  test('leaves only so many files, and the oldest go first', async () => {
+    await open({ bind: { count: 2 } }, 1);
+    house.simulator.setFault('drop', { now: true });
+    await until(
+      'both were written and one was taken away',
+      () => files('.decisions.jsonl').length === 1 && files('.pcap').length === 1,
+    );
+    expect(readPcap(join(folder, 'flight', files('.pcap')[0] ?? '')).closings).toBe(2);
+  });
+});
+
+test('what the carrier said is told with what was made of it', async () => {
+  await open({ errors: { ESME_RSYSERR: 'reject' } });
+  house.simulator.setFault('throttle', { limit: 1 });
+  const [throttled] = await house.send(1);
+  await house.settled([throttled!]);
+  house.simulator.setFault('sys-err', { limit: 1 });
+  const [rejected] = await house.send(1);
+  await house.settled([rejected!]);
+  const { data } = JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as {
+    data: { kind: string; message_id?: string; detail?: string }[];
+  };
+  const of = (id: string) =>
+    data.filter((each) => each.message_id === id).map((each) => `${each.kind} ${each.detail ?? ''}`);
+  expect(of(throttled!.messageId).slice(0, 3)).toEqual([
+    'chosen ',
+    expect.stringMatching(/^verdict ESME_RTHROTTLED: later, in \d+ ms, the carrier rests \d+ ms, half the rate$/),
+    'deferred ESME_RTHROTTLED',
+  ]);
+  expect(of(rejected!.messageId)).toEqual(['chosen ', 'verdict ESME_RSYSERR: reject', 'rejected ESME_RSYSERR']);
+  const pace = data.flatMap((each) => (each.kind === 'pace' ? [each.detail] : []));
+  expect(pace).toEqual([
+    expect.stringMatching(/^cut from \d+\.\d to \d+\.\d segments a second$/),
+    expect.stringMatching(/^paused for \d+ ms$/),
+  ]);
+});
+
+test('what is wrong is said in one sentence', async () => {
+  await open();
+  const said = async (...args: string[]) => {
+    const { code, stdout, stderr } = await cli(args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trimEnd()).not.toContain('\n');
+    return stderr.trimEnd();
+  };
+  expect(await said('beta')).toBe('carrier: found "beta", which nobody serves now; served are alpha');
+  expect(await said('*')).toBe('carrier: found "*", which nobody serves now; served are alpha');
+  expect(await said('alpha', '--bind', '7')).toBe('--bind: found "7", expected one of alpha/1, alpha/2');
+  expect(await said('alpha', '--pcap', 'x', '--decisions')).toContain('found both');
+  expect(await said('alpha', '--decisions', '--bind', '1')).toContain('leave it out');
+  const nowhere = join(folder, 'no', 'such', 'folder.pcap');
+  expect(await said('alpha', '--pcap', nowhere)).toContain(`--pcap: cannot write ${nowhere}: ENOENT`);
+  await host?.drain(2_000);
+  expect(await said('alpha')).toContain('no carrier is served now');
+});
+
+function cli(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const main = join(import.meta.dirname, '../../../cluster/cli/main.ts');
+  const env = { ...process.env, NATS_URL: house.nats.url, HELIOGRAPH_DATA: folder, HELIOGRAPH_LOG: 'error' };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, 'flight', ...args], { env, timeout: 25_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+    });
+  });
+}
