@@ -165,8 +165,12 @@ export const limits = {
     replayReachMs: 30 * 60_000,
     /** Records a ledger generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */
     ledgerEntriesMax: 500_000,
-    /** Segments an actor remembers for their receipts before it must ask the event store: 200,000 × ~400 B = 80 MB. */
+    /**
+     * Segments an actor remembers for their receipts before it must ask the event store: 200,000 × ~80 B for the ids,
+     * and what their events need packed into chunks: ~170 B each is 34 MB, the rest is what stragglers leave unused.
+     */
     outstandingMax: 200_000,
+    outstandingMemory: { chunkBytes: 256 * 1024, chunksMax: 192 },
     /** Receipts that came before their response; each waits this long for it, then asks the event store. */
     earlyReceiptsMax: 10_000,
     earlyReceiptWaitMs: 2_000,

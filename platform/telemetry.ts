@@ -170,6 +170,14 @@ export const metrics = {
     'why',
   ]),
   hostRestarts: counter('actor_thread_restarts_total', 'Actor threads started again after they died'),
+  receiptIdForm: gauge(
+    'carrier_receipt_id_form',
+    'How the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
+    ['carrier', 'form'],
+  ),
+  outstandingBytes: gauge('carrier_outstanding_bytes', 'Octets that hold segments waiting for a receipt, by carrier', [
+    'carrier',
+  ]),
   outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', [
     'carrier',
   ]),

@@ -37,6 +37,7 @@ import { Outstanding } from './outstanding.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { parkReceipt } from './parked-receipts.ts';
 import { lookUpReceipt } from './receipt-look-up.ts';
+import { receiptFormLearnt } from './receipt-form.ts';
 import { Receipts } from './receipts.ts';
 import { type ResendPolicy, neverResend } from './resend.ts';
 import { Reroute } from './reroute.ts';
@@ -101,7 +102,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
   const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event) });
-  const outstanding = new Outstanding(carrier.receiptId, clock);
+  const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
   const unknown = new UnknownSubmits(clock);
   const paced = carrierPacing(carrier);
   const node = secretBytes(nodeNameBytes).toString('hex');

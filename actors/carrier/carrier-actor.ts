@@ -142,6 +142,7 @@ export class CarrierActor {
     metrics.bindState.set({ carrier }, binds.boundCount);
     metrics.windowInUse.set({ carrier }, binds.windowUsed);
     metrics.outstandingReceipts.set({ carrier }, outstanding.size);
+    metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
     for (const category of categories) metrics.laneDepth.set({ carrier, category }, lanes.size(category));
     sender.wake();
   }

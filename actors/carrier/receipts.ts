@@ -10,6 +10,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
 import type { Receipt } from '../../smpp/receipt.ts';
 import type { Outstanding } from './outstanding.ts';
+import type { Submitted } from './submit-store.ts';
 import type { UnknownSubmits } from './unknown-submits.ts';
 
 export type Respond = (status: number) => void;
@@ -23,7 +24,7 @@ export type ReceiptsParts = {
   /** Keeps a receipt without a match for later; tells whether it is safe. `waits` counts the times before. */
   readonly park: (receipt: Receipt, waits: number, done: (safe: boolean) => void) => void;
   /** A receipt tells what became of a submit; what it returns is called when that is durable. */
-  readonly onTold: (submitted: DeliveryEvent, kind: EventKind) => () => void;
+  readonly onTold: (submitted: Submitted, kind: EventKind) => () => void;
   /** Asks the event store for a submit that memory does not hold; null when there is none or it is away. */
   readonly lookUp: (receipt: Receipt, carrierIds: readonly string[]) => Promise<DeliveryEvent | null>;
 };
@@ -105,7 +106,7 @@ export class Receipts {
     this.#earlyCount = 0;
   }
 
-  #settle(submitted: DeliveryEvent, kind: EventKind, receipt: Receipt, respond: Respond): void {
+  #settle(submitted: Submitted, kind: EventKind, receipt: Receipt, respond: Respond): void {
     this.#parts.outstanding.settle(submitted);
     this.#parts.unknown.settle(submitted);
     const event = deliveryEvent(submitted, {

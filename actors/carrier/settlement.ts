@@ -27,6 +27,7 @@ import type { Reroute } from './reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
 import type { SubmitToken } from './sender.ts';
 import { segmentToldOf, segmentsOf } from './submit-pdu.ts';
+import type { Submitted } from './submit-store.ts';
 
 export type SettlementParts = {
   readonly carrier: CarrierConfig;
@@ -161,7 +162,7 @@ export class Settlement {
   }
 
   /** A receipt told what became of a submit. What it returns is called when that is durable. */
-  onReceipt({ messageId, hop, attempt, segment }: DeliveryEvent, kind: EventKind): () => void {
+  onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
     const held = this.#parts.intake().find(holdKey(messageId, hop, delaysOf(attempt)));
     return this.#resend.arrived(held, segment, kind !== 'delivered');
   }

@@ -5,6 +5,7 @@ import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { Generations } from './generations.ts';
+import type { Submitted } from './submit-store.ts';
 
 /** A carrier that has not reported after a day will not. */
 const rememberedMs = 24 * 3_600_000;
@@ -32,7 +33,7 @@ export class UnknownSubmits {
   }
 
   /** This segment is settled, by whatever way: from now on it is nobody's candidate. */
-  settle(unknown: DeliveryEvent): void {
+  settle(unknown: Submitted): void {
     if (this.#byNumbers.size === 0) return;
     const key = keyOf(unknown.recipient, unknown.sender);
     const left = (this.#byNumbers.get(key) ?? []).filter((each) => !isSame(each, unknown));
@@ -47,7 +48,7 @@ const candidatesMax = 2 * limits.message.segmentsMax;
 const submitDateToleranceMs = 14 * 3_600_000;
 
 /** Segment 0 is all of a message. Of one that was sent again each copy has its own receipt, and so its own place. */
-function isSame(one: DeliveryEvent, other: DeliveryEvent): boolean {
+function isSame(one: Submitted, other: Submitted): boolean {
   if (one.messageId !== other.messageId || one.attempt !== other.attempt) return false;
   return one.segment === other.segment || one.segment === 0 || other.segment === 0;
 }

@@ -1,0 +1,90 @@
+// What a segment costs that waits for its receipt: memory, measured after collecting garbage, and the time to remember
+// it and to find it again. Messages come out of their records, as in an actor, so that nothing is shared by accident.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Outstanding } from '../actors/carrier/outstanding.ts';
+import { bodyCipher } from '../cluster/bus/body-cipher.ts';
+import { decodeMessage, encodeMessage } from '../cluster/bus/message-record.ts';
+import { type DeliveryEvent, eventOfMessage } from '../model/delivery-event.ts';
+import { newMessageId } from '../model/ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { limits } from '../platform/limits.ts';
+import { messageWith } from '../test/support/messages.ts';
+import type { Bench, BenchOptions } from './main.ts';
+import type { BenchResult } from './harness/report.ts';
+
+export const bench: Bench = {
+  about: 'memory and time of a segment that waits for its receipt',
+  secondsDefault: 5,
+  run,
+};
+
+const batch = 1_000;
+const cipher = bodyCipher(Buffer.alloc(32, 7));
+
+async function run({ seconds, seed, count = 150_000 }: BenchOptions): Promise<BenchResult> {
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const usedBytes = () => {
+    collectGarbage();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const all = Math.min(count, limits.carrier.outstandingMax);
+  const outstanding = new Outstanding('auto');
+  const before = usedBytes();
+  let addedMs = 0;
+  for (let first = 0; first < all; first += batch) {
+    const events = Array.from({ length: batch }, (_, at) => submitted(first + at, seed));
+    const beganMs = systemClock.monotonicMs();
+    for (const event of events) outstanding.add(event);
+    addedMs += systemClock.monotonicMs() - beganMs;
+  }
+  const bytes = usedBytes() - before;
+  const kept = outstanding.size;
+  const beganMs = systemClock.monotonicMs();
+  let found = 0;
+  for (let at = 0; at < all; at += 1) {
+    const match = outstanding.find(receiptIdOf(at, seed), recipientOf(at));
+    if (match?.repeated !== false) continue;
+    outstanding.settle(match.submitted);
+    found += 1;
+  }
+  const settledMs = systemClock.monotonicMs() - beganMs;
+  return {
+    bench: 'outstanding',
+    seconds,
+    seed,
+    load: `${all} segments that wait, ids hexadecimal in the response and decimal in the receipt`,
+    figures: {
+      outstanding_bytes_per_message: bytes / kept,
+      outstanding_worst_mb: (limits.carrier.outstandingMax * bytes) / kept / 2 ** 20,
+      remember_us: (addedMs * 1_000) / all,
+      find_and_settle_us: (settledMs * 1_000) / all,
+      not_found: all - found,
+    },
+    targets: [
+      { figure: 'outstanding_bytes_per_message', op: '<=', bound: 300 },
+      { figure: 'not_found', op: '==', bound: 0 },
+    ],
+  };
+}
+
+const idOf = (at: number, seed: number) => BigInt(seed) * 4_000_000_000n + BigInt(at) * 977n;
+const receiptIdOf = (at: number, seed: number) => idOf(at, seed).toString(10).padStart(12, '0');
+const recipientOf = (at: number) => `+88017${10_000_000 + at}`;
+
+function submitted(at: number, seed: number): DeliveryEvent {
+  const message = messageWith({
+    messageId: newMessageId(systemClock.nowMs()),
+    recipient: recipientOf(at),
+    clientReference: at % 2 === 0 ? null : `order-${at}`,
+  });
+  return eventOfMessage(decodeMessage(encodeMessage(message, cipher), cipher), {
+    kind: 'submitted',
+    atMs: systemClock.nowMs(),
+    attempt: 1,
+    segment: 1,
+    carrierMessageId: idOf(at, seed).toString(16),
+  });
+}
