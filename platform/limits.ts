@@ -405,6 +405,8 @@ export const limits = {
     /** After SIGTERM by the tether, before SIGKILL. */
     embeddedKillMs: 3_000,
     healthEveryMs: 1_000,
+    /** An embedded nats-server that is silent four looks in a row, some 20 to 35 s, hangs and is started anew. */
+    natsWatch: { lookEveryMs: 5_000, silencesMax: 4 },
     /** A child that is not ready after this long is killed and counts as a crash. */
     startMs: 30_000,
     metricsAnswerMs: 2_000,

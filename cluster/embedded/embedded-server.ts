@@ -13,4 +13,6 @@ export type EmbeddedServer = {
   /** Properly, then by force after `limitMs`. */
   stop(limitMs: number): Promise<void>;
   kill(): void;
+  /** How it does while it runs; left out: as long as it runs it is well. */
+  health?(): { readonly ok: boolean; readonly detail: string };
 };

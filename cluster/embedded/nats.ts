@@ -7,6 +7,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { connectBus } from '../bus/connect.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { natsServerBinary } from './nats-binary.ts';
+import { type NatsWatchOptions, watchedNats } from './nats-watch.ts';
 import { startTethered } from './tether.ts';
 
 export type NatsOptions = {
@@ -15,6 +16,7 @@ export type NatsOptions = {
   password: string;
   storeMbMax?: number;
   graceMs?: number;
+  watch?: NatsWatchOptions;
 };
 
 export function startNatsServer(options: NatsOptions): EmbeddedServer {
@@ -33,7 +35,7 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
     graceMs: options.graceMs,
   });
   const url = natsUrl(options);
-  return {
+  const server: EmbeddedServer = {
     url,
     pid: tethered.pid,
     exited: tethered.exited,
@@ -41,6 +43,7 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
     stop: (limitMs) => tethered.stop(limitMs),
     kill: () => tethered.kill(),
   };
+  return watchedNats(server, () => askJetStream(url), options.watch);
 }
 
 /** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */

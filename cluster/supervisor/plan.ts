@@ -145,7 +145,7 @@ function managed(embedded: EmbeddedServer): ManagedProcess {
       await embedded.ready(limitMs);
       return { port: new URL(embedded.url).port };
     },
-    health: () => ({ ok: true, detail: '' }),
+    health: () => embedded.health?.() ?? { ok: true, detail: '' },
     metrics: async () => [],
     configure: () => {},
     stop: (limitMs) => embedded.stop(limitMs),
