@@ -14,6 +14,9 @@ export const asideLimits = {
   keptOfOneMin: 8,
   /** Records on their way to an aside shard: they take no room from what is sent. */
   inFlightMax: 256,
+  /** Moves in the lanes of transactional and promotional messages, each worth a message: a tenth of a core at most. */
+  unhurriedPerS: 500,
+  unhurriedAtOnce: 1_000,
   /** A move is given up well before the stream forgets its id. */
   publishMs: 8_000,
   /** How long its key is remembered after that: an ack that was lost brings the record back after ack_wait. */

@@ -3,7 +3,7 @@
 // them and what happens to what comes out is set-aside.ts's and intake.ts's business. An aside shard is never given up:
 // whatever an earlier life or another node left in one is found by the look at all of them.
 import type { JsMsg } from '@nats-io/jetstream';
-import { type AsideBeacon, tellAside } from '../../cluster/bus/aside-beacon.ts';
+import { tellAside } from '../../cluster/bus/aside-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
 import { messageConsumer, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
@@ -77,7 +77,7 @@ export class AsideShards {
     for (const cancel of this.#cancels) cancel();
     this.#countsSoon?.();
     this.#countsSoon = null;
-    await Promise.all([...this.#open.values()].map((each) => each.consumption?.stop()));
+    await Promise.all([...this.#open.values()].map(async ({ consumption }) => consumption?.stop()));
     this.#open.clear();
     for (const lane of lanes) this.#accounts[lane].clear();
   }
@@ -228,7 +228,7 @@ export class AsideShards {
     if (text === this.#told && (text === '{}' || nowMs - this.#toldAtMs < aside.tellEveryMs)) return;
     this.#told = text;
     this.#toldAtMs = nowMs;
-    tellAside(bus, { carrier, node, lanes: told as AsideBeacon['lanes'] });
+    tellAside(bus, { carrier, node, lanes: told });
   }
 
   /** Floods that share an aside shard are counted together, and so are their queues. */

@@ -46,6 +46,9 @@ export class SetAside {
   /** Keys of those whose copy is durable: only their acks may have been lost. */
   readonly #moved: Generations<string, true>;
   #publisher: Publisher | null = null;
+  /** Moves in the lanes without hurry that may be made now, and when that was last reckoned. */
+  #allowance: number = aside.unhurriedAtOnce;
+  #allowedAtMs = 0;
 
   constructor(parts: SetAsideParts) {
     this.#parts = parts;
@@ -68,7 +71,7 @@ export class SetAside {
   /** A new record of an account shard. False when it stays. */
   takes(held: HeldMessage): boolean {
     if (held.record.redelivered) void this.#moveOrStay(held);
-    else if (!this.#isTooMuch(held) || !this.#hasRoom) return false;
+    else if (!this.#isTooMuch(held) || !this.#mayMove(held)) return false;
     else this.#move(held, false);
     return true;
   }
@@ -98,8 +101,23 @@ export class SetAside {
     return waiting >= aside.keptOfOneMin && waiting >= keptInLane(windowPdus, lanes.accounts(category));
   }
 
-  get #hasRoom(): boolean {
-    return this.#moving.size < aside.inFlightMax;
+  /**
+   * An OTP behind a flood must not wait for its end. In the other lanes a move only changes who goes first: a backlog
+   * from when nobody served the carrier must not cost twice its work at once.
+   */
+  #mayMove({ category }: HeldMessage): boolean {
+    if (this.#moving.size >= aside.inFlightMax) return false;
+    if (category === 'otp') return true;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const { unhurriedPerS, unhurriedAtOnce } = aside;
+    this.#allowance = Math.min(
+      unhurriedAtOnce,
+      this.#allowance + ((nowMs - this.#allowedAtMs) / 1_000) * unhurriedPerS,
+    );
+    this.#allowedAtMs = nowMs;
+    if (this.#allowance < 1) return false;
+    this.#allowance -= 1;
+    return true;
   }
 
   async #moveOrStay(held: HeldMessage): Promise<void> {

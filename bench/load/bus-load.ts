@@ -3,7 +3,7 @@
 import { encodeMessage } from '../../cluster/bus/message-record.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
-import { messageSubject } from '../../cluster/bus/subjects.ts';
+import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import { type AccountId, newMessageId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import { epochUs, systemClock } from '../../platform/clock.ts';
@@ -13,6 +13,8 @@ export type BusLoad = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly carrier: string;
+  /** What the doors hear of accounts that flood a lane. */
+  readonly queues: AccountQueues;
   readonly category: Category;
   /** They take turns: message n belongs to accounts[n % accounts.length]. */
   readonly accounts: readonly AccountId[];
@@ -60,7 +62,7 @@ function dueOf(ratePerSecond: number, afterMs: number): number {
 const numbers = 10_000_000;
 
 function publishOne(load: BusLoad, n: number, nonce: number, intendedUs: number, done: (ok: boolean) => void): void {
-  const { publisher, cipher, carrier, category, accounts } = load;
+  const { publisher, cipher, carrier, category, accounts, queues } = load;
   const accountId = accounts[n % accounts.length] as AccountId;
   const message = messageWith({
     messageId: newMessageId(systemClock.nowMs()),
@@ -70,8 +72,9 @@ function publishOne(load: BusLoad, n: number, nonce: number, intendedUs: number,
     recipient: `+88017${String(numbers + (nonce % numbers))}`,
     body: { text: `Your code or parcel is on its way. #${nonce.toString(36)}@${intendedUs.toString(36)}#` },
   });
-  const record = encodeMessage(message, cipher);
-  publisher.publish(messageSubject(category, carrier, accountId), record, `${message.messageId}.0`, (result) =>
+  const place = queues.placeOf(category, carrier, accountId);
+  if ('full' in place) return done(false);
+  publisher.publish(place.subject, encodeMessage(message, cipher), `${message.messageId}.0`, (result) =>
     done(result.ok),
   );
 }

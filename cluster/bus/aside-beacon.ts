@@ -97,7 +97,7 @@ export function readAside(octets: Uint8Array): AsideBeacon | null {
     const sound = Object.values(lanes).every(
       (accounts) => isMap(accounts) && Object.values(accounts).every((full) => typeof full === 'boolean'),
     );
-    return sound ? { carrier, node, lanes: lanes as AsideBeacon['lanes'] } : null;
+    return sound ? { carrier, node, lanes } : null;
   } catch (error) {
     ignoring(error, 'something that is no beacon came on the subject of what is set aside');
     return null;
