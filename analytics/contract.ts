@@ -2,6 +2,7 @@
 // Types and subject names only. Several analytics nodes share one queue group, so each question is answered once.
 // A reply may be `unavailable` (the store is down or overloaded): say 503 to the client, never "not found".
 import type { DeliveryEvent } from '../model/delivery-event.ts';
+import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
 
@@ -12,6 +13,8 @@ export const querySubjects = {
   list: 'q.sms.list',
   /** FindSubmitted → FindSubmittedReply. */
   findSubmitted: 'q.sms.submitted',
+  /** FindWriter → FindWriterReply. */
+  findWriter: 'q.sms.writer',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -42,6 +45,8 @@ export type ListMessages = {
   /** `nextCursor` of the page before. Opaque. */
   readonly cursor?: string;
   readonly status?: MessageStatus;
+  /** To subscribers (the default) or from them; `received` is the only status of the latter. */
+  readonly direction?: Direction;
   readonly to?: string;
   readonly from?: string;
   readonly category?: Category;
@@ -51,6 +56,8 @@ export type ListMessages = {
   /** Exclusive. */
   readonly createdBeforeMs?: number;
 };
+
+export type Direction = 'outbound' | 'inbound';
 
 /** Newest first. A page may be shorter than `limit`, even empty, and still have a `nextCursor`: go on from there. */
 export type ListMessagesReply =
@@ -65,7 +72,9 @@ export type MessageView = {
   readonly id: string;
   /** A request that was refused at the door: it never was a message, and its recipient is masked. */
   readonly refused: boolean;
+  readonly direction: Direction;
   readonly status: MessageStatus;
+  /** From a subscriber: the client's number, and the subscriber's. */
   readonly to: string;
   readonly from: string;
   readonly category: Category;
@@ -81,6 +90,16 @@ export type MessageView = {
   readonly error: string | null;
   readonly carrier: string | null;
   readonly history: readonly MessageViewEntry[];
+  /** Of a message from a subscriber; null for others. */
+  readonly inbound: InboundView | null;
+};
+
+export type InboundView = {
+  readonly keyword: Keyword | null;
+  /** How many of `segments` came. */
+  readonly parts: number;
+  /** Base64 of the sealed body, bound to the id; null where the account does not keep it. */
+  readonly sealedBody: string | null;
 };
 
 export type MessageViewEntry = {
@@ -101,3 +120,15 @@ export type FindSubmitted = {
 
 /** The newest `submitted` event that fits, or null. */
 export type FindSubmittedReply = { readonly submitted: DeliveryEvent | null } | QueryRefused;
+
+/** Who wrote last to this subscriber from one of these senders? Asked where several accounts send from a number. */
+export type FindWriter = {
+  /** E.164. */
+  readonly subscriber: string;
+  readonly senders: readonly string[];
+  readonly livemode: boolean;
+  readonly sinceMs: number;
+};
+export type FindWriterReply =
+  | { readonly writer: { readonly accountId: string; readonly sender: string } | null }
+  | QueryRefused;

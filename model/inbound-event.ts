@@ -23,12 +23,20 @@ export function receivedEvent(
   { encoding, segments, inbound }: { encoding: Encoding; segments: number; inbound: Omit<InboundFacts, 'receivedId'> },
 ): DeliveryEvent {
   const error = inbound.parts < segments ? 'incomplete' : null;
-  const event = deliveryEvent(contextOf(told, encoding, segments), { kind: 'received', atMs: told.receivedAtMs, error });
+  const event = deliveryEvent(contextOf(told, encoding, segments), {
+    kind: 'received',
+    atMs: told.receivedAtMs,
+    error,
+  });
   return { ...event, inbound: { ...inbound, receivedId: told.messageId } };
 }
 
 /** What the subscriber decided, for one account. `clientNumber` '' stands for all its senders. */
-export function optedEvent(told: InboundTold, keyword: Keyword & ('stop' | 'start'), receivedId: string): DeliveryEvent {
+export function optedEvent(
+  told: InboundTold,
+  keyword: Keyword & ('stop' | 'start'),
+  receivedId: string,
+): DeliveryEvent {
   const kind = keyword === 'stop' ? 'opted_out' : 'opted_in';
   const event = deliveryEvent(contextOf(told, 'gsm7', 0), { kind, atMs: told.receivedAtMs });
   return { ...event, inbound: { sealedBody: null, keepBody: false, keyword, parts: 0, receivedId } };

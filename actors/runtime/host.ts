@@ -14,6 +14,7 @@ import { currentMetrics } from '../../platform/telemetry.ts';
 import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
+import { type OpenDesk, openDesk } from '../inbound/open-desk.ts';
 import { HostedCarriers } from './hosted-carriers.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 
@@ -60,17 +61,21 @@ export default async function host(task: HostTask): Promise<void> {
   orders.onChange((carrier) => hosted.order(carrier, orders.of(carrier)));
   const reports = answerForCarriers(bus, task.name, () => hosted.reports);
 
+  // Messages from subscribers: whichever thread of whichever node is free takes the next.
+  let desk: OpenDesk | null = null;
+
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
       if (message.type === 'registry') registries.apply(message.news);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
+      if (message.type === 'configure') desk?.configure(message.country);
       if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });
   });
   const drain = async (deadlineMs: number) => {
-    await hosted.drain(deadlineMs);
+    await Promise.all([hosted.drain(deadlineMs), desk?.stop()]);
     reports.unsubscribe();
     orders.stop();
     carriers.stop();
@@ -84,6 +89,7 @@ export default async function host(task: HostTask): Promise<void> {
   const status = () => tell({ type: 'status', carriers: hosted.status });
 
   await hosted.start(task.carriers, task.moves);
+  desk = await openDesk({ bus, publisher, cipher, directory, country: task.country });
   tell({ type: 'ready' });
   status();
   const stopStatus = systemClock.every(statusEveryMs, status);

@@ -11,6 +11,7 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import {
   type FindSubmitted,
+  type FindWriter,
   type GetMessage,
   type ListMessages,
   type QueryRefused,
@@ -19,6 +20,7 @@ import {
 } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import { submittedSearch } from './find-submitted.ts';
+import { findWriter } from './find-writer.ts';
 import { type Sources, getMessage } from './get-message.ts';
 import { listMessages } from './list-messages.ts';
 
@@ -43,6 +45,7 @@ export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Ans
   const subscriptions = [
     answer<GetMessage>(querySubjects.get, (question) => getMessage(sources, question)),
     answer<ListMessages>(querySubjects.list, (question) => listMessages(engine, sources, question)),
+    answer<FindWriter>(querySubjects.findWriter, (question) => findWriter(engine, sources.unflushed, question)),
     answer<FindSubmitted>(querySubjects.findSubmitted, submittedSearch(engine, sources.unflushed, clock)),
   ];
   return {

@@ -1,4 +1,4 @@
-// Answers "which messages?": newest first by id (ids sort by time). Requests that were refused at the door are no
+// Answers "which messages?", to subscribers or from them: newest first by id (ids sort by time). Requests that were refused at the door are no
 // messages: they are shown where blocked ones are asked for, and nowhere else. The filters that every event of a message shares
 // are ClickHouse's work; status only exists after folding, so with it a bounded number of messages is looked at and
 // the page may come out short, with a cursor to go on from.
@@ -70,15 +70,16 @@ async function recordedIds(
   };
   add('before', before, 'message_id < {before:String}');
   add('livemode', question.livemode, 'livemode = {livemode:Bool}');
-  if (!wantsRefused(question)) conditions.push("kind != 'refused'");
+  conditions.push(wantsInbound(question) ? "kind = 'received'" : `kind NOT IN (${standAlone(question)})`);
+  const { subscriber, client } = endsOf(question);
   // Of a refused request only the masked number is kept.
-  if (question.to !== undefined) params['masked'] = maskNumber(question.to);
+  if (subscriber !== undefined) params['masked'] = maskNumber(subscriber);
   add(
     'recipient',
-    question.to,
+    subscriber,
     "(recipient = {recipient:String} OR (kind = 'refused' AND recipient = {masked:String}))",
   );
-  add('sender', question.from, 'sender = {sender:String}');
+  add('sender', client, 'sender = {sender:String}');
   add('category', question.category, 'category = {category:String}');
   add('reference', question.clientReference, 'client_reference = {reference:String}');
   add('afterMs', question.createdAfterMs, 'accepted_at >= fromUnixTimestamp64Milli({afterMs:Int64})');
@@ -112,17 +113,35 @@ async function viewsOf(
 }
 
 function matches(event: DeliveryEvent, question: ListMessages): boolean {
+  const { subscriber, client } = endsOf(question);
   return (
     event.accountId === question.accountId &&
     (question.livemode === undefined || event.livemode === question.livemode) &&
-    (event.kind !== 'refused' || wantsRefused(question)) &&
-    (question.to === undefined || event.recipient === recipientAs(event, question.to)) &&
-    (question.from === undefined || event.sender === question.from) &&
+    isOfKind(event.kind, question) &&
+    (subscriber === undefined || event.recipient === recipientAs(event, subscriber)) &&
+    (client === undefined || event.sender === client) &&
     (question.category === undefined || event.category === question.category) &&
     (question.clientReference === undefined || event.clientReference === question.clientReference) &&
     (question.createdAfterMs === undefined || event.acceptedAtMs >= question.createdAfterMs) &&
     (question.createdBeforeMs === undefined || event.acceptedAtMs < question.createdBeforeMs)
   );
+}
+
+const wantsInbound = ({ direction, status }: ListMessages) => direction === 'inbound' || status === 'received';
+/** In both directions the client's number is in the column of the sender. */
+const endsOf = (question: ListMessages) =>
+  wantsInbound(question)
+    ? { subscriber: question.from, client: question.to }
+    : { subscriber: question.to, client: question.from };
+
+/** Events that are no part of a message to a subscriber. */
+const standAlone = (question: ListMessages) =>
+  wantsRefused(question) ? "'received', 'opted_out', 'opted_in'" : "'refused', 'received', 'opted_out', 'opted_in'";
+
+function isOfKind(kind: DeliveryEvent['kind'], question: ListMessages): boolean {
+  if (wantsInbound(question)) return kind === 'received';
+  if (kind === 'received' || kind === 'opted_out' || kind === 'opted_in') return false;
+  return kind !== 'refused' || wantsRefused(question);
 }
 
 const wantsRefused = (question: ListMessages) => question.status === 'blocked';

@@ -1,19 +1,23 @@
 // The state of a message as the API shows it: the fold of its events, without what only the fold needs.
-import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
-import type { MessageView } from '../contract.ts';
+import type { InboundView, MessageView } from '../contract.ts';
 
 /** Null when there are no events. `events` in stream order; repeats are harmless. */
 export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | null {
   const state = foldEvents(events);
   if (state === null) return null;
   const { first } = state;
+  // What a subscriber decided is a record and no message.
+  if (first.kind === 'opted_out' || first.kind === 'opted_in') return null;
+  const isInbound = first.kind === 'received';
   return {
     id: first.messageId,
     refused: first.kind === 'refused',
+    direction: isInbound ? 'inbound' : 'outbound',
     status: state.status,
-    to: first.recipient,
-    from: first.sender,
+    to: isInbound ? first.sender : first.recipient,
+    from: isInbound ? first.recipient : first.sender,
     category: first.category,
     encoding: first.encoding,
     segments: first.segments,
@@ -26,5 +30,17 @@ export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | nu
     error: state.error,
     carrier: state.carrier,
     history: state.history,
+    inbound: isInbound ? inboundViewOf(first.inbound) : null,
+  };
+}
+
+function inboundViewOf(inbound: InboundFacts | undefined): InboundView {
+  if (inbound === undefined) return { keyword: null, parts: 0, sealedBody: null };
+  const { keyword, parts, keepBody, sealedBody } = inbound;
+  // What is not kept is not shown in the moment before it is recorded either.
+  return {
+    keyword,
+    parts,
+    sealedBody: keepBody && sealedBody !== null ? Buffer.from(sealedBody).toString('base64') : null,
   };
 }

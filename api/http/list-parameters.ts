@@ -28,11 +28,10 @@ const parameters: Readonly<Record<string, (text: string) => Parsed>> = {
   status: (text) =>
     isMessageStatus(text) ? yes({ status: text }) : no(`must be one of ${messageStatuses.join(', ')}`),
   // In a query a plus sign that was not escaped arrives as a space.
-  to(text) {
-    const to = text.replace(/^ /, '+');
-    return /^\+[0-9]{1,15}$/.test(to) ? yes({ to }) : no('must be a number in E.164 form, its plus sent as %2B');
-  },
-  from: (text) => (isText(text) ? yes({ from: text }) : no('must be a sender')),
+  to: (text) => yes({ to: text.replace(/^ /, '+') }),
+  from: (text) => (isText(text) ? yes({ from: text.replace(/^ /, '+') }) : no('must be a sender')),
+  direction: (text) =>
+    text === 'inbound' || text === 'outbound' ? yes({ direction: text }) : no('must be outbound or inbound'),
   category: (text) =>
     categories.includes(text as Category)
       ? yes({ category: text as Category })
@@ -63,10 +62,21 @@ export function parseListParameters(query: string): ParsedList {
     if (parsed.ok) question = { ...question, ...parsed.value };
     else errors.push({ field, code: 'invalid_field', detail: parsed.expected });
   }
+  const { to } = question;
+  if (to !== undefined && !isRecipient(to, question))
+    errors.push({ field: 'to', code: 'invalid_field', detail: toForm });
   const [first, ...more] = errors;
   if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
   return { ok: true, question };
 }
+
+/** Messages from subscribers come to numbers and short codes as they were registered. */
+function isRecipient(to: string, { direction, status }: ListQuestion): boolean {
+  const isInbound = direction === 'inbound' || status === 'received';
+  return /^\+[0-9]{1,15}$/.test(to) || (isInbound && /^[0-9]{3,15}$/.test(to));
+}
+
+const toForm = 'must be a number in E.164 form, its plus sent as %2B';
 
 function atMoment(text: string, value: (ms: number) => Partial<ListQuestion>): Parsed {
   const ms = moment.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,7 +1,8 @@
 // GET /v1/sms/{id} and GET /v1/sms: the questions go to the event store, the answers to the client. A key sees
 // the messages of its own account and its own mode; everything else is "not found", so that ids tell nothing.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { QueryRefused } from '../../analytics/contract.ts';
+import type { MessageView, QueryRefused } from '../../analytics/contract.ts';
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
@@ -9,6 +10,7 @@ import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { parseListParameters } from './list-parameters.ts';
+import { inboundShape } from './inbound-answer.ts';
 import { messageShape } from './sms-answer.ts';
 import type { StatusQuestions } from './status-questions.ts';
 
@@ -16,6 +18,8 @@ export type ReadSmsParts = {
   readonly access: AccessParts;
   readonly questions: StatusQuestions;
   readonly guard: Guard;
+  /** For what subscribers wrote, where the account keeps it. */
+  readonly cipher: BodyCipher;
 };
 
 export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
@@ -27,7 +31,7 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
     const reply = await parts.questions.get({ accountId: caller.account.accountId, messageId: id });
     if ('refused' in reply) return exchange.refuse(refusedBy(reply));
     if (!reply.found || reply.message.livemode !== caller.key.livemode) return exchange.refuse(notFound);
-    exchange.json(200, JSON.stringify(messageShape(reply.message)));
+    exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
   });
 }
 
@@ -41,8 +45,15 @@ export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpReques
     const { accountId } = caller.account;
     const reply = await parts.questions.list({ ...parsed.question, accountId, livemode: caller.key.livemode });
     if ('refused' in reply) return exchange.refuse(refusedBy(reply));
-    exchange.json(200, JSON.stringify({ data: reply.messages.map(messageShape), next_cursor: reply.nextCursor }));
+    exchange.json(
+      200,
+      JSON.stringify({ data: reply.messages.map((message) => shapeOf(parts, message)), next_cursor: reply.nextCursor }),
+    );
   });
+}
+
+function shapeOf({ cipher }: ReadSmsParts, view: MessageView): Record<string, unknown> {
+  return view.inbound === null ? messageShape(view) : inboundShape(view, view.inbound, cipher);
 }
 
 /** Null when the request was refused. */

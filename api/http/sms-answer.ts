@@ -31,6 +31,7 @@ export function messageShape(view: MessageView): Record<string, unknown> {
   return {
     id: view.id,
     object: view.refused ? 'refused_request' : 'sms',
+    direction: 'outbound',
     status: view.status,
     to: view.to,
     from: view.from,

@@ -94,7 +94,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     guard,
     clock,
   };
-  const reading = { access, questions, guard };
+  const reading = { access, questions, guard, cipher: sending.cipher };
   const canceling = { ...sending, cancellations: cancellations(bus, keyPublisher, clock) };
   const listening = await openDoor(
     door,

@@ -96,7 +96,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
 const bodyIsText = 0;
 const bodyIsOctets = 1;
 
-function bodyOctets(body: MessageBody): Buffer {
+export function bodyOctets(body: MessageBody): Buffer {
   if ('text' in body) {
     const octets = Buffer.allocUnsafe(1 + Buffer.byteLength(body.text));
     octets[0] = bodyIsText;
@@ -106,7 +106,7 @@ function bodyOctets(body: MessageBody): Buffer {
   return Buffer.concat([Buffer.of(bodyIsOctets), packr.pack([body.octets, body.dataCoding, body.udh])]);
 }
 
-function bodyOf(octets: Buffer): MessageBody {
+export function bodyOf(octets: Buffer): MessageBody {
   if (octets[0] === bodyIsText) return { text: octets.toString('utf8', 1) };
   const [data, dataCoding, udh] = packr.unpack(octets.subarray(1)) as [Uint8Array, number, Uint8Array | null];
   return { octets: data, dataCoding, udh };

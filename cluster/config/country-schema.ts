@@ -1,8 +1,10 @@
 // `country` of heliograph.yaml and the country packs: the same words, a pack says all of them, the file those it
 // overrides. What comes out is one country with every reference between its parts checked.
 import { z } from 'zod';
+import { type Keyword, keywords as keywordNames } from '../../model/keyword.ts';
 import { type Category, categories } from '../../model/message.ts';
-import type { QuietRule } from '../../policy/country/contract.ts';
+import { limits } from '../../platform/limits.ts';
+import type { KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { CountryConfig } from './configuration.ts';
 import { listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
 
@@ -50,6 +52,7 @@ const hours = pattern(
 const category = z.enum(categories, { error: `one of ${categories.join(', ')}` });
 const language = pattern(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'a language such as en or bn');
 const keywords = z.record(language, listOf(words(1, 30), 50), { error: 'a map of language to words' }).default({});
+const reply = z.record(language, words(1, limits.inbound.replyCharsMax), { error: 'a map of language to text' });
 
 const quietRule = mapOf({
   categories: listOf(category, categories.length, 1),
@@ -76,7 +79,13 @@ const shared = {
       error: 'a map of preference to categories',
     }),
   }).optional(),
-  keywords: mapOf({ stop: keywords, start: keywords, help: keywords }).optional(),
+  keywords: mapOf({
+    stop: keywords,
+    start: keywords,
+    help: keywords,
+    scope: oneOf(['sender', 'account']).default('sender'),
+    replies: mapOf({ stop: reply.optional(), start: reply.optional(), help: reply.optional() }).default({}),
+  }).optional(),
 };
 const plan = {
   name: words(1, 80),
@@ -123,8 +132,19 @@ function countryOf(pack: Partial<PackFile>, own: OwnFile): CountryConfig {
       preferences: rules?.preferences ?? { promotional: ['promotional'] },
       defaultPreference: rules?.default ?? 'promotional',
     },
-    keywords: file.keywords ?? { stop: {}, start: {}, help: {} },
+    keywords: keywordsOf(file.keywords),
   };
+}
+
+function keywordsOf(file: PackFile['keywords']): KeywordRules {
+  if (file === undefined) return { stop: {}, start: {}, help: {} };
+  const replies: Partial<Record<Keyword, Record<string, string>>> = {};
+  for (const keyword of keywordNames) {
+    const texts = file.replies[keyword];
+    if (texts !== undefined) replies[keyword] = texts;
+  }
+  const { stop, start, help, scope } = file;
+  return { stop, start, help, scope, replies };
 }
 
 /** After an unknown key zod builds the rest of the configuration all the same, before it is refused. */

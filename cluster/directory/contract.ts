@@ -51,6 +51,10 @@ export type AccountEntry = {
   readonly content?: ContentEntry | null;
   /** Categories of which a message with an unknown outcome is sent once more; missing: none. */
   readonly resendUnknown?: readonly Category[];
+  /** Whether the event store keeps, sealed, what subscribers write; missing: no. */
+  readonly keepInboundText?: boolean;
+  /** The account's own answer to HELP; null or missing: the country's. */
+  readonly helpText?: string | null;
 };
 
 export type TemplateVariableEntry = {
@@ -110,6 +114,8 @@ export type Directory = {
    */
   authenticate(token: string | undefined): Authentication;
   account(accountId: AccountId): Account | undefined;
+  /** The accounts that registered this number or short code as a sender, the oldest first; digits without a plus. */
+  ownersOf(digits: string): readonly { readonly accountId: AccountId; readonly sender: string }[];
   /** For health: how many entries are held and whether the watch is up to date. */
   state(): {
     readonly keys: number;

@@ -27,6 +27,7 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
   return {
     authenticate: (token) => tenants.state.authenticate(token, clock.nowMs()),
     account: (accountId) => tenants.state.account(accountId),
+    ownersOf: (digits) => tenants.state.ownersOf(digits),
     state() {
       const { keyCount, accountCount, templateCount } = tenants.state;
       return {

@@ -55,6 +55,7 @@ export function encodeKeyEntry(entry: KeyEntry): string {
 export function encodeAccountEntry(entry: AccountEntry): string {
   const { v, accountId, name, status, senders, senderCategories = {}, networks = [], rate = null } = entry;
   const { idempotencyKeysPerHour = null, requireTemplate = [], content = null, resendUnknown = [] } = entry;
+  const { keepInboundText = false, helpText = null } = entry;
   return JSON.stringify({
     v,
     accountId,
@@ -68,6 +69,8 @@ export function encodeAccountEntry(entry: AccountEntry): string {
     requireTemplate,
     content,
     resendUnknown: [...resendUnknown].sort(),
+    keepInboundText,
+    helpText,
   });
 }
 
@@ -116,7 +119,9 @@ export function decodeEntry(name: string, body: Uint8Array): DirectoryEntry | nu
     isAbsentOr(value['idempotencyKeysPerHour'], (count) => typeof count === 'number') &&
     isAbsentOr(value['requireTemplate'], isCategories) &&
     isAbsentOr(value['content'], isContent) &&
-    isAbsentOr(value['resendUnknown'], isCategories);
+    isAbsentOr(value['resendUnknown'], isCategories) &&
+    isAbsentOr(value['keepInboundText'], (keep) => typeof keep === 'boolean') &&
+    isAbsentOr(value['helpText'], isText);
   return sound ? { kind: 'account', entry: value as unknown as AccountEntry } : null;
 }
 

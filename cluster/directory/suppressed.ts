@@ -1,6 +1,6 @@
 // All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches there:
 // well under a microsecond, whatever the list's length. While a list is cut anew, blocks of both cuts are held and
-// each is asked, so that a number is covered the whole time.
+// each is asked, so that a number is covered the whole time. What subscribers decided a moment ago stands beside them.
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import {
@@ -10,12 +10,14 @@ import {
   numberKeyOf,
   suppressionPlaceOf,
 } from '../../model/suppression.ts';
+import { Decisions, isDecisionName } from './decisions.ts';
 import { blockNameOf, decodeBlock } from './suppression-entry.ts';
 
 type Cut = { readonly bits: number; readonly blocks: Map<number, readonly SuppressedNumbers[]> };
 
 export class Suppressed {
   readonly #cuts = new Map<AccountId, Cut[]>();
+  readonly #decisions = new Decisions();
   #count = 0;
 
   /** Entries, counting a number once for each sender or category it is listed for. */
@@ -24,6 +26,7 @@ export class Suppressed {
   }
 
   has(accountId: AccountId, to: string, sender: string, category: Category): boolean {
+    if (this.#decisions.has(accountId, to, sender)) return true;
     const cuts = this.#cuts.get(accountId);
     if (cuts === undefined) return false;
     const wanted = numberKeyOf(to);
@@ -43,6 +46,7 @@ export class Suppressed {
    * because numbers that were suppressed a moment ago are the better guess than none.
    */
   apply(name: string, body: Uint8Array | null): boolean {
+    if (isDecisionName(name)) return this.#decisions.apply(name, body);
     const of = blockNameOf(name);
     // A kind of a later version: not ours to judge.
     if (of === null) return true;

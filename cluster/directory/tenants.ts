@@ -3,6 +3,7 @@
 import { secretMatches, splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
 import type { Account, AccountEntry, AccountSuppressions, Authentication, KeyEntry } from './contract.ts';
+import { type NumberOwner, Numbers } from './numbers.ts';
 import { TemplateShelf } from './template-shelf.ts';
 import { decodeEntry, subjectOfEntry } from './entry.ts';
 
@@ -15,6 +16,7 @@ export class Tenants {
   readonly #keys = new Map<string, HeldKey>();
   readonly #accounts = new Map<AccountId, Account>();
   readonly #templates = new Map<string, TemplateShelf>();
+  readonly #numbers = new Numbers();
   readonly #suppressionsOf: (accountId: AccountId) => AccountSuppressions;
 
   /** Suppressed numbers come from a bucket of their own; without it nobody is suppressed. */
@@ -66,7 +68,7 @@ export class Tenants {
     const decoded = body === null ? null : decodeEntry(name, body);
     if (decoded === null) {
       if (subject.kind === 'key') this.#keys.delete(subject.id);
-      else if (subject.kind === 'account') this.#accounts.delete(subject.id as AccountId);
+      else if (subject.kind === 'account') this.#putAccount(subject.id as AccountId, null);
       else {
         const [accountId = '', templateId = ''] = subject.id.split('.');
         this.#templates.get(accountId)?.remove(templateId);
@@ -77,9 +79,20 @@ export class Tenants {
       const { entry } = decoded;
       this.#keys.set(entry.publicId, { entry, secretHash: Buffer.from(entry.secretHash, 'base64url') });
     } else if (decoded.kind === 'account') {
-      this.#accounts.set(decoded.entry.accountId, this.#accountOf(decoded.entry));
+      this.#putAccount(decoded.entry.accountId, this.#accountOf(decoded.entry));
     } else this.#shelfOf(decoded.entry.accountId).put(decoded.entry);
     return true;
+  }
+
+  /** The accounts that registered this number as a sender; `digits` without a plus. */
+  ownersOf(digits: string): readonly NumberOwner[] {
+    return this.#numbers.ownersOf(digits);
+  }
+
+  #putAccount(accountId: AccountId, account: Account | null): void {
+    this.#numbers.change(accountId, this.#accounts.get(accountId)?.senders ?? [], account?.senders ?? []);
+    if (account === null) this.#accounts.delete(accountId);
+    else this.#accounts.set(accountId, account);
   }
 
   #accountOf(entry: AccountEntry): Account {

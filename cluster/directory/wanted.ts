@@ -68,6 +68,8 @@ function accountText(row: AccountRow): string {
     requireTemplate: row.require_template,
     content: Object.values(content).every((list) => list.length === 0) ? null : content,
     resendUnknown: row.resend_unknown,
+    keepInboundText: row.keep_inbound_text,
+    helpText: row.help_text,
   });
 }
 

@@ -17,6 +17,7 @@ import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
+import { startDecisionWriter } from '../directory/decision-writer.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { startProjector } from '../directory/projector.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
@@ -55,6 +56,7 @@ runRole('control', async (link) => {
   const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
   let { carriers } = await loadConfiguration(settings.configFile);
   const audit = auditOrders(bus, store);
+  const decisions = startDecisionWriter({ bus, store, publisher: new Publisher(bus) });
   const operations = { bus, carriers: () => carriers };
   const api = await startManagementApi({ store, directory, once, operations, port: settings.controlPort });
 
@@ -70,6 +72,7 @@ runRole('control', async (link) => {
     },
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);
+      await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
       await directory.close();
       await store.close();

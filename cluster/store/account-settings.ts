@@ -18,6 +18,10 @@ export type AccountSettings = {
   readonly idempotencyKeysPerHour: number | null;
   /** Categories of which a message is sent once more when nobody knows whether its carrier took it. */
   readonly resendUnknown: readonly Category[];
+  /** Whether the event store keeps, sealed, what subscribers write. */
+  readonly keepInboundText: boolean;
+  /** The account's own answer to HELP; null: the country's. */
+  readonly helpText: string | null;
 };
 
 export async function readAccountSettings(store: Store, id: AccountId): Promise<AccountSettings | null> {
@@ -45,6 +49,8 @@ export async function changeAccountSettings(
       ? {}
       : { idempotency_keys_per_hour: change.idempotencyKeysPerHour }),
     ...(change.resendUnknown === undefined ? {} : { resend_unknown: [...change.resendUnknown] }),
+    ...(change.keepInboundText === undefined ? {} : { keep_inbound_text: change.keepInboundText }),
+    ...(change.helpText === undefined ? {} : { help_text: change.helpText }),
   };
   if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
@@ -75,5 +81,7 @@ function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
         : { perSecond: row.rate_per_second, burst: row.rate_burst ?? row.rate_per_second },
     idempotencyKeysPerHour: row.idempotency_keys_per_hour,
     resendUnknown: row.resend_unknown,
+    keepInboundText: row.keep_inbound_text,
+    helpText: row.help_text,
   };
 }

@@ -25,6 +25,8 @@ export type AccountRow = {
   readonly links_denied: readonly string[];
   readonly links_allowed: readonly string[];
   readonly resend_unknown: readonly Category[];
+  readonly keep_inbound_text: boolean;
+  readonly help_text: string | null;
 };
 
 /** An approved template. */
@@ -98,6 +100,8 @@ export async function readAccountRows(reader: Reader, ids: readonly string[] | '
       'accounts.links_denied',
       'accounts.links_allowed',
       'accounts.resend_unknown',
+      'accounts.keep_inbound_text',
+      'accounts.help_text',
       sql<string[]>`coalesce(array_agg(senders.name) filter (where senders.name is not null), '{}')`.as('senders'),
       sql<Record<string, Category[]> | null>`jsonb_object_agg(senders.name, to_jsonb(senders.categories))
         filter (where senders.categories is not null)`.as('sender_categories'),

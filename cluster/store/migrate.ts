@@ -12,6 +12,7 @@ import { auditLog } from './migrations/0002-audit-log.ts';
 import { gates } from './migrations/0003-gates.ts';
 import { resendUnknown } from './migrations/0004-resend-unknown.ts';
 import { auditOfOrders } from './migrations/0005-audit-of-orders.ts';
+import { inbound } from './migrations/0006-inbound.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -20,6 +21,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-gates': gates,
   '0004-resend-unknown': resendUnknown,
   '0005-audit-of-orders': auditOfOrders,
+  '0006-inbound': inbound,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */

@@ -15,7 +15,8 @@ export type SenderStatus = (typeof senderStatuses)[number];
 export const templateStatuses = ['pending', 'approved', 'rejected'] as const;
 export type TemplateStatus = (typeof templateStatuses)[number];
 
-export const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import'] as const;
+/** keyword: the subscriber answered STOP; only this one a START takes away again. */
+export const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import', 'keyword'] as const;
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
 export type AccountsTable = {
@@ -33,6 +34,8 @@ export type AccountsTable = {
   links_denied: Generated<string[]>;
   links_allowed: Generated<string[]>;
   resend_unknown: Generated<Category[]>;
+  keep_inbound_text: Generated<boolean>;
+  help_text: string | null;
   /** How many rows of `suppressions` are this account's, and how finely its list is cut into blocks. */
   suppressed: Generated<number>;
   suppression_bits: Generated<number>;
@@ -94,6 +97,17 @@ export type SuppressionsTable = {
   created_at: Date;
 };
 
+/** The last word of a subscriber about a sender. */
+export type SubscriberDecisionsTable = {
+  account_id: AccountId;
+  number: number;
+  /** '' covers every sender. */
+  sender: string;
+  keyword: 'stop' | 'start';
+  at_ms: number;
+  message_id: string;
+};
+
 export type SuppressionBlocksTable = {
   account_id: AccountId;
   bits: number;
@@ -135,6 +149,7 @@ export type Tables = {
   templates: TemplatesTable;
   suppressions: SuppressionsTable;
   suppression_blocks: SuppressionBlocksTable;
+  subscriber_decisions: SubscriberDecisionsTable;
   outbox: OutboxTable;
   audit_log: AuditLogTable;
 };

@@ -117,10 +117,11 @@ export async function listSuppressions(
   return { items: items.map(storedSuppression), next };
 }
 
-type ListState = { readonly suppressed: number; readonly suppression_bits: number };
+/** How many numbers an account has and how finely its list is cut. */
+export type ListState = { readonly suppressed: number; readonly suppression_bits: number };
 
 /** Keeps two changes of one list apart: a block's version must not be older than its numbers. */
-async function lockedList(tx: Transaction<Tables>, accountId: AccountId): Promise<ListState | null> {
+export async function lockedList(tx: Transaction<Tables>, accountId: AccountId): Promise<ListState | null> {
   const row = await tx
     .selectFrom('accounts')
     .select(['suppressed', 'suppression_bits'])
@@ -131,7 +132,7 @@ async function lockedList(tx: Transaction<Tables>, accountId: AccountId): Promis
 }
 
 /** Gives the touched blocks new versions, or the whole list finer blocks. Returns what the directory must look at. */
-async function touch(
+export async function touch(
   tx: Transaction<Tables>,
   accountId: AccountId,
   before: ListState,
@@ -167,7 +168,7 @@ async function touch(
 /** By chance and not by counting: a database that was set back must not give an old version to new content. */
 const newVersion = () => secretBytes(9).toString('base64url');
 
-const tellingOf = (accountId: AccountId, bits: number, block: number): Telling => ({
+export const tellingOf = (accountId: AccountId, bits: number, block: number): Telling => ({
   entity: 'suppression',
   entityId: `${accountId}.${bits}.${block}`,
 });

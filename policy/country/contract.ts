@@ -1,5 +1,6 @@
 // The rules of one country as the gates read them: numbers, quiet hours, do-not-disturb, keywords. Types only.
 // They come from a country pack (policy/country/packs) and heliograph.yaml; code must never know a country by name.
+import type { Keyword } from '../../model/keyword.ts';
 import type { Category } from '../../model/message.ts';
 
 export type CountryRules = {
@@ -48,4 +49,8 @@ export type KeywordRules = {
   readonly stop: Readonly<Record<string, readonly string[]>>;
   readonly start: Readonly<Record<string, readonly string[]>>;
   readonly help: Readonly<Record<string, readonly string[]>>;
+  /** What an opt-out covers: the number it was sent to, or every sender of the account. */
+  readonly scope?: 'sender' | 'account';
+  /** Answers by language, with {account} and {sender}; a keyword without one is not answered. */
+  readonly replies?: Readonly<Partial<Record<Keyword, Readonly<Record<string, string>>>>>;
 };

@@ -1,6 +1,6 @@
 // The gates that are asked again at the last moment, when a token is granted: a message can wait longer than
 // the rules that let it in. Pure: everything it needs is handed to it.
-import type { AccountId } from '../../model/ids.ts';
+import { type AccountId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { doNotDisturb } from '../admission/do-not-disturb-gate.ts';
 import { type Suppressions, optOutGate } from '../admission/opt-out-gate.ts';
@@ -48,7 +48,8 @@ export function lateGates(
       if (account.status === 'suspended') return { ok: false, status: 'blocked', code: 'account_suspended' };
       const { recipient: to, sender: from, category } = message;
       const optedOut = optOutGate(account.suppressions, { to, from, category });
-      if (optedOut !== null) return { ok: false, status: 'blocked', code: optedOut.code };
+      // The answer to STOP confirms it, and who asks for help gets it.
+      if (optedOut !== null && message.keyId !== keywordReplyKeyId) return { ok: false, status: 'blocked', code: optedOut.code };
     }
     // As at the door: a test message reaches nobody, at no hour.
     if (!message.livemode) return mayGo;

@@ -28,7 +28,8 @@ export const patchAccountSettings = {
   method: 'patch',
   path: '/v1/account/settings',
   tag: 'Account',
-  summary: 'Change networks, templates demanded, content rules and what is sent again',
+  summary:
+    'Change networks, templates demanded, content rules, what is sent again and what becomes of subscribers’ messages',
   description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
   scope: 'account:manage',
   body: changeAccountBody,
@@ -43,7 +44,7 @@ export const accountSettingsHandlers = (store: Store) => ({
 
   async change({ key, account, body }: Asked<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<Answer> {
     const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
-    const { resend_unknown: resend } = body;
+    const { resend_unknown: resend, inbound } = body;
     const change = {
       ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
       ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
@@ -51,6 +52,7 @@ export const accountSettingsHandlers = (store: Store) => ({
         ? {}
         : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
       ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
+      ...(inbound === undefined ? {} : { keepInboundText: inbound.keep_text, helpText: inbound.help_text }),
     };
     return answerOf(await changeAccountSettings(store, account.accountId, change, key.keyId));
   },
@@ -71,6 +73,7 @@ function answerOf(settings: AccountSettings | null): Answer {
       resend_unknown: Object.fromEntries(
         categories.map((category) => [category, settings.resendUnknown.includes(category)]),
       ),
+      inbound: { keep_text: settings.keepInboundText, help_text: settings.helpText },
       rate_limit: rate === null ? null : { per_second: rate.perSecond, burst: rate.burst },
       idempotency_keys_per_hour: settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault,
     },

@@ -98,7 +98,7 @@ export const getSms = {
   method: 'get',
   path: '/v1/sms/{id}',
   tag: 'SMS',
-  summary: 'What became of an SMS',
+  summary: 'What became of an SMS, or what a subscriber sent',
   scope: 'sms:read',
   params: smsParams,
   answer: { status: 200, description: 'The message with its history.', schema: sms },
@@ -112,7 +112,8 @@ export const listSms = {
   summary: 'List SMS, newest first',
   description:
     'Requests that a gate refused are listed under `status=blocked` as `refused_request`: an audit record each, bounded ' +
-    'in a flood. They are no messages and are not in any other list or count.',
+    'in a flood. They are no messages and are not in any other list or count. Messages from subscribers are listed with ' +
+    '`direction=inbound`.',
   scope: 'sms:read',
   query: smsListQuery,
   answer: { status: 200, description: 'A page of messages.', schema: listOf('SmsList', sms) },

@@ -64,6 +64,19 @@ const settings = {
       }),
     })
     .openapi({ description: 'What the account does not send. Domains cover everything beneath them.' }),
+  inbound: z
+    .strictObject({
+      keep_text: yesNo.openapi({
+        description: 'Whether the text of messages from subscribers is kept, encrypted, as long as their history.',
+      }),
+      help_text: z
+        .string({ error: 'expected text or null' })
+        .min(1, 'expected text or null')
+        .max(limits.inbound.replyCharsMax, `expected at most ${limits.inbound.replyCharsMax} characters`)
+        .nullable()
+        .openapi({ description: 'The answer to HELP; null: the one of the country.' }),
+    })
+    .openapi({ description: 'What becomes of messages from subscribers. Both fields are given.' }),
   resend_unknown: z.strictObject({ otp: yesNo, transactional: yesNo, promotional: yesNo }).openapi({
     description:
       'Categories of which a message is sent once more, within its validity, when nobody knows whether its carrier took it: its recipient may then get it twice.',
@@ -83,6 +96,7 @@ export const changeAccountBody = z
     require_template: settings.require_template.optional(),
     content_rules: settings.content_rules.optional(),
     resend_unknown: settings.resend_unknown.optional(),
+    inbound: settings.inbound.optional(),
   })
   .openapi('ChangeAccount');
 
@@ -167,7 +181,7 @@ export const suppression = z
     number: z.string(),
     sender: z.string().nullable(),
     category: z.enum(categories).nullable(),
-    reason: z.enum([...reasons, 'import']),
+    reason: z.enum([...reasons, 'import', 'keyword']),
     created_at: timeSchema,
   })
   .openapi('Suppression');

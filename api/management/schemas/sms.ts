@@ -1,6 +1,7 @@
 // The hot routes as the documentation shows them. They are served by api/http with checks of its own; the bounds
 // come from the same limits. Nothing is validated with these schemas at run time.
 import { z } from '@hono/zod-openapi';
+import { keywords } from '../../../model/keyword.ts';
 import { categories } from '../../../model/message.ts';
 import { messageStatuses } from '../../../model/status.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -115,12 +116,13 @@ export const acceptedSms = z
 
 export const smsStatus = z.enum(messageStatuses).openapi('SmsStatus');
 
-export const sms = z
+export const outboundSms = z
   .object({
     ...shared,
     object: z.enum(['sms', 'refused_request']).openapi({
       description: 'A `refused_request` was refused at the door and never was a message; its `to` is masked.',
     }),
+    direction: z.literal('outbound'),
     status: smsStatus,
     scheduled_at: timeSchema.optional(),
     history: z.array(
@@ -137,7 +139,40 @@ export const sms = z
     }),
     error: z.string().nullable(),
   })
-  .openapi('Sms');
+  .openapi('OutboundSms');
+
+export const inboundSms = z
+  .object({
+    id,
+    object: z.literal('sms'),
+    direction: z.literal('inbound'),
+    status: z.literal('received'),
+    to: z.string().openapi({ description: 'The number of yours it was sent to, as registered.', example: '16000' }),
+    from: z
+      .string()
+      .openapi({ description: 'The subscriber, E.164 where the carrier tells it.', example: '+8801712345678' }),
+    text: z.string().nullable().openapi({
+      description:
+        'Null unless the account keeps it (`inbound.keep_text` of its settings) and for binary messages; `[…]` stands for parts that never came.',
+    }),
+    binary: z
+      .object({ data_coding: z.int(), octets: z.string() })
+      .optional()
+      .openapi({ description: 'Eight-bit data, base64.' }),
+    keyword: z
+      .enum(keywords)
+      .nullable()
+      .openapi({ description: 'What the whole text asked for, where it is a keyword.' }),
+    encoding: z.enum(['gsm7', 'ucs2']),
+    segments: z.int(),
+    segments_received: z.int().openapi({ description: 'Fewer than `segments`: the others never came.' }),
+    livemode: z.boolean(),
+    carrier: z.string().nullable(),
+    created_at: timeSchema,
+  })
+  .openapi('InboundSms');
+
+export const sms = z.union([outboundSms, inboundSms]).openapi('Sms');
 
 const refusedItem = z.object({
   code: z.string(),
@@ -207,6 +242,9 @@ export const smsListQuery = z.strictObject({
   limit: z.int().min(1).max(100).default(20).optional(),
   cursor: z.string().optional(),
   status: smsStatus.optional(),
+  direction: z.enum(['outbound', 'inbound']).optional().openapi({
+    description: 'Without it: messages to subscribers. `status=received` asks for those from them too.',
+  }),
   to: z.string().optional().openapi({ description: 'E.164, its plus sent as %2B.' }),
   from: z.string().optional(),
   category: category.optional(),

@@ -1,11 +1,21 @@
 // The hot routes are documented here and served by api/http: what the document says must be what the door does.
 import { describe, expect, test } from 'vitest';
+import type { MessageView } from '../../../analytics/contract.ts';
+import { inboundShape } from '../../../api/http/inbound-answer.ts';
 import { parseListParameters } from '../../../api/http/list-parameters.ts';
 import { acceptedBody, messageShape } from '../../../api/http/sms-answer.ts';
 import { parseSmsRequest } from '../../../api/http/sms-request.ts';
-import { acceptedSms, sendSmsBody, sms, smsListQuery } from '../../../api/management/schemas/sms.ts';
+import {
+  acceptedSms,
+  inboundSms,
+  outboundSms,
+  sendSmsBody,
+  smsListQuery,
+} from '../../../api/management/schemas/sms.ts';
+import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import { bodyOctets } from '../../../cluster/bus/message-record.ts';
 import { newAccountId, newApiKeyId, newMessageId } from '../../../model/ids.ts';
-import type { Message } from '../../../model/message.ts';
+import type { Message, MessageBody } from '../../../model/message.ts';
 
 const sample = {
   to: '+8801712345678',
@@ -106,6 +116,7 @@ describe('GET /v1/sms', () => {
     const body = messageShape({
       id: newMessageId(1),
       refused: false,
+      direction: 'outbound',
       status: 'delivered',
       to: '+8801712345678',
       from: 'HELIOGRAPH',
@@ -121,8 +132,51 @@ describe('GET /v1/sms', () => {
       error: null,
       carrier: 'alpha',
       history: [{ status: 'accepted', atMs: 1_000, carrier: null, error: null }],
+      inbound: null,
     });
-    expect(sms.strict().parse(body)).toEqual(body);
+    expect(outboundSms.strict().parse(body)).toEqual(body);
+  });
+
+  test('a message from a subscriber has exactly the documented fields, with its text only where it is kept', () => {
+    const id = newMessageId(1);
+    const view: MessageView = {
+      id,
+      refused: false,
+      direction: 'inbound',
+      status: 'received',
+      to: '16000',
+      from: '+8801712345678',
+      category: 'transactional',
+      encoding: 'gsm7',
+      segments: 2,
+      livemode: true,
+      clientReference: null,
+      acceptedAtMs: 1_000,
+      scheduledAtMs: null,
+      submittedAtMs: null,
+      deliveredAtMs: null,
+      error: 'incomplete',
+      carrier: 'alpha',
+      history: [{ status: 'received', atMs: 1_000, carrier: 'alpha', error: 'incomplete' }],
+      inbound: { keyword: 'stop', parts: 1, sealedBody: null },
+    };
+    const cipher = bodyCipher(Buffer.alloc(32, 1));
+    const sealed = (body: MessageBody) => cipher.seal(bodyOctets(body), id).toString('base64');
+    const shapeWith = (sealedBody: string | null) =>
+      inboundShape(view, { keyword: null, parts: 1, sealedBody }, cipher);
+    const plain = inboundShape(view, { keyword: 'stop', parts: 1, sealedBody: null }, cipher);
+    expect(inboundSms.strict().parse(plain)).toEqual(plain);
+    expect(plain).toMatchObject({ text: null, keyword: 'stop', segments_received: 1, from: '+8801712345678' });
+    const kept = shapeWith(sealed({ text: 'আমি আসছি' }));
+    expect(inboundSms.strict().parse(kept)).toEqual(kept);
+    expect(kept['text']).toBe('আমি আসছি');
+    const binary = shapeWith(sealed({ octets: Buffer.of(1, 2, 255), dataCoding: 4, udh: null }));
+    expect(inboundSms.strict().parse(binary)).toEqual(binary);
+    expect(binary).toMatchObject({ text: null, binary: { data_coding: 4, octets: 'AQL/' } });
+    const otherKey = bodyCipher(Buffer.alloc(32, 2))
+      .seal(bodyOctets({ text: 'x' }), id)
+      .toString('base64');
+    expect(shapeWith(otherKey)['text']).toBeNull();
   });
 
   test('the documented parameters are the ones the door knows', () => {
@@ -130,6 +184,7 @@ describe('GET /v1/sms', () => {
       limit: '20',
       cursor: 'abc',
       status: 'delivered',
+      direction: 'outbound',
       to: '%2B8801712345678',
       from: 'HELIOGRAPH',
       category: 'otp',
@@ -141,5 +196,9 @@ describe('GET /v1/sms', () => {
     const query = Object.entries(values).map(([name, value]) => `${name}=${value}`);
     expect(parseListParameters(query.join('&')).ok).toBe(true);
     expect(parseListParameters('page=1').ok).toBe(false);
+    expect(parseListParameters('to=16000').ok).toBe(false);
+    expect(parseListParameters('to=16000&direction=inbound').ok).toBe(true);
+    expect(parseListParameters('status=received&to=16000').ok).toBe(true);
+    expect(parseListParameters('direction=sideways').ok).toBe(false);
   });
 });

@@ -1,0 +1,170 @@
+// Takes subscribers' messages from INBOUND, puts long ones together and has them told; a record is acked when that is
+// done. Every step may happen twice: ids follow from what came, entries are changed by compare-and-set. Any number of
+// desks on any number of nodes share one consumer, and none of them remembers anything.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
+import { moveToDead } from '../../cluster/bus/dead.ts';
+import { type InboundRecord, type PartRecord, decodeInbound, encodeInbound } from '../../cluster/bus/inbound-record.ts';
+import { publishLater } from '../../cluster/bus/later.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { inboundPartConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
+import { inboundMessageId } from '../../model/ids.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { RetryLater, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type LongText, type TiedPart, isOverdue, isWhole, mergePart, nameOfText, toldOf } from './parts.ts';
+import { type TextBucket, keyOfText } from './text-bucket.ts';
+import type { CameIn } from './telling.ts';
+
+export type DeskParts = {
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly texts: TextBucket;
+  /** Resolves when the message is told and what it asks for is in force. `deliveries` counts tries. */
+  readonly tell: (message: CameIn, deliveries: number) => Promise<void>;
+  readonly clock: Clock;
+  readonly partsWaitMs?: number;
+};
+
+export class InboundDesk {
+  readonly #parts: DeskParts;
+  readonly #partsWaitMs: number;
+  readonly #held = new Set<Promise<void>>();
+  #consumption: Consumption | null = null;
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+    this.#partsWaitMs = parts.partsWaitMs ?? limits.inbound.partsWaitMs;
+  }
+
+  async start(): Promise<void> {
+    const { bus, publisher, clock } = this.#parts;
+    this.#consumption = await consumeStream(bus, {
+      stream: streamNames.inbound,
+      consumer: inboundPartConsumer(),
+      prefetch: limits.inbound.heldMax,
+      clock,
+      unhurried: true,
+      onPoison: (from, reason) => moveToDead(publisher, from, streamNames.inbound, reason),
+      handle: (from) => this.#take(from),
+    });
+  }
+
+  /** Takes nothing new and finishes what it holds. */
+  async stop(): Promise<void> {
+    await this.#consumption?.stop();
+    await Promise.all(this.#held);
+  }
+
+  #take(from: JsMsg): void {
+    const { publisher, cipher } = this.#parts;
+    let record: InboundRecord;
+    try {
+      record = decodeInbound(from.data, cipher);
+    } catch (error) {
+      return moveToDead(publisher, from, streamNames.inbound, messageOf(error));
+    }
+    const work = this.#settle(record, from).finally(() => this.#held.delete(work));
+    this.#held.add(work);
+  }
+
+  async #settle(record: InboundRecord, from: JsMsg): Promise<void> {
+    try {
+      const deliveries = from.info.deliveryCount;
+      if (record.kind === 'overdue') await this.#lookAgain(record.text, record.begunAtMs, deliveries);
+      else if (record.tie === null) await this.#parts.tell(singleOf(record), deliveries);
+      else await this.#merge(record as TiedPart, deliveries);
+      from.ack();
+    } catch (error) {
+      const { carrier } = record;
+      log.warn({ carrier, error: messageOf(error) }, 'a message from a subscriber could not be told yet');
+      from.nak(limits.bus.nakDelayMsMax);
+    }
+  }
+
+  async #merge(part: TiedPart, deliveries: number): Promise<void> {
+    const { texts } = this.#parts;
+    const key = keyOfText(nameOfText(part));
+    for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
+      const held = await texts.get(key);
+      const merged = mergePart(held.text, part);
+      if (merged.kind === 'repeat') return this.#remind(key, merged.text, part);
+      if (merged.kind === 'displaced') await this.#tell(key, merged.before, deliveries);
+      // Told before it is marked: what dies in between is told again, under the same id.
+      if (merged.kind === 'whole') await this.#tell(key, merged.text, deliveries);
+      const next = merged.kind === 'whole' ? toldOf(merged.text) : merged.text;
+      if (await texts.put(key, next, held.revision)) return this.#remind(key, next, part);
+    }
+    throw new RetryLater('other parts of the same text came at the same moment', limits.bus.nakDelayMsMax);
+  }
+
+  /** The part a text began with orders the look at what is missing; its redelivery orders it again. */
+  async #remind(key: string, text: LongText, part: TiedPart): Promise<void> {
+    const { publisher, cipher, clock } = this.#parts;
+    if (text.told || text.begunBy !== part.identity) return;
+    const { carrier, begunAtMs } = text;
+    const nowMs = clock.nowMs();
+    const record = {
+      subject: inboundPartSubject(carrier),
+      payload: encodeInbound({ kind: 'overdue', carrier, text: key, begunAtMs }, cipher),
+      dueAtMs: begunAtMs + this.#partsWaitMs,
+      id: `inbound.${key}.${begunAtMs}`,
+      shardKey: key,
+    };
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    publishLater(publisher, record, nowMs, (result) => resolve(result.ok));
+    if (!(await promise)) throw new RetryLater('LATER did not take the reminder', limits.bus.nakDelayMsMax);
+  }
+
+  async #lookAgain(key: string, begunAtMs: number, deliveries: number): Promise<void> {
+    const { texts } = this.#parts;
+    for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
+      const { text, revision } = await texts.get(key);
+      if (!isOverdue(text, begunAtMs)) return;
+      await this.#tell(key, text, deliveries);
+      if (await texts.put(key, toldOf(text), revision)) return;
+    }
+    throw new RetryLater('parts came at the same moment', limits.bus.nakDelayMsMax);
+  }
+
+  async #tell(key: string, text: LongText, deliveries: number): Promise<void> {
+    const { carrier, source, sourceTon, destination, destinationTon, livemode, begunAtMs } = text;
+    if (!isWhole(text)) metrics.inboundIncomplete.inc({ carrier });
+    await this.#parts.tell(
+      {
+        messageId: inboundMessageId(key, begunAtMs),
+        carrier,
+        source,
+        sourceTon,
+        destination,
+        destinationTon,
+        livemode,
+        receivedAtMs: begunAtMs,
+        parts: text.parts.map((part) => part?.body ?? null),
+      },
+      deliveries,
+    );
+  }
+}
+
+function singleOf(part: PartRecord): CameIn {
+  const { carrier, source, sourceTon, destination, destinationTon, livemode, receivedAtMs } = part;
+  const { alphabet, dataCoding, shift, octets } = part;
+  return {
+    messageId: inboundMessageId(`${part.identity}.${part.occurrence}`, receivedAtMs),
+    carrier,
+    source,
+    sourceTon,
+    destination,
+    destinationTon,
+    livemode,
+    receivedAtMs,
+    parts: [{ alphabet, dataCoding, shift, octets }],
+  };
+}

@@ -1,0 +1,81 @@
+// Puts a desk together from what a host thread has.
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { type DecisionRecord, encodeDecision } from '../../cluster/bus/inbound-record.ts';
+import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { decisionSubject } from '../../cluster/bus/subjects.ts';
+import type { Directory } from '../../cluster/directory/contract.ts';
+import { putDecision } from '../../cluster/directory/decision-bucket.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { RetryLater } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { CountryRules } from '../../policy/country/contract.ts';
+import { InboundDesk } from './desk.ts';
+import { writerAsked } from './owners.ts';
+import { sendReply } from './reply.ts';
+import { Telling } from './telling.ts';
+import { TextBucket } from './text-bucket.ts';
+
+export type OpenDesk = {
+  configure(country: CountryRules): void;
+  stop(): Promise<void>;
+};
+
+export type OpenDeskParts = {
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly directory: Directory;
+  readonly country: CountryRules;
+  readonly clock?: Clock;
+  readonly partsWaitMs?: number;
+};
+
+export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
+  const { bus, publisher, cipher, directory, country, clock = systemClock } = parts;
+  const [texts, suppressed] = await Promise.all([openBucket(bus, 'inbound'), openBucket(bus, 'suppression')]);
+  const events = new EventWriter(publisher, { clock });
+
+  /** First in force, then on its way to the database: both before the message that asked for it is acked. */
+  async function decide(decision: DecisionRecord, carrier: string): Promise<void> {
+    await putDecision(suppressed, decision);
+    const { promise, resolve } = Promise.withResolvers<PublishResult>();
+    const { messageId, accountId, sender } = decision;
+    const id = `decided.${messageId}.${accountId}.${Buffer.from(sender ?? '').toString('hex')}`;
+    publisher.publish(decisionSubject(carrier), encodeDecision(decision), id, resolve);
+    const result = await promise;
+    if (!result.ok) throw new RetryLater(`INBOUND took no decision (${result.failure})`, limits.bus.nakDelayMsMax);
+  }
+
+  const telling = new Telling(
+    {
+      directory,
+      askWriter: writerAsked(bus, () => clock.nowMs()),
+      events,
+      cipher,
+      decide,
+      reply: (reply, deliveries) => sendReply({ publisher, cipher, events }, reply, deliveries),
+    },
+    country,
+  );
+  const desk = new InboundDesk({
+    bus,
+    publisher,
+    cipher,
+    texts: new TextBucket(texts, cipher),
+    tell: (message, deliveries) => telling.tell(message, deliveries),
+    clock,
+    ...(parts.partsWaitMs === undefined ? {} : { partsWaitMs: parts.partsWaitMs }),
+  });
+  await desk.start();
+  return {
+    configure: (next) => telling.configure(next),
+    async stop() {
+      await desk.stop();
+      events.flush();
+      events.close();
+    },
+  };
+}

@@ -1,0 +1,61 @@
+// Whose is a message from a subscriber? The account's that registered the number it was sent to; where several did, the
+// one that wrote last to this subscriber from it. The directory answers the first question from memory, the event store
+// the second, and is only asked when it must be.
+import { type FindWriterReply, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import type { Directory } from '../../cluster/directory/contract.ts';
+import type { AccountId } from '../../model/ids.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+
+/** An account, and the number as it registered it. */
+export type Owner = { readonly accountId: AccountId; readonly sender: string };
+
+export type Owners = {
+  /** Whose message it is; null: nobody's. */
+  readonly owner: Owner | null;
+  /** All that send from this number: what the subscriber decides holds for each of them. */
+  readonly all: readonly Owner[];
+};
+
+export type AskWriter = (subscriber: string, senders: readonly string[], livemode: boolean) => Promise<Owner | null>;
+
+/** `forms`: how the number may have been registered, digits only. */
+export async function ownersOf(
+  directory: Pick<Directory, 'ownersOf'>,
+  askWriter: AskWriter,
+  { forms, subscriber, livemode }: { forms: readonly string[]; subscriber: string | null; livemode: boolean },
+): Promise<Owners> {
+  const all = forms.flatMap((form) => directory.ownersOf(form));
+  const [first] = all;
+  // A test key may send from any number, registered or not: then only the messages themselves tell whose it is.
+  const isTest = !livemode && first === undefined;
+  const accounts = new Set(all.map(({ accountId }) => accountId));
+  if (subscriber === null || (accounts.size < 2 && !isTest)) return { owner: first ?? null, all };
+  const writer = await askWriter(
+    subscriber,
+    isTest ? forms.flatMap((form) => [form, `+${form}`]) : all.map(({ sender }) => sender),
+    livemode,
+  );
+  if (isTest) return { owner: writer, all: writer === null ? [] : [writer] };
+  const owner = all.find(({ accountId }) => accountId === writer?.accountId) ?? first ?? null;
+  return { owner, all };
+}
+
+/** Null when nobody wrote within the time that is looked at, or the event store is away. */
+export function writerAsked(bus: Pick<Bus, 'connection'>, nowMs: () => number): AskWriter {
+  return async (subscriber, senders, livemode) => {
+    const sinceMs = nowMs() - limits.inbound.writerLookBackMs;
+    try {
+      const question = JSON.stringify({ subscriber, senders, livemode, sinceMs });
+      const answer = await bus.connection.request(querySubjects.findWriter, question, { timeout: queryTimeoutMs });
+      const reply = answer.json<FindWriterReply>();
+      return 'refused' in reply || reply.writer === null
+        ? null
+        : { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender };
+    } catch (error) {
+      ignoring(error, 'the event store did not say who wrote last to a subscriber');
+      return null;
+    }
+  };
+}

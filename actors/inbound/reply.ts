@@ -1,0 +1,95 @@
+// The answer to a keyword: an ordinary transactional message of the account, from the number the keyword was sent to,
+// by the carrier that brought it. Its id follows from who asked for what, so that neither a repeat nor two machines
+// that talk to each other get a second one within a minute. The opt-out that it confirms does not hold it back.
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import { acceptedEvent } from '../../model/delivery-event.ts';
+import { type AccountId, type MessageId, derivedMessageId, keywordReplyKeyId } from '../../model/ids.ts';
+import type { Keyword } from '../../model/keyword.ts';
+import type { Message } from '../../model/message.ts';
+import { segmentText } from '../../model/text/segments.ts';
+import { assert } from '../../platform/assert.ts';
+import { RetryLater } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+
+export type Reply = {
+  readonly accountId: AccountId;
+  readonly sender: string;
+  /** E.164. */
+  readonly to: string;
+  readonly text: string;
+  readonly keyword: Keyword;
+  readonly carrier: string;
+  readonly livemode: boolean;
+  readonly receivedAtMs: number;
+  readonly messageId: MessageId;
+};
+
+export type ReplyParts = { readonly publisher: Publisher; readonly cipher: BodyCipher; readonly events: EventWriter };
+
+/** Resolves when it is accepted, or given up because its queue has had no room for a while. */
+export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: number): Promise<void> {
+  const { publisher, cipher, events } = parts;
+  const { keyword } = reply;
+  const message = messageOfReply(reply);
+  const { promise, resolve } = Promise.withResolvers<PublishResult>();
+  const subject = messageSubject(message.category, message.carrier, message.accountId);
+  publisher.publish(subject, encodeMessage(message, cipher), `${message.messageId}.${message.hop}`, resolve);
+  const result = await promise;
+  if (result.ok) {
+    metrics.keywordReplies.inc({ keyword, ended: result.duplicate ? 'repeat' : 'accepted' });
+    // Not waited for: the carrier's actor tells it again.
+    events.write(acceptedEvent(message), () => {});
+    return;
+  }
+  if (deliveries < limits.inbound.replyTriesMax) {
+    throw new RetryLater(`the answer found no room (${result.failure})`, limits.bus.nakDelayMsMax);
+  }
+  metrics.keywordReplies.inc({ keyword, ended: 'given_up' });
+  log.warn({ keyword, carrier: reply.carrier, failure: result.failure }, 'a keyword is not answered: no room');
+}
+
+export function messageOfReply(reply: Reply): Message {
+  const { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId } = reply;
+  const turnAtMs = receivedAtMs - (receivedAtMs % limits.inbound.replyEveryMs);
+  const segmented = segmentText(text);
+  assert(segmented.ok, 'a text of our own choice of encoding always has one');
+  return {
+    messageId: derivedMessageId(accountId, `keyword ${keyword} ${to} ${sender}`, turnAtMs),
+    hop: 0,
+    delays: 0,
+    accountId,
+    keyId: keywordReplyKeyId,
+    channel: 'sms',
+    category: 'transactional',
+    carrier,
+    // Another carrier may not have this number.
+    plan: [],
+    sender,
+    senderTonNpi: null,
+    recipient: to,
+    recipientTonNpi: null,
+    body: { text },
+    encoding: segmented.encoding,
+    shift: segmented.shift,
+    segments: segmented.segments.length,
+    registeredDelivery: 1,
+    acceptedAtMs: receivedAtMs,
+    scheduledAtMs: null,
+    validUntilMs: receivedAtMs + limits.inbound.replyValidityMs,
+    clientReference: null,
+    campaignId: null,
+    variantId: null,
+    templateId: null,
+    livemode,
+    priceMicros: null,
+    priceVersion: null,
+    trace: [`answer to the keyword ${keyword} in ${messageId}`],
+    resends: 0,
+  };
+}

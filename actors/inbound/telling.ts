@@ -1,0 +1,188 @@
+// What becomes of a message from a subscriber once it is whole: it is told as `sms.received` to the account whose number
+// it was sent to, and where its whole text is a keyword, what the subscriber decided is put in force for every account
+// that sends from that number, told, and answered. Resolves when all of it is durable.
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { DecisionRecord } from '../../cluster/bus/inbound-record.ts';
+import { bodyOctets } from '../../cluster/bus/message-record.ts';
+import type { Directory } from '../../cluster/directory/contract.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { type MessageId, inboundMessageId } from '../../model/ids.ts';
+import { type BodyPart, encodingOf, inboundBodyOf } from '../../model/inbound-body.ts';
+import { type InboundTold, optedEvent, receivedEvent } from '../../model/inbound-event.ts';
+import { RetryLater } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log, maskNumber } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type AddressForms, addressForms } from '../../policy/country/address-forms.ts';
+import type { CountryRules, KeywordRules } from '../../policy/country/contract.ts';
+import { type KeywordFound, type KeywordReader, keywordReader } from '../../policy/keywords/keyword-reader.ts';
+import { keywordReply } from '../../policy/keywords/keyword-reply.ts';
+import { type AskWriter, type Owner, type Owners, ownersOf } from './owners.ts';
+import type { Reply } from './reply.ts';
+
+/** A message from a subscriber as it came, `parts` in their order and null where one is missing. */
+export type CameIn = {
+  readonly messageId: MessageId;
+  readonly carrier: string;
+  readonly source: string;
+  readonly sourceTon: number;
+  readonly destination: string;
+  readonly destinationTon: number;
+  readonly livemode: boolean;
+  readonly receivedAtMs: number;
+  readonly parts: readonly (BodyPart | null)[];
+};
+
+export type TellingParts = {
+  readonly directory: Pick<Directory, 'ownersOf' | 'account'>;
+  readonly askWriter: AskWriter;
+  readonly events: EventWriter;
+  readonly cipher: BodyCipher;
+  /** Puts a decision in force and on its way to the database. */
+  readonly decide: (decision: DecisionRecord, carrier: string) => Promise<void>;
+  readonly reply: (reply: Reply, deliveries: number) => Promise<void>;
+};
+
+const noKeywords: KeywordRules = { stop: {}, start: {}, help: {} };
+
+export class Telling {
+  readonly #parts: TellingParts;
+  #forms: AddressForms;
+  #keywords: KeywordRules;
+  #read: KeywordReader;
+
+  constructor(parts: TellingParts, country: CountryRules) {
+    this.#parts = parts;
+    this.#forms = addressForms(country);
+    this.#keywords = country.keywords ?? noKeywords;
+    this.#read = keywordReader(this.#keywords);
+  }
+
+  /** The configuration changed. */
+  configure(country: CountryRules): void {
+    this.#forms = addressForms(country);
+    this.#keywords = country.keywords ?? noKeywords;
+    this.#read = keywordReader(this.#keywords);
+  }
+
+  async tell(message: CameIn, deliveries: number): Promise<void> {
+    const { carrier, livemode } = message;
+    const number = this.#forms.subscriber(message.source, message.sourceTon);
+    const forms = this.#forms.client(message.destination, message.destinationTon);
+    const { directory, askWriter } = this.#parts;
+    const owners = await ownersOf(directory, askWriter, { forms, subscriber: number, livemode });
+    const body = inboundBodyOf(message.parts);
+    // A text with a gap is no keyword, whatever is left of it.
+    const isWhole = message.parts.every((part) => part !== null);
+    const found = isWhole && 'text' in body ? this.#read(body.text) : null;
+
+    const told: InboundTold = {
+      messageId: message.messageId,
+      accountId: owners.owner?.accountId ?? '',
+      carrier,
+      clientNumber: owners.owner?.sender ?? message.destination,
+      subscriber: number ?? message.source,
+      livemode,
+      receivedAtMs: message.receivedAtMs,
+    };
+    const account = owners.owner === null ? undefined : directory.account(owners.owner.accountId);
+    const received = receivedEvent(told, {
+      encoding: encodingOf(message.parts),
+      segments: message.parts.length,
+      inbound: {
+        sealedBody: this.#parts.cipher.seal(bodyOctets(body), message.messageId),
+        keepBody: account?.keepInboundText === true,
+        keyword: found?.keyword ?? null,
+        parts: message.parts.filter((part) => part !== null).length,
+      },
+    });
+    // Nobody's message is not decided on: a carrier's own notes come from such numbers too.
+    const decided =
+      number === null || found === null || found.keyword === 'help'
+        ? []
+        : this.#decisions(message, owners, found, number);
+    await Promise.all([this.#write(received), ...decided.map((decision) => this.#decide(decision, told))]);
+    if (found !== null) metrics.keywords.inc({ carrier, keyword: found.keyword });
+    if (found !== null && number !== null && owners.owner !== null) {
+      await this.#answer(message, owners.owner, found, number, deliveries);
+    }
+    this.#count(told, deliveries);
+  }
+
+  #decisions(message: CameIn, owners: Owners, found: KeywordFound, number: string): readonly DecisionRecord[] {
+    const keyword = found.keyword as 'stop' | 'start';
+    const ofAccount = this.#keywords.scope === 'account';
+    const targets = new Map<string, DecisionRecord>();
+    for (const { accountId, sender: only } of owners.all) {
+      const sender = ofAccount ? null : only;
+      targets.set(`${accountId} ${sender ?? ''}`, {
+        v: 1,
+        keyword,
+        accountId,
+        number,
+        sender,
+        atMs: message.receivedAtMs,
+        messageId: message.messageId,
+      });
+    }
+    return [...targets.values()];
+  }
+
+  async #decide(decision: DecisionRecord, { messageId, carrier, livemode }: InboundTold): Promise<void> {
+    const { accountId, sender, atMs, number } = decision;
+    await this.#parts.decide(decision, carrier);
+    const opted: InboundTold = {
+      messageId: inboundMessageId(`${messageId} ${accountId} ${sender ?? ''}`, atMs),
+      accountId,
+      carrier,
+      clientNumber: sender ?? '',
+      subscriber: number,
+      livemode,
+      receivedAtMs: atMs,
+    };
+    await this.#write(optedEvent(opted, decision.keyword, messageId));
+  }
+
+  async #answer(message: CameIn, owner: Owner, found: KeywordFound, to: string, deliveries: number): Promise<void> {
+    const account = this.#parts.directory.account(owner.accountId);
+    if (account === undefined || account.status === 'suspended') return;
+    const text = keywordReply(this.#keywords, found, account, owner.sender);
+    if (text === null) return;
+    const { carrier, livemode, receivedAtMs, messageId } = message;
+    const { accountId, sender } = owner;
+    const { keyword } = found;
+    await this.#parts.reply(
+      { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId },
+      deliveries,
+    );
+  }
+
+  #write(event: DeliveryEvent): Promise<void> {
+    const { events } = this.#parts;
+    if (!events.hasRoom) {
+      return Promise.reject(new RetryLater('the events wait for the bus', limits.bus.nakDelayMsMax));
+    }
+    return new Promise((resolve, reject) => {
+      events.write(
+        event,
+        (durable) => (durable ? resolve() : reject(new RetryLater('the process stops', limits.bus.nakDelayMsMax))),
+        true,
+      );
+    });
+  }
+
+  #count({ accountId, carrier, messageId, subscriber, clientNumber }: InboundTold, deliveries: number): void {
+    metrics.inbound.inc({ carrier, owner: accountId === '' ? 'nobody' : 'account' });
+    const facts = {
+      carrier,
+      account: accountId,
+      messageId,
+      from: maskNumber(subscriber),
+      to: clientNumber,
+      deliveries,
+    };
+    if (accountId !== '') return log.info(facts, 'a message from a subscriber');
+    log.warn(facts, 'a message from a subscriber to a number that no account has registered');
+  }
+}

@@ -1,0 +1,64 @@
+// Keeps long texts whose parts still come in the bucket `inbound`: sealed, one entry for each text, changed by
+// compare-and-set only, so that any thread of any node may put in the part it was given.
+import { createHash } from 'node:crypto';
+import type { KV } from '@nats-io/kv';
+import { Packr } from 'msgpackr';
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { isApiError } from '../../cluster/bus/ensure.ts';
+import { ignoring } from '../../platform/errors.ts';
+import type { LongText } from './parts.ts';
+
+export type HeldText = { readonly text: LongText | null; readonly revision: number };
+
+const version = 1;
+const wrongLastSequence = 10071;
+const packr = new Packr({ useRecords: false, variableMapSize: true });
+
+export class TextBucket {
+  readonly #bucket: KV;
+  readonly #cipher: BodyCipher;
+
+  constructor(bucket: KV, cipher: BodyCipher) {
+    this.#bucket = bucket;
+    this.#cipher = cipher;
+  }
+
+  async get(key: string): Promise<HeldText> {
+    const entry = await this.#bucket.get(key);
+    if (entry === null) return { text: null, revision: 0 };
+    return { text: entry.operation === 'PUT' ? this.#decode(key, entry.value) : null, revision: entry.revision };
+  }
+
+  /** False when somebody else changed it since it was read. */
+  async put(key: string, text: LongText, revision: number): Promise<boolean> {
+    try {
+      await this.#bucket.put(key, this.#encode(key, text), { previousSeq: revision });
+      return true;
+    } catch (error) {
+      if (!isApiError(error, wrongLastSequence)) throw error;
+      return false;
+    }
+  }
+
+  #encode(key: string, text: LongText): Uint8Array {
+    return this.#cipher.seal(packr.pack([version, text]), key);
+  }
+
+  /** Of another version or another body key: nothing can be added to it, so the text begins anew. */
+  #decode(key: string, value: Uint8Array): LongText | null {
+    try {
+      const [held, text] = packr.unpack(this.#cipher.open(value, key)) as [number, LongText];
+      if (held !== version) return null;
+      const parts = text.parts.map(
+        (part) => part && { ...part, body: part.body && { ...part.body, octets: Buffer.from(part.body.octets) } },
+      );
+      return { ...text, parts };
+    } catch (error) {
+      ignoring(error, 'a long text from a subscriber cannot be read any more and begins anew');
+      return null;
+    }
+  }
+}
+
+/** The name of a text as a key of the bucket. */
+export const keyOfText = (name: string): string => createHash('sha256').update(name).digest('base64url').slice(0, 32);

@@ -1,0 +1,34 @@
+// Answers "who wrote last to this subscriber from this number?", for an inbound message whose number several accounts
+// send from. Submitted messages only: who was refused has written nothing.
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { FindWriter, FindWriterReply } from '../contract.ts';
+import type { Engine } from '../store/engine.ts';
+import type { Unflushed } from './unflushed.ts';
+
+const sendersMax = 100;
+
+export async function findWriter(
+  engine: Engine,
+  unflushed: Unflushed,
+  { subscriber, senders, livemode, sinceMs }: FindWriter,
+): Promise<FindWriterReply> {
+  if (senders.length === 0 || senders.length > sendersMax) return { writer: null };
+  let last: DeliveryEvent | null = null;
+  for (const { recipient, messageId } of unflushed.messages()) {
+    if (recipient !== subscriber) continue;
+    for (const event of unflushed.eventsOf(messageId)) {
+      const fits = event.kind === 'submitted' && event.livemode === livemode && senders.includes(event.sender);
+      if (fits && event.atMs > (last?.atMs ?? sinceMs)) last = event;
+    }
+  }
+  // What is held is later than what is recorded, but for clocks of two nodes: then either answer is right.
+  if (last !== null) return { writer: { accountId: last.accountId, sender: last.sender } };
+  const [row] = await engine.rows(
+    `SELECT account_id, sender FROM sms_events
+     WHERE recipient = {subscriber:String} AND kind = 'submitted' AND livemode = {livemode:Bool}
+       AND sender IN {senders:Array(String)} AND accepted_at > fromUnixTimestamp64Milli({sinceMs:Int64})
+     ORDER BY at DESC LIMIT 1 SETTINGS max_threads = 1`,
+    { subscriber, senders, livemode, sinceMs },
+  );
+  return { writer: row === undefined ? null : { accountId: row[0] as string, sender: row[1] as string } };
+}

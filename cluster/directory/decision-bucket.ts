@@ -1,0 +1,44 @@
+// Puts a subscriber's decision into the bucket of suppressed numbers, where every door sees it within milliseconds, and
+// takes it away again. By compare-and-set only: the later word holds, whoever writes last.
+import type { KV } from '@nats-io/kv';
+import { RetryLater, ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { isApiError } from '../bus/ensure.ts';
+import type { DecisionRecord } from '../bus/inbound-record.ts';
+import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
+
+const wrongLastSequence = 10071;
+
+/** Resolves when it, or a later word, is in the bucket. */
+export async function putDecision(bucket: KV, decision: DecisionRecord): Promise<void> {
+  const name = decisionEntryName(decision);
+  const { keyword, sender, atMs } = decision;
+  for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
+    const entry = await bucket.get(name);
+    const held = entry?.operation === 'PUT' ? decodeDecisionEntry(entry.value) : null;
+    if (held !== null && !isLaterWord(decision, held)) return;
+    try {
+      const text = JSON.stringify({ v: 1, keyword, sender, atMs } satisfies DecisionEntry);
+      await bucket.put(name, text, { previousSeq: entry?.revision ?? 0 });
+      return;
+    } catch (error) {
+      if (!isApiError(error, wrongLastSequence)) throw error;
+    }
+  }
+  throw new RetryLater('others write the same decision again and again', limits.bus.nakDelayMsMax);
+}
+
+/** It is written down. A later word that has taken its place stays: that one has a record of its own. */
+export async function takeDecisionAway(bucket: KV, decision: DecisionRecord): Promise<void> {
+  const name = decisionEntryName(decision);
+  const entry = await bucket.get(name);
+  if (entry === null || entry.operation !== 'PUT') return;
+  const held = decodeDecisionEntry(entry.value);
+  if (held !== null && isLaterWord(held, decision)) return;
+  try {
+    await bucket.delete(name, { previousSeq: entry.revision });
+  } catch (error) {
+    if (!isApiError(error, wrongLastSequence)) throw error;
+    ignoring(error, 'a later word has taken the place of a decision that was written down');
+  }
+}

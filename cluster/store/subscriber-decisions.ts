@@ -1,0 +1,114 @@
+// Writes down what a subscriber decided: STOP puts the number on the account's list, START takes away what a STOP put
+// there and nothing else. The last word holds, by the moment the carrier brought it: words that come late, twice or in
+// another order end as if they had come in theirs.
+import { type Transaction, sql } from 'kysely';
+import { type AccountId, newSuppressionId } from '../../model/ids.ts';
+import { blockOfPlace, numberKeyOf, suppressionPlaceOf } from '../../model/suppression.ts';
+import type { Tables } from './schema.ts';
+import { type Store, record, transaction } from './store.ts';
+import { type ListState, lockedList, tellingOf, touch } from './suppressions.ts';
+
+export type SubscriberDecision = {
+  readonly keyword: 'stop' | 'start';
+  readonly accountId: AccountId;
+  /** E.164. */
+  readonly number: string;
+  /** Null: all senders of the account. */
+  readonly sender: string | null;
+  readonly atMs: number;
+  readonly messageId: string;
+};
+
+/** `block`: the block of the list, as the outbox names it, that has the number. Null: there is no such account. */
+export type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };
+
+export const subscriber = 'subscriber';
+
+export async function writeDecision(store: Store, decision: SubscriberDecision): Promise<Written | null> {
+  const { accountId } = decision;
+  const numberKey = numberKeyOf(decision.number);
+  const place = suppressionPlaceOf(numberKey);
+  return transaction(store, async (tx) => {
+    const list = await lockedList(tx, accountId);
+    if (list === null) return null;
+    const before = { block: tellingOf(accountId, list.suppression_bits, blockOfPlace(place, list.suppression_bits)) };
+    const ended = (how: Written['ended']) => ({ ended: how, block: before.block.entityId });
+    if (!(await isLastWord(tx, decision, numberKey))) return ended('stale');
+    const changed =
+      decision.keyword === 'stop'
+        ? await add(store, tx, decision, numberKey, place)
+        : await remove(tx, decision, numberKey);
+    if (!changed) return ended('no_change');
+    const tell = await touch(tx, accountId, list, [place], decision.keyword === 'stop' ? 1 : -1);
+    await record(store, tx, {
+      accountId,
+      actor: subscriber,
+      action: decision.keyword === 'stop' ? 'suppression.opted_out' : 'suppression.opted_in',
+      target: decision.messageId,
+      detail: { sender: decision.sender },
+      tell,
+    });
+    const { suppression_bits: bits } = (await lockedList(tx, accountId)) as ListState;
+    return { ended: 'written', block: tellingOf(accountId, bits, blockOfPlace(place, bits)).entityId };
+  });
+}
+
+/** Whether the directory has been told of this block. */
+export async function isToldOf(store: Store, block: string): Promise<boolean> {
+  const waiting = await store.db
+    .selectFrom('outbox')
+    .select('id')
+    .where('entity', '=', 'suppression')
+    .where('entity_id', '=', block)
+    .limit(1)
+    .executeTakeFirst();
+  return waiting === undefined;
+}
+
+/** The word that is there already is its own repeat and holds: what it asked for may not have been told yet. */
+async function isLastWord(tx: Transaction<Tables>, decision: SubscriberDecision, numberKey: number): Promise<boolean> {
+  const { accountId, sender, keyword, atMs, messageId } = decision;
+  const { rows } = await sql`
+    insert into subscriber_decisions (account_id, number, sender, keyword, at_ms, message_id)
+    values (${accountId}, ${numberKey}, ${sender ?? ''}, ${keyword}, ${atMs}, ${messageId})
+    on conflict (account_id, number, sender) do update
+      set keyword = excluded.keyword, at_ms = excluded.at_ms, message_id = excluded.message_id
+      where subscriber_decisions.at_ms < excluded.at_ms
+        or (subscriber_decisions.at_ms = excluded.at_ms
+          and (excluded.keyword = 'stop' or subscriber_decisions.keyword = 'start'))
+    returning 1`.execute(tx);
+  return rows.length > 0;
+}
+
+/** Beyond the bound of the list too: that one is for what the client adds, and a STOP is never refused. */
+async function add(
+  store: Store,
+  tx: Transaction<Tables>,
+  { accountId, sender }: SubscriberDecision,
+  numberKey: number,
+  place: number,
+): Promise<boolean> {
+  const nowMs = store.clock.nowMs();
+  const { rows } = await sql`
+    insert into suppressions (id, account_id, number, place, sender, category, reason, created_at)
+    values (${newSuppressionId(nowMs)}, ${accountId}, ${numberKey}, ${place}, ${sender ?? ''}, '', 'keyword', ${new Date(nowMs)})
+    on conflict (account_id, number, sender, category) do nothing
+    returning id`.execute(tx);
+  return rows.length > 0;
+}
+
+async function remove(
+  tx: Transaction<Tables>,
+  { accountId, sender }: SubscriberDecision,
+  numberKey: number,
+): Promise<boolean> {
+  const gone = await tx
+    .deleteFrom('suppressions')
+    .where('account_id', '=', accountId)
+    .where('number', '=', numberKey)
+    .where('sender', '=', sender ?? '')
+    .where('category', '=', '')
+    .where('reason', '=', 'keyword')
+    .executeTakeFirst();
+  return Number(gone.numDeletedRows) > 0;
+}

@@ -1,0 +1,71 @@
+// What carriers call numbers, as this installation knows them. In a message from a subscriber both addresses come in
+// whatever form the carrier uses: international with or without its plus, national with or without the trunk prefix,
+// a short code. Pure; it never invents a country: what fits nothing stays as it is.
+import type { CountryRules } from './contract.ts';
+import { nationalLengths } from './number-plan.ts';
+
+export type AddressForms = {
+  /** E.164, or null where the address can be no subscriber's number. */
+  subscriber(address: string, ton: number): string | null;
+  /** The digits under which a client may have registered this number, the likeliest first. */
+  client(address: string, ton: number): readonly string[];
+};
+
+/** SMPP 3.4 §5.2.5. */
+const international = 1;
+const alphanumeric = 5;
+/** Foreign numbers without a sign of it: a number this long that fits nothing at home has its country in front. */
+const foreignDigitsMin = 9;
+
+export function addressForms(country: CountryRules): AddressForms {
+  const callingDigits = country.callingCode.slice(1);
+  const { trunkPrefix = '' } = country;
+  const lengthsOf = nationalLengths(country);
+  const isNational = (digits: string) => !digits.startsWith('0') && lengthsOf(digits, 0).includes(digits.length);
+
+  /** The number after the calling code; null: not of this country. */
+  function nationalOf(digits: string): string | null {
+    if (digits.startsWith(callingDigits) && isNational(digits.slice(callingDigits.length))) {
+      return digits.slice(callingDigits.length);
+    }
+    if (trunkPrefix !== '' && digits.startsWith(trunkPrefix) && isNational(digits.slice(trunkPrefix.length))) {
+      return digits.slice(trunkPrefix.length);
+    }
+    return isNational(digits) ? digits : null;
+  }
+
+  function subscriber(address: string, ton: number): string | null {
+    const digits = digitsOf(address);
+    if (digits === null || ton === alphanumeric) return null;
+    if (address.startsWith('+') || ton === international) return e164(withoutZeros(digits));
+    if (digits.startsWith('00')) return e164(digits.slice(2));
+    const national = nationalOf(digits);
+    if (national !== null) return e164(callingDigits + national);
+    return digits.length >= foreignDigitsMin ? e164(digits) : null;
+  }
+
+  return {
+    subscriber,
+    client(address, ton) {
+      const digits = digitsOf(address);
+      if (digits === null) return [];
+      const whole = subscriber(address, ton)?.slice(1) ?? null;
+      const national = nationalOf(whole ?? digits);
+      const forms = [digits, whole, national === null ? null : trunkPrefix + national, national];
+      return [...new Set(forms.filter((form) => form !== null))];
+    },
+  };
+}
+
+/** Null when there is anything but digits behind an optional plus. */
+function digitsOf(address: string): string | null {
+  const match = /^\+?(\d{2,20})$/.exec(address.trim());
+  return match === null ? null : (match[1] as string);
+}
+
+const withoutZeros = (digits: string) => (digits.startsWith('00') ? digits.slice(2) : digits);
+
+/** ITU-T E.164. */
+function e164(digits: string): string | null {
+  return /^[1-9]\d{6,14}$/.test(digits) ? `+${digits}` : null;
+}

@@ -1,0 +1,42 @@
+// Is a subscriber's whole message one of the country's keywords? Case, punctuation, blanks around it and invisible
+// characters do not count; anything more than the keyword does, because "stop by at five" is not an opt-out. Pure.
+import { type Keyword, keywords } from '../../model/keyword.ts';
+import type { KeywordRules } from '../country/contract.ts';
+
+export type KeywordFound = { readonly keyword: Keyword; readonly language: string };
+export type KeywordReader = (text: string) => KeywordFound | null;
+
+/** Longer than any keyword with what may stand around it. */
+const textUnitsMax = 120;
+
+/** A word that stands in two lists is read as the first of stop, start, help: who may mean "stop" is left in peace. */
+export function keywordReader(rules: KeywordRules): KeywordReader {
+  const found = new Map<string, KeywordFound>();
+  for (const keyword of keywords) {
+    for (const [language, words] of Object.entries(rules[keyword])) {
+      for (const word of words) {
+        const form = keywordForm(word);
+        if (form !== '' && !found.has(form)) found.set(form, { keyword, language });
+      }
+    }
+  }
+  return (text) => (text.length > textUnitsMax ? null : (found.get(keywordForm(text)) ?? null));
+}
+
+/** The form in which a text and a keyword are compared. */
+export function keywordForm(text: string): string {
+  return (
+    text
+      // Full-width letters, ligatures and two ways to write one Bengali letter.
+      .normalize('NFKC')
+      // Marks that only shape what is shown: joiners, direction marks, variation selectors.
+      .replace(/[\p{Cf}\p{Cc}\uFE00-\uFE0F]/gu, (mark) => (/\s/.test(mark) ? ' ' : ''))
+      .replace(/[\p{P}\p{S}]/gu, '')
+      .toLowerCase()
+      // What is left of a Turkish İ.
+      .replaceAll('\u0307', '')
+      .toUpperCase()
+      .replace(/\s+/gu, ' ')
+      .trim()
+  );
+}
