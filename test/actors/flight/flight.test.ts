@@ -103,7 +103,8 @@ describe('a lost session', () => {
       .filter((each) => each.command === 'submit_sm')
       .map((each) => String(each['short_message']).length / 2);
     const meant = house.simulator.messages().map((each) => each.wire.octets);
-    expect(lengths.sort()).toEqual(meant.sort());
+    const rising = (one: number, other: number) => one - other;
+    expect(lengths.sort(rising)).toEqual(meant.sort(rising));
     const nowS = systemClock.nowMs() / 1_000;
     for (const { at } of pdus.filter((each) => each.command === 'submit_sm')) {
       expect(at).toBeGreaterThan(beganS - 1);

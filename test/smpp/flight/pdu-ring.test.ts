@@ -57,6 +57,13 @@ describe('a ring of octets', () => {
     );
   });
 
+  it('gives away nothing that was in its memory before', () => {
+    const ring = new PduRing(256);
+    ring.memory.fill(0xee);
+    for (let octets = 0; octets < 40; octets += 1) ring.put(recordKind.sent, 0, Buffer.alloc(octets), 0, octets);
+    expect(ring.read(0, 1_000).records.includes(0xee)).toBe(false);
+  });
+
   it('refuses what is larger than itself and keeps what it has', () => {
     const ring = new PduRing(64);
     const largest = Buffer.alloc(64 - recordHeadBytes, 7);
