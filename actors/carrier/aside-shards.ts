@@ -6,7 +6,7 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { tellAside } from '../../cluster/bus/aside-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
-import { messageConsumer, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
+import { type AccountQueueMax, messageConsumer, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
 import { asideShardOf, asideShardOfSubject, laneFilter } from '../../cluster/bus/subjects.ts';
 import { type Lane, laneOf } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
@@ -24,7 +24,7 @@ export type AsideShardsParts = {
   readonly node: string;
   readonly windowPdus: number;
   /** What one account may have waiting in a lane before it is refused. */
-  readonly accountQueueMax: Readonly<Record<Lane, number>>;
+  readonly accountQueueMax: AccountQueueMax;
   readonly clock: Clock;
   readonly take: (record: JsMsg, lane: Lane) => void;
   readonly onPoison: (record: JsMsg, stream: string, reason: string) => void;

@@ -5,6 +5,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { type AccountQueueMax, accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import {
   type CarrierConfig,
@@ -65,6 +66,10 @@ export type CarrierActorParts = {
   readonly orders?: CarrierOrders;
   /** Where lost sessions leave what was recorded of them. Without it: nowhere. */
   readonly flightDumps?: DumpSettings | null;
+  /** What one account may have waiting in a lane. */
+  readonly accountQueueMax?: AccountQueueMax;
+  /** An account's share of a lane beside others; 1 without it. */
+  readonly weightOf?: (accountId: string) => number;
   readonly clock?: Clock;
 };
 
@@ -96,7 +101,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { bus, publisher, cipher, simulated, reconnectBudget, clock = systemClock } = parts;
   const carrier = { ...parts.carrier };
   const { name } = carrier;
-  const lanes = new Lanes<HeldMessage>(laneHeldMax);
+  const lanes = new Lanes<HeldMessage>(laneHeldMax, limits.carrier.laneAccountsMax, parts.weightOf);
   const ledger = new Ledger(clock);
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
@@ -203,6 +208,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     onRerouted: (held, rerouted) => reroute.repeat(held, rerouted),
     onUnresolved: (held) => settlement.onUnresolved(held),
     node,
+    accountQueueMax: parts.accountQueueMax ?? accountQueueMaxDefault,
   });
   return {
     carrier,

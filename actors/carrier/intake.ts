@@ -10,7 +10,7 @@ import { moveToDead } from '../../cluster/bus/dead.ts';
 import { decodeMessage } from '../../cluster/bus/message-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { dropConsumer } from '../../cluster/bus/ensure.ts';
-import { accountQueueMaxDefault, formerConsumerName, messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { type AccountQueueMax, formerConsumerName, messageConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { type Category, type Lane, categories, laneOf } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -44,7 +44,7 @@ export type IntakeParts = {
   /** Tells this life from any other that serves the carrier. */
   readonly node: string;
   /** What one account may have waiting in a lane before the doors refuse it. */
-  readonly accountQueueMax?: Readonly<Record<Lane, number>>;
+  readonly accountQueueMax: AccountQueueMax;
 };
 
 /** All that the consumers of one lane may give. */
@@ -62,10 +62,9 @@ export class Intake {
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
-    const { bus, publisher, accountQueueMax = accountQueueMaxDefault } = parts;
+    const { bus, publisher } = parts;
     this.#asideShards = new AsideShards({
       ...parts,
-      accountQueueMax,
       take: (record, lane) => this.#take(record, lane, true),
       onPoison: (record, stream, reason) => moveToDead(publisher, record, stream, reason),
     });

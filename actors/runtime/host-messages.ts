@@ -1,5 +1,6 @@
 // What the actors process and its host threads say to each other over a MessagePort. Types only.
 import type { MessagePort } from 'node:worker_threads';
+import type { AccountQueueMax } from '../../cluster/bus/streams.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
@@ -20,6 +21,7 @@ export type HostTask = {
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
   /** Where lost sessions leave what was recorded of them. */
+  readonly accountQueueMax?: AccountQueueMax;
   readonly flightDumps?: DumpSettings | null;
   readonly port: MessagePort;
 };

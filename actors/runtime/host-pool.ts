@@ -3,6 +3,7 @@
 // thread, after a wait that grows while it keeps dying. Drain is a message; abort is only the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import { type AccountQueueMax, accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -27,6 +28,7 @@ export type HostPoolOptions = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
+  readonly accountQueueMax?: AccountQueueMax;
   readonly flightDumps?: DumpSettings | null;
   /** Threads at the most; never more than there are carriers. */
   readonly threads: number;
@@ -169,7 +171,7 @@ export class HostPool {
 
   async #runOnce(host: Host, onReady: () => void): Promise<void> {
     const { port1: ours, port2: theirs } = new MessageChannel();
-    const { simulated, natsUrl, bodyKey, flightDumps = null } = this.#options;
+    const { simulated, natsUrl, bodyKey, flightDumps = null, accountQueueMax = accountQueueMaxDefault } = this.#options;
     host.port = ours;
     host.abort = new AbortController();
     ours.on('message', (message: FromHost) => {
@@ -190,6 +192,7 @@ export class HostPool {
       simulated,
       natsUrl,
       bodyKey,
+      accountQueueMax,
       flightDumps,
       port: theirs,
     };

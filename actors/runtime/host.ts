@@ -3,6 +3,7 @@
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
+import { accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
 import { answerForCarriers } from '../../cluster/operations/reports.ts';
@@ -44,6 +45,7 @@ export default async function host(task: HostTask): Promise<void> {
       new CarrierActor({
         carrier,
         simulated,
+        accountQueueMax: task.accountQueueMax ?? accountQueueMaxDefault,
         flightDumps: task.flightDumps ?? null,
         bus,
         publisher,

@@ -2,6 +2,7 @@
 // has acknowledged it the message is accepted. A repeat is harmless because Nats-Msg-Id is the message id and its
 // hop. The `accepted` event follows without being waited for: the carrier actor tells it again with the same id,
 // so a crash between the two loses nothing.
+import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
@@ -20,6 +21,7 @@ import type { EventSpace } from './event-space.ts';
 
 export type AcceptParts = {
   readonly publisher: Publisher;
+  readonly queues: Pick<AccountQueues, 'placeOf'>;
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
   readonly eventSpace: EventSpace;
@@ -80,8 +82,10 @@ export function refuseForRoom(parts: AcceptParts): Problem | null {
 /** `done` gets null when the message is durable, else the problem to answer with. */
 export function acceptMessage(parts: AcceptParts, message: Message, done: (problem: Problem | null) => void): void {
   if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done);
+  const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
+  if ('full' in place) return done(problemOfFailure('subject_full'));
   parts.publisher.publish(
-    messageSubject(message.category, message.carrier, message.accountId),
+    place.subject,
     encodeMessage(message, parts.cipher),
     `${message.messageId}.${message.hop}`,
     (result) => {

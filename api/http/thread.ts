@@ -2,6 +2,7 @@
 // thread has its own connection to NATS, its own directory and its own door; threads share nothing but the port.
 // It must never end while it listens: uWebSockets.js would take the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { watchAside } from '../../cluster/bus/aside-beacon.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { cancellations } from '../../cluster/bus/cancellations.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
@@ -67,6 +68,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const questions = statusQuestions(bus);
   const idempotent = new IdempotentRequests(idempotencyStore(kv, keyPublisher), clock);
   const carriers = watchCarriers(bus, clock);
+  const queues = watchAside(bus, clock);
   const registries = registryHolder(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
   const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to) };
@@ -82,6 +84,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   };
   const sending: SendSmsParts = {
     publisher,
+    queues,
     events,
     cipher: bodyCipher(data.bodyKey),
     eventSpace,
@@ -136,6 +139,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       for (const each of [publisher, keyPublisher, eventPublisher]) each.close();
       eventSpace.stop();
       carriers.stop();
+      queues.stop();
       await directory.close();
       await bus.close();
     },

@@ -62,6 +62,7 @@ const messageStream = (
 export type StreamBounds = {
   /** Messages in one MT stream before it refuses. */
   readonly queueMessagesMax: number;
+  readonly accountQueueMax?: AccountQueueMax;
   /** Copies of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
@@ -73,11 +74,13 @@ export const accountQueueMaxDefault: AccountQueueMax = { otp: 100_000, txn: 1_00
 export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };
 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
-  const { queueMessagesMax, streamReplicas } = bounds;
+  const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault } = bounds;
+  // A shard's last stop: doors refuse an account that has too much waiting long before.
+  const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
   return [
-    messageStream('otp', gib / 2, 200_000, queueMessagesMax),
-    messageStream('txn', 2 * gib, 1_500_000, queueMessagesMax),
-    messageStream('promo', 4 * gib, 3_000_000, queueMessagesMax),
+    messageStream('otp', gib / 2, subjectMax('otp', 200_000), queueMessagesMax),
+    messageStream('txn', 2 * gib, subjectMax('txn', 1_500_000), queueMessagesMax),
+    messageStream('promo', 4 * gib, subjectMax('promo', 3_000_000), queueMessagesMax),
     { ...workQueue, name: streamNames.later, subjects: ['later.>'], max_bytes: 2 * gib },
     {
       // Clients' cancels of what waits in LATER, ~100 bytes each; the releaser forgets an hour when it is over.

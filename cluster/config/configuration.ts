@@ -5,6 +5,7 @@
 import type { Category } from '../../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { SenderKind } from '../../model/sender.ts';
+import type { AccountQueueMax } from '../bus/streams.ts';
 import type { WireConfig } from './wire.ts';
 
 export type Configuration = {
@@ -156,6 +157,8 @@ export type RetentionConfig = {
 export type LimitsConfig = {
   /** Messages that may wait in one MT stream before the ingress answers 503. */
   queueMessagesMax: number;
+  /** Messages of one account that may wait for one carrier in one lane before it answers 429. */
+  accountQueueMax: AccountQueueMax;
   /** Copies of every stream and bucket. */
   streamReplicas: number;
   /** Disk the embedded nats-server may use for all streams. */

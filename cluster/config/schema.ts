@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
+import { accountQueueMaxDefault } from '../bus/streams.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
@@ -32,6 +33,11 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
       },
       limits: {
         queueMessagesMax: file.limits.queue_messages_max,
+        accountQueueMax: {
+          otp: file.limits.account_queue_max.otp,
+          txn: file.limits.account_queue_max.transactional,
+          promo: file.limits.account_queue_max.promotional,
+        },
         streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
       },
@@ -112,6 +118,12 @@ const carrier = mapOf({
   binds: listOf(bindSchema, 16).default([]),
 });
 
+const accountQueueMax = mapOf({
+  otp: whole(1_000, 10_000_000).default(accountQueueMaxDefault.otp),
+  transactional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.txn),
+  promotional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.promo),
+});
+
 const routing = mapOf({
   fallback: listOf(carrierName, 16).default([]),
   otp_moves_after_s: seconds.default(1),
@@ -136,9 +148,15 @@ const fileKeys = {
   }).default({ history_days: 400 }),
   limits: mapOf({
     queue_messages_max: whole(1_000, 100_000_000).default(5_000_000),
+    account_queue_max: accountQueueMax.default(() => accountQueueMax.parse({})),
     stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
-  }).default({ queue_messages_max: 5_000_000, stream_replicas: 1, stream_store_mb_max: 20_480 }),
+  }).default(() => ({
+    queue_messages_max: 5_000_000,
+    account_queue_max: accountQueueMax.parse({}),
+    stream_replicas: 1,
+    stream_store_mb_max: 20_480,
+  })),
   actors: mapOf({
     threads: threads.default('auto'),
     flight_dumps: whole(0, 1_000).default(40),

@@ -50,6 +50,7 @@ runRole('actors', async () => {
     simulated: settings.simulatedPorts,
     natsUrl: settings.natsUrl,
     bodyKey: loadSecrets(settings.dataDir).bodyKey,
+    accountQueueMax: configuration.limits.accountQueueMax,
     flightDumps: dumpsOf(settings.dataDir, configuration.actors.flightDumps),
     threads: configuration.actors.threads,
   });
