@@ -27,17 +27,28 @@ export function usualColumns(delta: boolean): Columns {
   return delta ? { change: 0, number: 1, value: 2 } : { change: -1, number: 0, value: 1 };
 }
 
-/** The columns by their names, or null when the line is no heading. */
-export function headingOf(line: string, delta: boolean): Columns | null {
-  const names = fieldsOf(line.replace(/^\uFEFF|^\u00EF\u00BB\u00BF/, '')).map((name) => name.trim().toLowerCase());
+/** The first line without the mark that some programs put before a text, read as UTF-8 or as Latin-1. */
+export function withoutMark(line: string): string {
+  return line.replace(/^\uFEFF|^\u00EF\u00BB\u00BF/, '');
+}
+
+/**
+ * The columns by their names, or null when the line is no heading. `why`: it is the heading of another kind of file; a
+ * list of changes taken for a snapshot would put in force those whom it takes out.
+ */
+export function headingOf(line: string, delta: boolean): Columns | { readonly why: string } | null {
+  const names = fieldsOf(line).map((name) => name.trim().toLowerCase());
   const placeOf = (...wanted: string[]) => names.findIndex((name) => wanted.includes(name));
   const number = placeOf('number', 'msisdn', 'phone', 'phone_number');
   if (number === -1) return null;
-  return {
-    number,
-    value: placeOf('preferences', 'preference', 'carrier'),
-    change: delta ? placeOf('change', 'op', 'operation') : -1,
-  };
+  const change = placeOf('change', 'op', 'operation');
+  if (change !== -1 && !delta) {
+    return { why: `its heading has a column "${names[change]}": it lists changes, so add --delta` };
+  }
+  if (change === -1 && delta) {
+    return { why: 'its heading has no column "change" with + or -: a full list is imported without --delta' };
+  }
+  return { number, value: placeOf('preferences', 'preference', 'carrier'), change };
 }
 
 export function rowReader(rules: RowRules, columns: Columns): (line: string) => Row {
@@ -47,18 +58,25 @@ export function rowReader(rules: RowRules, columns: Columns): (line: string) => 
     const fields = fieldsOf(line);
     let mark: number | string = 0;
     const change = columns.change === -1 ? '' : (fields[columns.change] ?? '').trim();
-    if (rules.delta && change !== '+' && change !== '-') return bad('the row must begin with + or -');
+    if (rules.delta && change !== '+' && change !== '-') return bad('the row must begin with + or - and a comma');
+    const number = (fields[columns.number] ?? '').trim();
+    const national = nationalOf(number);
+    if (national === null) return bad(whyNoNumber(number, rules.delta));
     if (change !== '-') {
       mark = rules.markOf(columns.value === -1 ? '' : (fields[columns.value] ?? '').trim());
       if (typeof mark === 'string') return bad(mark);
     }
-    const national = nationalOf((fields[columns.number] ?? '').trim());
-    if (national === null) return bad('not a phone number');
     if (national === '') return { kind: 'not_served' };
     // A preference of nothing is no entry; in a delta it takes the entry away.
     if (mark === 0 && !rules.delta) return { kind: 'empty' };
     return { kind: 'entry', entry: packEntry(numberKey(national), mark) };
   };
+}
+
+/** The mistakes that make every row of a file bad get a sentence of their own. */
+function whyNoNumber(text: string, delta: boolean): string {
+  if (!delta && (text === '+' || text === '-')) return 'begins with + or -, as rows of changes do: add --delta';
+  return /[;\t]/.test(text) ? 'not a phone number: columns must be separated by commas' : 'not a phone number';
 }
 
 /** Digits after the calling code; '' for a number that is not served; null for what is no number. */

@@ -101,7 +101,10 @@ function merge({ name, delta }: ImportOrder, rows: Float64Array, base: SharedArr
 
 function refuseMistakes(order: ImportOrder, rows: RowsRead, { entries, conflicts }: Merged, before: Pointer | null) {
   const { numbersMax, shrinkShareMax } = limits.registry;
-  if (rows.entries === 0) throw new FixSetup(`${order.file}: no row of it is a number; nothing was changed`);
+  if (rows.entries === 0) {
+    const why = rows.shown.length === 0 ? '' : `. The first rows:\n${rows.shown.map((each) => `  ${each}`).join('\n')}`;
+    throw new FixSetup(`${order.file}: no row of it is a number; nothing was changed${why}`);
+  }
   if (entries.length > numbersMax) {
     throw new FixSetup(`${order.file}: ${entries.length} numbers, at most ${numbersMax} fit; nothing was changed`);
   }

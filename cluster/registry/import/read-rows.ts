@@ -3,7 +3,7 @@
 import { limits } from '../../../platform/limits.ts';
 import { FixSetup } from '../../../platform/errors.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { type Columns, headingOf, rowReader, usualColumns } from '../../../policy/registry/row.ts';
+import { type Columns, headingOf, rowReader, usualColumns, withoutMark } from '../../../policy/registry/row.ts';
 import type { ImportOrder } from './import.ts';
 import type { Marks } from './marks.ts';
 import type { Source } from './source.ts';
@@ -47,10 +47,15 @@ export async function readRows(parts: ReadParts): Promise<RowsRead> {
     staging.save(fresh.subarray(0, freshCount), state);
     freshCount = 0;
   };
-  const oneLine = (line: string) => {
+  const oneLine = (whole: string) => {
+    let line = whole;
     state.lines += 1;
     if (state.lines === 1) {
+      line = withoutMark(line);
       const columns = headingOf(line, order.delta);
+      if (columns !== null && 'why' in columns) {
+        throw new FixSetup(`${order.file}: ${columns.why}; nothing was changed`);
+      }
       if (columns !== null) {
         state.columns = columns;
         read = rowReader(rules, columns);

@@ -42,6 +42,30 @@ describe('a snapshot', () => {
     ]);
   });
 
+  test('is never taken for a list of changes, nor such a list for it: nobody who is taken out is put in force', async () => {
+    await desk.import(house.bus, desk.file('one.csv', ['number', ...nationals(4)]));
+    const changes = desk.file('changes.csv', ['change,number', '-,01712345678', '+,01812345678', '-,01912345678']);
+    await expect(desk.import(house.bus, changes)).rejects.toThrow('add --delta; nothing was changed');
+    await expect(desk.import(house.bus, desk.file('rows.csv', ['-,01712345678', '+,01812345678']))).rejects.toThrow(
+      /no row of it is a number; nothing was changed[^]*line 1: begins with \+ or -[^]*--delta/,
+    );
+    const whole = desk.file('whole.csv', ['number', ...nationals(4)]);
+    await expect(desk.import(house.bus, whole, { delta: true })).rejects.toThrow(
+      'without --delta; nothing was changed',
+    );
+    expect(await inForce(house.bus)).toMatchObject({ count: 4, version: expect.stringMatching(/^1-/) });
+  });
+
+  test('may begin with the mark of UTF-8, with and without a heading', async () => {
+    for (const [at, lines] of [
+      ['number', '01712345678'],
+      ['01712345678', '01812345678'],
+    ].entries()) {
+      const file = desk.file(`mark-${at}.csv`, [`\uFEFF${lines[0]}`, ...lines.slice(1)]);
+      expect(await desk.import(house.bus, file)).toMatchObject({ numbers: at + 1, rows: { badRows: 0 } });
+    }
+  });
+
   test('that says what is in force already makes no new version', async () => {
     const file = desk.file('one.csv', ['01712345678']);
     const first = await desk.import(house.bus, file);

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { numberKey, packEntry } from '../../../policy/registry/number-table.ts';
-import { headingOf, rowReader, usualColumns } from '../../../policy/registry/row.ts';
+import { headingOf, rowReader, usualColumns, withoutMark } from '../../../policy/registry/row.ts';
 
 const country = { callingCode: '+880', nationalLengths: [10], trunkPrefix: '0' };
 const markOf = (value: string) => ({ '': 4, all: 6, none: 0 })[value] ?? 'not a preference';
@@ -28,6 +28,9 @@ test.each([
   ['1712345678,everything', { kind: 'bad', why: 'not a preference' }],
   ['not a number', { kind: 'bad', why: 'not a phone number' }],
   ['1234', { kind: 'bad', why: 'not a phone number' }],
+  ['01712345678;all', { kind: 'bad', why: 'not a phone number: columns must be separated by commas' }],
+  ['01712345678\tall', { kind: 'bad', why: 'not a phone number: columns must be separated by commas' }],
+  ['-,01712345678', { kind: 'bad', why: 'begins with + or -, as rows of changes do: add --delta' }],
   ['12345678901234567', { kind: 'bad', why: 'not a phone number' }],
   [',all', { kind: 'bad', why: 'not a phone number' }],
   ['+৮৮০১৭১২৩৪৫৬৭৮', { kind: 'bad', why: 'not a phone number' }],
@@ -39,7 +42,7 @@ test.each([
   ['-,1712345678', entry(0)],
   ['-,1712345678,whatever', entry(0)],
   ['+,1712345678,none', entry(0)],
-  ['1712345678', { kind: 'bad', why: 'the row must begin with + or -' }],
+  ['1712345678', { kind: 'bad', why: 'the row must begin with + or - and a comma' }],
 ])('a change: %j', (line, row) => expect(delta(line)).toEqual(row));
 
 describe('the heading', () => {
@@ -47,10 +50,14 @@ describe('the heading', () => {
     ['number,preferences', { number: 0, value: 1, change: -1 }],
     ['\u00EF\u00BB\u00BF"MSISDN"', { number: 0, value: -1, change: -1 }],
     ['date,Phone,Carrier', { number: 1, value: 2, change: -1 }],
-  ])('%j', (line, columns) => expect(headingOf(line, false)).toEqual(columns));
+  ])('%j', (line, columns) => expect(headingOf(withoutMark(line), false)).toEqual(columns));
   test('a row is none', () => expect(headingOf('01712345678,all', false)).toBeNull());
   test('of a delta names the changes', () =>
     expect(headingOf('number,op', true)).toEqual({ number: 0, value: -1, change: 1 }));
+  test('of another kind of file is told as such', () => {
+    expect(headingOf('change,number', false)).toEqual({ why: expect.stringContaining('add --delta') });
+    expect(headingOf('number,preferences', true)).toEqual({ why: expect.stringContaining('without --delta') });
+  });
 });
 
 test('numbers of different lengths are told apart by their prefix', () => {
