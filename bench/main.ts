@@ -28,7 +28,6 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   idle: () => import('./idle.ts'),
   flight: () => import('./flight.ts'),
 };
-  outstanding: () => import('./outstanding.ts'),
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({

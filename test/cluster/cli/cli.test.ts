@@ -21,6 +21,7 @@ describe('every command has its help', () => {
     [['keys'], 'revoke'],
     [['keys', 'create'], '--account'],
     [['keys', 'revoke'], '<id>'],
+    [['flight'], '--pcap'],
     [['smsc'], '--tps'],
   ])('%j', async (command, word) => {
     const { code, stdout } = await cli([...command, '--help']);
@@ -42,6 +43,9 @@ describe('what is wrong is said in one sentence', () => {
     [['dnd', 'import', 'file.csv'], 'Heliograph does not run on'],
     [['dnd', 'import', 'file.csv', '--bad-rows-max', 'few'], '--bad-rows-max: found "few"'],
     [['ported', 'import'], "missing required argument 'file'"],
+    [['flight'], "missing required argument 'carrier'"],
+    [['flight', 'alpha'], 'Heliograph does not run on'],
+    [['flight', 'alpha', '--pcap'], "option '--pcap <file>' argument missing"],
     [['cook'], "unknown command 'cook'"],
   ])('%j', async (command, sentence) => {
     const { code, stderr } = await cli(command);
