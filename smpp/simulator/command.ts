@@ -6,7 +6,8 @@ import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { seededRandom, systemRandom } from '../../platform/random.ts';
 import { faultNames, parseFault } from './faults.ts';
 import { parseLatency } from './latency.ts';
-import { type AccountOptions, idStyles, receiptForms, type SimulatorOptions } from './options.ts';
+import { inboundForms } from './inbound.ts';
+import { type AccountOptions, idStyles, receiptForms, type SimulatorOptions, withDefaults } from './options.ts';
 import { startSimulator } from './simulator.ts';
 
 /** Runs until a signal comes. Throws FixSetup for options that make no sense. */
@@ -57,6 +58,10 @@ const flags = {
   magic: { type: 'boolean' },
   'no-magic': { type: 'boolean' },
   mo: { type: 'string' },
+  'mo-from': { type: 'string' },
+  'mo-to': { type: 'string' },
+  'mo-text': { type: 'string' },
+  'mo-as': { type: 'string' },
   'record-max': { type: 'string' },
   fault: { type: 'string', multiple: true },
   seed: { type: 'string' },
@@ -103,6 +108,13 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
     options.idsFrom = BigInt(values['ids-from']);
   }
   if (values.mo !== undefined) options.moPerS = count('mo', values.mo, 1_000);
+  const { mo } = withDefaults({});
+  options.mo = {
+    from: values['mo-from'] ?? mo.from,
+    to: values['mo-to'] ?? mo.to,
+    text: values['mo-text'] ?? mo.text,
+    as: oneOf('mo-as', values['mo-as'] ?? mo.as, inboundForms),
+  };
   if (values['record-max'] !== undefined) options.recordMax = count('record-max', values['record-max'], 10_000_000);
   return options;
 }
@@ -176,7 +188,11 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
   --ids F              decimal, hex or resp-hex-receipt-decimal (decimal)
   --ids-from N         the first message id
   --no-magic           treat numbers that end in 0000 to 0007 like all others
-  --mo N               send N inbound messages per second
+  --mo N               send N messages from subscribers per second to each bound account
+  --mo-text T          what they say, {n} counts them (inbound {n}); long texts go in parts
+  --mo-from N          from this number (+8801700000000)
+  --mo-to N            to this number or short code (16000)
+  --mo-as F            how long texts go: udh, udh8, sar or message_payload (udh)
   --record-max N       keep this many submits for GET /messages (10000)
   --fault NAME[:N]     start with a fault; may be repeated:
                        ${faultNames.slice(0, 11).join(', ')},

@@ -1,4 +1,5 @@
 // What a simulator can be told at its start. Names and defaults only; the command line is command.ts.
+import type { InboundForm } from './inbound.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Random, systemRandom } from '../../platform/random.ts';
@@ -36,6 +37,8 @@ export type SimulatorOptions = {
   magic: boolean;
   /** Inbound messages per second to each account that can receive. */
   moPerS: number;
+  /** What they say; {n} in the text counts them. */
+  mo: { from: string; to: string; text: string; as: InboundForm };
   recordMax: number;
   alphabet: AlphabetOptions;
   /** PEM: with it the port speaks TLS. With `ca` clients must show a certificate of that authority. */
@@ -59,6 +62,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     idsFrom: undefined,
     magic: true,
     moPerS: 0,
+    mo: { from: '+8801700000000', to: '16000', text: 'inbound {n}', as: 'udh' },
     recordMax: limits.simulator.recordMax,
     alphabet: plainAlphabet,
     tls: undefined,

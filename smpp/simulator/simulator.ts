@@ -3,10 +3,9 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { withDeadline } from '../../platform/deadline.ts';
-import { segmentText } from '../../model/text/segments.ts';
-import { encodeText } from '../../model/text/octets.ts';
-import type { BindCommand, BindFields } from '../pdu.ts';
+import type { BindCommand, BindFields, ShortMessage } from '../pdu.ts';
 import type { FaultArgs, FaultName } from './faults.ts';
+import { type Inbound, inboundPdus } from './inbound.ts';
 import { playOnLine } from './line-faults.ts';
 import { listen } from './listen.ts';
 import { type SimulatorOptions, withDefaults } from './options.ts';
@@ -28,15 +27,16 @@ export type Simulator = {
   nonceCount(nonce: string): number;
   /** Adds a fault, or clears all with null. */
   setFault(name: FaultName | null, args?: FaultArgs): void;
-  /** Sends an inbound message to the account's receiving sessions. */
+  /** Sends a message from a subscriber to the account's receiving sessions. */
   sendInbound(inbound: Inbound): void;
+  /** Sends any deliver_sm, such as one part of a text in a form of its own. */
+  deliver(message: ShortMessage, systemId?: string): void;
   /** Forgets the recording and the nonces. */
   forget(): void;
   close(): Promise<void>;
 };
 
 export type BoundSession = Omit<BindFields, 'password'> & { command: BindCommand; encrypted: boolean };
-export type Inbound = { from: string; to: string; text: string; systemId?: string };
 
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const full = withDefaults(options);
@@ -54,6 +54,7 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
     nonceCount: (nonce: string) => smsc.nonces.countOf(Number.parseInt(nonce, 36)),
     setFault: (name: FaultName | null, args: FaultArgs = {}) => applyFault(smsc, full, name, args),
     sendInbound: (inbound: Inbound) => sendInbound(smsc, inbound),
+    deliver: (message: ShortMessage, systemId?: string) => deliver(smsc, message, systemId),
     forget: () => smsc.forget(),
     close: () => (closed ??= stop()),
   } satisfies Simulator;
@@ -126,25 +127,13 @@ function applyFault(smsc: Smsc, options: SimulatorOptions, name: FaultName | nul
   if (name === 'stall') for (const session of smsc.sessions) session.link.socket.pause();
 }
 
-function sendInbound(smsc: Smsc, { from, to, text, systemId }: Inbound): void {
+function sendInbound(smsc: Smsc, inbound: Inbound): void {
+  for (const message of inboundPdus(inbound)) deliver(smsc, message, inbound.systemId);
+}
+
+function deliver(smsc: Smsc, message: ShortMessage, systemId?: string): void {
   const account = systemId === undefined ? smsc.accounts.values().next().value : smsc.accounts.get(systemId);
-  if (!account) return;
-  const segmented = segmentText(text);
-  const encoding = segmented.ok ? segmented.encoding : 'ucs2';
-  const message = {
-    sourceTon: 1,
-    sourceNpi: 1,
-    source: from.replace(/^\+/, ''),
-    destinationTon: 3,
-    destinationNpi: 0,
-    destination: to,
-    esmClass: 0,
-    registeredDelivery: 0,
-    dataCoding: encoding === 'gsm7' ? 0 : 8,
-    // Longer than 254 octets travels as message_payload, as with real carriers.
-    octets: encodeText(text, encoding),
-  };
-  account.deliveries.add({ message, isReceipt: false, from: undefined, attempts: 0, intendedUs: 0 });
+  account?.deliveries.add({ message, isReceipt: false, from: undefined, attempts: 0, intendedUs: 0 });
 }
 
 function startInbound(smsc: Smsc, options: SimulatorOptions, send: (inbound: Inbound) => void): () => void {
@@ -153,7 +142,8 @@ function startInbound(smsc: Smsc, options: SimulatorOptions, send: (inbound: Inb
   return smsc.clock.every(Math.max(1, 1_000 / options.moPerS), () => {
     count += 1;
     for (const systemId of smsc.accounts.keys()) {
-      send({ from: '8801700000000', to: '16000', text: `inbound ${count}`, systemId });
+      const { from, to, text, as } = options.mo;
+      send({ from, to, text: text.replaceAll('{n}', String(count)), as, reference: count, systemId });
     }
   });
 }

@@ -6,7 +6,8 @@ import { limits } from '../../platform/limits.ts';
 import { faultNames, isFaultName } from './faults.ts';
 import type { SimulatorOptions } from './options.ts';
 import { listen } from './listen.ts';
-import type { Inbound, Simulator } from './simulator.ts';
+import { type Inbound, inboundForms } from './inbound.ts';
+import type { Simulator } from './simulator.ts';
 import type { Smsc } from './smsc.ts';
 
 type Answer = { status: number; body: unknown };
@@ -89,12 +90,19 @@ function setFault(body: Record<string, unknown> | undefined, simulator: Simulato
 }
 
 function sendInbound(body: Record<string, unknown> | undefined, simulator: Simulator): Answer {
-  const { from, to, text, system_id: systemId } = body ?? {};
+  const { from, to, text, system_id: systemId, as, reference, parts } = body ?? {};
   if (typeof from !== 'string' || typeof to !== 'string' || typeof text !== 'string') {
     return { status: 400, body: { detail: 'from, to and text are texts' } };
   }
   const inbound: Inbound = { from, to, text };
   if (typeof systemId === 'string') inbound.systemId = systemId;
+  if (as !== undefined) {
+    const form = inboundForms.find((each) => each === as);
+    if (form === undefined) return { status: 400, body: { detail: `as is one of ${inboundForms.join(', ')}` } };
+    inbound.as = form;
+  }
+  if (typeof reference === 'number') inbound.reference = reference;
+  if (Array.isArray(parts)) inbound.parts = parts.filter((part) => typeof part === 'number');
   simulator.sendInbound(inbound);
   return { status: 202, body: { sent: true } };
 }
