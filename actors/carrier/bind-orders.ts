@@ -3,7 +3,7 @@
 // receipts of what was answered meanwhile still come in. It gives no order and sends nothing.
 import type { CarrierOrders, Order, Ordered } from '../../cluster/operations/contract.ts';
 import { orderedBy, orderedOfBind } from '../../cluster/operations/orders.ts';
-import type { BindKeeper } from '../../smpp/reconnect.ts';
+import type { BindKeeper } from '../../smpp/bind-keeper.ts';
 
 export type OrderedBind<T> = {
   readonly type: 'transceiver' | 'transmitter' | 'receiver';

@@ -13,7 +13,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { subscriberDigits } from '../../smpp/numbers.ts';
 import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../smpp/pdu.ts';
 import type { QueryDone } from '../../smpp/query-window.ts';
-import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/reconnect.ts';
+import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import type { BindWatch } from '../flight/carrier-flight.ts';
 import type { Source } from './inbound-door.ts';

@@ -34,7 +34,7 @@ export type CarrierOrders = {
   readonly binds: ReadonlyMap<number, Order>;
 };
 
-/** connecting … closed: as smpp/reconnect.ts has it · resting: drained by order · elsewhere: another node has it. */
+/** connecting … closed: as smpp/bind-keeper.ts has it · resting: drained by order · elsewhere: another node has it. */
 export type BindReport = {
   /** From 1. */
   readonly bind: number;

@@ -5,7 +5,7 @@ import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
 import { Keepalive } from '../../smpp/keepalive.ts';
-import { type BindKeeper, keepBind, type KeeperOptions } from '../../smpp/reconnect.ts';
+import { type BindKeeper, keepBind, type KeeperOptions } from '../../smpp/bind-keeper.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import type { openSession } from '../../smpp/session.ts';
 import { bindFields, type CloseCause, type SessionHandlers } from '../../smpp/session-contract.ts';
