@@ -1,6 +1,7 @@
 // One SMPP session as a client (ESME): connect, bind, submit within the window, answer deliveries, keep alive,
 // unbind. Its hot path is synchronous: no promise and no timer per PDU. It never queues: a submit that cannot go
-// now is refused, and onWindowOpen says when to come again. It never reconnects; that is reconnect.ts.
+// now is refused, and onWindowOpen says when to come again. It never reconnects; that is bind-keeper.ts.
+import type { Socket } from 'node:net';
 import type { Clock, Cancel } from '../platform/clock.ts';
 import { assert } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
@@ -68,7 +69,7 @@ export class Session<T> {
         onGone: (why) => this.#finish({ kind: this.#state === 'connecting' ? 'connect_failed' : 'peer_closed', why }),
       },
       options.clock,
-      undefined,
+      options.mayWrite === undefined ? undefined : (to, bytes) => this.#writeIfAllowed(to, bytes),
       options.tap,
     );
     const connectTimerMs = options.connectTimerMs ?? limits.smpp.connectTimerMs;
@@ -94,7 +95,7 @@ export class Session<T> {
    * then onWindowOpen follows. The token comes back exactly once: with the response, the timeout, or the close.
    */
   submit(message: ShortMessage, token: T): boolean {
-    if (this.#draining || !canTransmit(this.#state)) return false;
+    if (this.#draining || !canTransmit(this.#state) || this.#options.mayWrite?.() === false) return false;
     if (this.#window.free === 0 || !this.#link.writable) {
       this.#wantsWindow = true;
       return false;
@@ -115,6 +116,11 @@ export class Session<T> {
     this.#queries.add(sequence, done, this.#clock.monotonicMs());
     this.#link.sendBytes(encodeQuery(sequence, fields));
     return true;
+  }
+
+  /** Ends at once and without a word: what was written and is still on this machine must not arrive. */
+  cut(why: string): void {
+    this.#finish({ kind: 'fenced', why });
   }
 
   /** Takes no more submits, waits up to drainMs for answers, unbinds and closes. Resolves when closed. */
@@ -263,12 +269,19 @@ export class Session<T> {
     for (const cancel of this.#cancels) cancel();
     // A peer that stopped reading would never take our last words.
     const deaf = cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
-    if (deaf) this.#link.destroy();
+    if (cause.kind === 'fenced') this.#link.reset();
+    else if (deaf) this.#link.destroy();
     else this.#link.end();
     this.#options.tap?.closed(`${cause.kind}: ${cause.why}`, cause.kind.startsWith('peer_') ? 'peer' : 'us');
     this.#queries.failAll();
     this.#handlers.onClosed(cause, this.#window.failAll());
     this.#onClosed?.();
+  }
+
+  /** The last moment before the system has the bytes: a stalled loop may have let the time go by since the submit. */
+  #writeIfAllowed(to: Socket, bytes: Buffer): void {
+    if (this.#options.mayWrite?.() === false) return this.cut('it may not write any more');
+    to.write(bytes);
   }
 
   #become(next: SessionState, why: string): void {
