@@ -26,6 +26,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   pacing: () => import('./pacing.ts'),
   lanes: () => import('./lanes.ts'),
   idle: () => import('./idle.ts'),
+  outstanding: () => import('./outstanding.ts'),
   flight: () => import('./flight.ts'),
 };
 
