@@ -1,8 +1,13 @@
 // `doctor`: looks at everything a start needs and says for each problem what to do. It changes nothing and starts
-// nothing; with the system running it asks the running parts, else the parts a start would use.
+// nothing; with the system running it asks the running parts, else the parts a start would use. Carriers are tried by
+// binding to them (doctor-carriers.ts).
+import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
 import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { connectBus } from '../bus/connect.ts';
+import type { CarrierConfig } from '../config/configuration.ts';
 import { readConfiguration } from '../config/load.ts';
 import { type Settings, loadSettings } from '../config/settings.ts';
 import { natsServerBinary } from '../embedded/nats-binary.ts';
@@ -10,13 +15,16 @@ import { natsReady } from '../embedded/nats.ts';
 import { isFree } from '../embedded/ports.ts';
 import { postgresReady } from '../embedded/postgres.ts';
 import { isAlive } from '../embedded/processes.ts';
+import { examineCarriers } from './doctor-carriers.ts';
 import { type Connections, readConnections } from '../supervisor/data-folder.ts';
 
 export type Finding = { check: string; ok: boolean; detail: string };
 
+export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
+
 /** Prints a line per check; the exit code is 1 when there is a problem. */
-export async function runDoctor(options: { json?: boolean }): Promise<number> {
-  const findings = await examine();
+export async function runDoctor(options: DoctorOptions): Promise<number> {
+  const findings = await examine(process.env, options);
   const ok = findings.every((finding) => finding.ok);
   if (options.json === true) {
     process.stdout.write(`${JSON.stringify({ ok, checks: findings })}\n`);
@@ -30,8 +38,11 @@ export async function runDoctor(options: { json?: boolean }): Promise<number> {
   return ok ? 0 : 1;
 }
 
-export async function examine(env: Record<string, string | undefined> = process.env): Promise<Finding[]> {
-  const findings: Finding[] = [];
+export async function examine(
+  env: Record<string, string | undefined> = process.env,
+  { carrier, force = false }: DoctorOptions = {},
+): Promise<Finding[]> {
+  let findings: Finding[] = [];
   const check = async (name: string, work: () => Promise<string> | string) => {
     try {
       findings.push({
@@ -50,10 +61,11 @@ export async function examine(env: Record<string, string | undefined> = process.
     return `data in ${settings.dataDir}, roles ${settings.roles.join(', ')}`;
   });
   if (settings === null) return findings;
-  const { configFile, dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl } =
+  const { configFile, dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl, roles } =
     settings as Settings;
+  let carriers: readonly CarrierConfig[] | null = null;
   await check('configuration', async () => {
-    const { carriers } = await readConfiguration(configFile, env);
+    ({ carriers } = await readConfiguration(configFile, env));
     const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
     return `${configFile}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
@@ -65,9 +77,9 @@ export async function examine(env: Record<string, string | undefined> = process.
   }
   await check('NATS', async () => {
     const url = natsUrl ?? running?.natsUrl;
-    if (url === undefined) return `embedded: ${natsServerBinary(env)}`;
+    if (url === undefined) return embeddedNats(natsServerBinary(env));
     await natsReady(url, serverWithinMs);
-    return `${hostOf(url)} answers, JetStream too`;
+    return `${hostOf(url)} answers, JetStream too: nats-server ${await natsVersion(url)}`;
   });
   await check('PostgreSQL', async () => {
     const url = databaseUrl ?? running?.databaseUrl;
@@ -83,8 +95,21 @@ export async function examine(env: Record<string, string | undefined> = process.
       throw new FixSetup(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
     return `${hostOf(clickhouseUrl)} answers`;
   });
+  // Asked about one carrier, the answer is about that and what it rests on.
+  if (carrier !== undefined) findings = findings.filter(({ check: name, ok }) => !ok && restsOn.includes(name));
+  if (carriers === null) return findings;
+  try {
+    const natsUrlNow = natsUrl ?? running?.natsUrl ?? null;
+    // Where carriers are served; on other machines of an installation nobody here has them.
+    const isRunning = running !== null && roles.includes('carriers');
+    findings.push(...(await examineCarriers({ carriers, only: carrier, force, natsUrl: natsUrlNow, isRunning })));
+  } catch (error) {
+    findings.push({ check: 'carriers', ok: false, detail: messageOf(error) });
+  }
   return findings;
 }
+
+const restsOn = ['runtime', 'settings', 'configuration'];
 
 const serverWithinMs = 3_000;
 const checkWithinMs = 8_000;
@@ -100,6 +125,18 @@ function runtime(): string {
 async function portState(host: string, port: number, setting: string): Promise<string> {
   if (port === 0 || (await isFree(port, host))) return `${host}:${port} is free`;
   throw new FixSetup(`${host}:${port} is taken by another process: stop that, or set ${setting} to a free port`);
+}
+
+async function embeddedNats(binary: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(binary, ['--version'], { timeout: serverWithinMs });
+  return `embedded: ${/\d+\.\d+\.\d+\S*/.exec(stdout)?.[0] ?? 'unknown version'} at ${binary}`;
+}
+
+async function natsVersion(url: string): Promise<string> {
+  const bus = await connectBus(url, 'doctor', serverWithinMs);
+  const version = bus.connection.info?.version ?? 'of unknown version';
+  await bus.close();
+  return version;
 }
 
 function runningOn(dataDir: string): Connections | null {

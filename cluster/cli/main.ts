@@ -24,9 +24,11 @@ program
 
 program
   .command('doctor')
-  .description('check runtime, settings, configuration, ports and servers, and say what to do')
+  .description('check runtime, settings, configuration, ports, servers and carriers, and say what to do')
+  .option('--carrier <name>', 'only this carrier: binds to it as configured, and unbinds; nothing is sent')
+  .option('--force', 'bind also where the running system does')
   .option('--json', 'print one JSON object')
-  .action(async (options: { json?: boolean }) => {
+  .action(async (options: { json?: boolean; carrier?: string; force?: boolean }) => {
     const { runDoctor } = await import('./doctor.ts');
     process.exit(await runDoctor(options));
   });

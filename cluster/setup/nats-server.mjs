@@ -48,6 +48,7 @@ async function remember(root, path) {
   mkdirSync(join(root, '.runtime'), { recursive: true });
   const version = /v?(\d+\.\d+\.\d+)/.exec(output)?.[1] ?? '';
   writeFileSync(rememberedFile(root), `${JSON.stringify({ path, version })}\n`);
+  say(`✓ nats-server ${version} (${path})`);
   return true;
 }
 
