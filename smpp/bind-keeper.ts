@@ -19,6 +19,8 @@ export type KeeperOptions = SessionOptions & {
   /** Shared by all binds of a process, so that 200 of them do not reconnect at once. */
   budget?: ReconnectBudget;
   ghostSessionMs?: number;
+  /** Begins at rest: the first session is opened by wake(). */
+  resting?: boolean;
   stableMs?: number;
   /** For tests of time; otherwise openSession. */
   open?: typeof openSession;
@@ -47,7 +49,8 @@ export class BindKeeper<T> {
   constructor(options: KeeperOptions, handlers: KeeperHandlers<T>) {
     this.#options = options;
     this.#handlers = handlers;
-    this.#wait(0);
+    if (options.resting === true) this.#state = 'resting';
+    else this.#wait(0);
   }
 
   get state(): KeeperState {
@@ -90,6 +93,14 @@ export class BindKeeper<T> {
     this.#state = 'resting';
     this.#cancelWait?.();
     await this.#session?.close(why, drainMs);
+  }
+
+  /** As rest(), but at once and without a word to the peer. */
+  cut(why: string): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'resting';
+    this.#cancelWait?.();
+    this.#session?.cut(why);
   }
 
   /** After rest(): a session is wanted again. One that is still ending is let end before. */

@@ -119,6 +119,15 @@ export class Link {
     this.#cancelDestroy = this.#clock.after(lastWordsMs, () => this.socket.destroy());
   }
 
+  /** As destroy(), and what the system has not sent yet is not sent either. */
+  reset(): void {
+    this.#ended = true;
+    this.#cancelDestroy?.();
+    // A reset is TCP's own; what TLS has encrypted it has handed on already.
+    if ('encrypted' in this.socket) this.socket.destroy();
+    else this.socket.resetAndDestroy();
+  }
+
   destroy(): void {
     this.#ended = true;
     this.#cancelDestroy?.();

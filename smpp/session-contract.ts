@@ -21,6 +21,8 @@ export type SessionOptions = {
   /** Sees every PDU of the session. */
   tap?: PduTap | undefined;
   clock: Clock;
+  /** Asked at every write; false ends the session without another octet. Without it nobody else can have the bind. */
+  mayWrite?: () => boolean;
 };
 
 /** Paths of PEM files; what is null or absent is the default. */
@@ -48,7 +50,9 @@ export type CloseCause =
   | { kind: 'peer_closed'; why: string }
   | { kind: 'keepalive'; why: string }
   | { kind: 'response_timeouts'; why: string }
-  | { kind: 'protocol'; why: string };
+  | { kind: 'protocol'; why: string }
+  /** We must not write any more: the bind may be another node's. */
+  | { kind: 'fenced'; why: string };
 
 /** Called from the session, synchronously and never before openSession returned. None may throw. */
 export type SessionHandlers<T> = {

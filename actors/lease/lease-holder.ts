@@ -1,7 +1,7 @@
 // This thread's word that it lives: a beat each second, by compare-and-set on its own last one. While a beat that was
 // begun less than three seconds ago is acknowledged, this node may write to its carriers; nobody can have declared it
 // dead before the bucket refuses the next. It holds no bind; lease-keeper.ts does.
-import type { LeaseBucket } from '../../cluster/bus/lease-bucket.ts';
+import type { LeaseStore } from '../../cluster/bus/lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -11,7 +11,7 @@ import type { LeaseBook } from './lease-book.ts';
 import { type Holder, beatKey, encodeBeat, readBeat } from './lease-records.ts';
 
 export type HolderParts = {
-  readonly bucket: LeaseBucket;
+  readonly bucket: LeaseStore;
   readonly book: LeaseBook;
   readonly clock: Clock;
   readonly identity: Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;

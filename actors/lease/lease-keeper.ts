@@ -2,7 +2,7 @@
 // decides on what it has read: a claim is a compare-and-set on the lease's last revision, and only of a lease that was
 // given up or whose holder is dead, which itself is a compare-and-set on that holder's last beat. So a holder that beats
 // cannot be robbed, and one that cannot beat has fenced itself more than a second before (limits-leases.ts).
-import { LeaseBucket } from '../../cluster/bus/lease-bucket.ts';
+import { LeaseBucket, type LeaseStore } from '../../cluster/bus/lease-bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -30,15 +30,20 @@ type Carrier = {
 
 export type LeaseIdentity = Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
 
-export async function openLeases(bus: Bus, identity: LeaseIdentity, clock: Clock = systemClock): Promise<LeaseKeeper> {
-  const keeper = new LeaseKeeper(await LeaseBucket.open(bus), identity, clock);
+export async function openLeases(
+  bus: Bus,
+  identity: LeaseIdentity,
+  replicas = 1,
+  clock: Clock = systemClock,
+): Promise<LeaseKeeper> {
+  const keeper = new LeaseKeeper(new LeaseBucket(bus, replicas), identity, clock);
   await keeper.start();
   return keeper;
 }
 
 export class LeaseKeeper implements BindLeases {
   readonly shared = true;
-  readonly #bucket: LeaseBucket;
+  readonly #bucket: LeaseStore;
   readonly #clock: Clock;
   readonly #identity: LeaseIdentity;
   readonly #book = new LeaseBook();
@@ -53,7 +58,7 @@ export class LeaseKeeper implements BindLeases {
   #stopLooks: Cancel = () => {};
   #closed = false;
 
-  constructor(bucket: LeaseBucket, identity: LeaseIdentity, clock: Clock) {
+  constructor(bucket: LeaseStore, identity: LeaseIdentity, clock: Clock) {
     this.#bucket = bucket;
     this.#clock = clock;
     this.#identity = identity;
@@ -202,14 +207,18 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
-  /** Our own beat comes back through the watch; when it does not, others' news do not either. */
+  /**
+   * Our own beat comes back through the watch; when it does not, others' news do not either. When no beat is taken at
+   * all, the bucket itself may be gone: a new watch makes it again.
+   */
   #lookAtWatch(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const deafMs = limits.leases.watchDeafMs;
+    if (this.#watching || this.#closed || nowMs - this.#watchedAtMs < deafMs) return;
     const { revision, ackedAtMs } = this.#holder.lastBeat;
     const isBehind = this.#book.revisionOf(this.#holder.key) < revision;
-    const nowMs = this.#clock.monotonicMs();
-    if (!isBehind || this.#watching || this.#closed) return;
-    const deafMs = limits.leases.watchDeafMs;
-    if (nowMs - this.#watchedAtMs < deafMs || this.#book.seenAtMs(this.#holder.key) > ackedAtMs - deafMs) return;
+    const isDeaf = isBehind && this.#book.seenAtMs(this.#holder.key) < ackedAtMs - deafMs;
+    if (!isDeaf && nowMs - ackedAtMs < deafMs) return;
     log.warn({ node: this.#identity.node }, 'the watch of the leases is deaf and opened anew');
     this.#watch().catch((error: unknown) => ignoring(error, 'the watch of the leases is opened again soon'));
   }
@@ -256,7 +265,8 @@ export class LeaseKeeper implements BindLeases {
       const held = carrier.held.get(key);
       const isOurs = own !== null && holder?.incarnation === own;
       if (held === undefined) {
-        if (isOurs && carrier.ready && !carrier.claiming.has(key)) this.#granted(carrier, key, revision);
+        // Claimed anew: a deletion of ours that is still on its way must not take it from us later.
+        if (isOurs && carrier.ready && this.mayWrite()) void this.#claim(carrier, key);
       } else if (revision > held.revision && !isOurs) {
         carrier.held.delete(key);
         metrics.leaseLosses.inc({ carrier: carrier.name, why: 'taken' });
@@ -268,7 +278,7 @@ export class LeaseKeeper implements BindLeases {
   async #claim(carrier: Carrier, key: string): Promise<void> {
     const { holder } = this.#holder;
     const bind = carrier.binds.find((each) => each.key === key);
-    if (holder === null || bind === undefined) return;
+    if (holder === null || bind === undefined || carrier.claiming.has(key)) return;
     const { revision } = this.#book.lease(key, this.#clock.monotonicMs());
     carrier.claiming.add(key);
     try {
@@ -310,23 +320,26 @@ export class LeaseKeeper implements BindLeases {
   }
 
   async #free(carrier: Carrier, key: string, held: Held): Promise<void> {
-    for (let tries = 0; tries < freeTriesMax && carrier.held.get(key) === held; tries += 1) {
+    held.leaving = true;
+    // Until it is certain it stays as it is: neither used nor asked for again.
+    for (let tries = 0; carrier.held.get(key) === held; tries += 1) {
+      if (tries >= freeTriesMax && this.#carriers.get(carrier.name) !== carrier) break;
       const written = await this.#bucket.remove(key, held.revision);
-      if (written === 'unclear') continue;
+      if (written === 'unclear') {
+        await this.#clock.sleep(limits.leases.beatAgainMs);
+        continue;
+      }
       if (carrier.held.get(key) === held) carrier.held.delete(key);
       if (typeof written === 'object') {
         this.#book.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
       }
-      return;
     }
-    // Nobody knows whether it is free; it is, at the latest, when this life ends.
-    carrier.held.delete(key);
   }
 
   async #leave(carrier: Carrier): Promise<void> {
     carrier.ready = false;
-    await Promise.all([...carrier.held].map(([key, held]) => this.#free(carrier, key, held)));
     if (this.#carriers.get(carrier.name) === carrier) this.#carriers.delete(carrier.name);
+    await Promise.all([...carrier.held].map(([key, held]) => this.#free(carrier, key, held)));
   }
 
   #onLost(why: string): void {

@@ -18,6 +18,9 @@ export type LeaseEntry = {
 
 export type LeaseWrite = { readonly revision: number } | 'conflict' | 'unclear';
 
+/** What leases are built on; a test plays it with delays of its own choice. */
+export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' | 'close'>;
+
 const bucketName = keyValueBuckets.leases.name;
 const stream = `KV_${bucketName}`;
 const prefix = `$KV.${bucketName}.`;
@@ -27,22 +30,22 @@ const operation = 'KV-Operation';
 
 export class LeaseBucket {
   readonly #bus: Bus;
+  readonly #replicas: number;
   #messages: ConsumerMessages | null = null;
   #closed = false;
 
-  /** Makes sure that the bucket is there. */
-  static async open(bus: Bus): Promise<LeaseBucket> {
-    await openBucket(bus, 'leases');
-    return new LeaseBucket(bus);
-  }
-
-  constructor(bus: Bus) {
+  constructor(bus: Bus, replicas = 1) {
     this.#bus = bus;
+    this.#replicas = replicas;
   }
 
-  /** Tells the present state of every key, then every change in the bucket's order. Resolves when the first is told. */
+  /**
+   * Tells the present state of every key, then every change in the bucket's order. Resolves when all that was there is
+   * told. Makes the bucket when it is missing; a second watch takes the place of the first.
+   */
   async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#messages?.stop();
+    await openBucket(this.#bus, 'leases', this.#replicas);
     const consumer = await this.#bus.jetstream.consumers.get(stream, {
       filter_subjects: `${prefix}>`,
       deliver_policy: DeliverPolicy.LastPerSubject,

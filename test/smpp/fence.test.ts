@@ -1,0 +1,45 @@
+// A session that may not write any more: nothing leaves, not even what was submitted a moment before, and the peer sees
+// the connection reset.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../../platform/deadline.ts';
+import { parseLatency } from '../../smpp/simulator/latency.ts';
+import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
+import { boundWitness, closeWitnesses, message } from './support.ts';
+
+let smsc: Simulator;
+beforeEach(async () => {
+  smsc = await startSimulator({
+    latency: parseLatency('fixed:5')!,
+    accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],
+  });
+});
+afterEach(async () => {
+  await closeWitnesses();
+  await until('no session to be left', () => smsc.stats().binds.now === 0);
+  await smsc.close();
+});
+
+test('a submit is refused, and what was submitted before the fence and not written yet is never written', async () => {
+  let mayWrite = true;
+  const seen = await boundWitness(smsc.port, { mayWrite: () => mayWrite });
+  expect(seen.session.submit(message('first'), 'first')).toBe(true);
+  await until('the first answer', () => seen.responses.size === 1);
+  // It is written at the end of the turn; a loop that stalls in between finds the fence there.
+  expect(seen.session.submit(message('second'), 'second')).toBe(true);
+  mayWrite = false;
+  expect(seen.session.submit(message('third'), 'third')).toBe(false);
+  await until('the end of the session', () => seen.closes.length === 1);
+  expect(seen.closes[0]).toMatchObject({ cause: { kind: 'fenced' }, outstanding: ['second'] });
+  await until('the peer has noticed', () => smsc.stats().binds.now === 0);
+  expect(smsc.stats().submits.total).toBe(1);
+});
+
+test('a session is cut without an unbind, and tells what was on its way', async () => {
+  await smsc.close();
+  smsc = await startSimulator({ response: parseLatency('fixed:500')!, magic: false });
+  const seen = await boundWitness(smsc.port, { mayWrite: () => true });
+  seen.session.submit(message('on its way'), 'on its way');
+  await until('it has arrived', () => smsc.stats().submits.total === 1);
+  seen.session.cut('declared dead');
+  expect(seen.closes).toMatchObject([{ cause: { kind: 'fenced', why: 'declared dead' }, outstanding: ['on its way'] }]);
+});
