@@ -2,6 +2,9 @@
 // there, how it is told. A file of its own only for its length; everybody reads it as `limits`.
 import { assert } from './assert.ts';
 
+/** An account's share of a lane beside others that wait there. */
+export const accountWeightMax = 100;
+
 export const asideLimits = {
   /** Aside shards of each lane and carrier, opened only while something waits in them. Two floods meet in one in 32 cases. */
   shards: 32,

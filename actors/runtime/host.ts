@@ -9,6 +9,7 @@ import { openDirectory } from '../../cluster/directory/directory.ts';
 import { answerForCarriers } from '../../cluster/operations/reports.ts';
 import { watchOrders } from '../../cluster/operations/watch-orders.ts';
 import { registryHolder } from '../../cluster/registry/holder.ts';
+import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
@@ -45,6 +46,7 @@ export default async function host(task: HostTask): Promise<void> {
       new CarrierActor({
         carrier,
         simulated,
+        weightOf: (accountId) => directory.account(accountId as AccountId)?.weight ?? 1,
         accountQueueMax: task.accountQueueMax ?? accountQueueMaxDefault,
         flightDumps: task.flightDumps ?? null,
         bus,

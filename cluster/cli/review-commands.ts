@@ -42,11 +42,12 @@ export function addReviewCommands(program: Command, accounts: Command): void {
 
   accounts
     .command('limit')
-    .description('set how fast an account may ask; without options: show it')
+    .description('set how fast an account may ask, and its share of what is sent; without options: show it')
     .argument('<id>', 'the account (acc_…)')
     .option('--per-second <n>', 'requests a second, or none')
     .option('--burst <n>', 'requests at once after a pause (default: as many as per second)')
     .option('--idempotency-keys-per-hour <n>', 'idempotency keys an hour, or default')
+    .option('--weight <n>', 'its share beside other accounts that wait for the same carrier, 1 to 100, or default')
     .option('--json', 'print one JSON object')
     .action(async (id: string, options: LimitOptions) => {
       const { limitAccount } = await import('./review.ts');
@@ -81,5 +82,6 @@ export type LimitOptions = {
   readonly perSecond?: string;
   readonly burst?: string;
   readonly idempotencyKeysPerHour?: string;
+  readonly weight?: string;
   readonly json?: boolean;
 };

@@ -3,6 +3,7 @@
 import { type AccountId, type SenderId, type TemplateId, isAccountId } from '../../model/ids.ts';
 import { type Category, categories } from '../../model/message.ts';
 import { FixSetup } from '../../platform/errors.ts';
+import { accountWeightMax } from '../../platform/limits-lanes.ts';
 import { limits } from '../../platform/limits.ts';
 import { changeAccountSettings } from '../store/account-settings.ts';
 import { activateAccount, suspendAccount } from '../store/accounts.ts';
@@ -76,7 +77,9 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
     0,
     limits.idempotency.keysPerHourMax,
   );
+  const weight = numberOrNone('--weight', options.weight, 'default', 1, accountWeightMax);
   const change = {
+    ...(weight === undefined ? {} : { weight: weight ?? 1 }),
     ...(perSecond === undefined ? {} : { rate: perSecond === null ? null : { perSecond, burst: burst ?? perSecond } }),
     ...(keys === undefined ? {} : { idempotencyKeysPerHour: keys }),
   };
@@ -85,10 +88,12 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
   const { rate } = settings;
   const keysPerHour = settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault;
   const rateLimit = rate === null ? null : { per_second: rate.perSecond, burst: rate.burst };
-  print(options, { id, object: 'account', rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour }, [
+  const told = { rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour, weight: settings.weight };
+  print(options, { id, object: 'account', ...told }, [
     `Account  ${id}`,
     `  requests a second     ${rate === null ? 'no limit' : `${rate.perSecond}, ${rate.burst} at once`}`,
     `  idempotency keys/h    ${keysPerHour}`,
+    `  weight in a lane      ${settings.weight}`,
   ]);
 }
 

@@ -55,6 +55,8 @@ export type AccountEntry = {
   readonly keepInboundText?: boolean;
   /** The account's own answer to HELP; null or missing: the country's. */
   readonly helpText?: string | null;
+  /** Its share of a carrier's lane beside other accounts that wait there, 1 to 100; missing: 1. */
+  readonly weight?: number;
 };
 
 export type TemplateVariableEntry = {

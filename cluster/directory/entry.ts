@@ -55,7 +55,7 @@ export function encodeKeyEntry(entry: KeyEntry): string {
 export function encodeAccountEntry(entry: AccountEntry): string {
   const { v, accountId, name, status, senders, senderCategories = {}, networks = [], rate = null } = entry;
   const { idempotencyKeysPerHour = null, requireTemplate = [], content = null, resendUnknown = [] } = entry;
-  const { keepInboundText = false, helpText = null } = entry;
+  const { keepInboundText = false, helpText = null, weight = 1 } = entry;
   return JSON.stringify({
     v,
     accountId,
@@ -71,6 +71,7 @@ export function encodeAccountEntry(entry: AccountEntry): string {
     resendUnknown: [...resendUnknown].sort(),
     keepInboundText,
     helpText,
+    weight,
   });
 }
 
@@ -121,7 +122,8 @@ export function decodeEntry(name: string, body: Uint8Array): DirectoryEntry | nu
     isAbsentOr(value['content'], isContent) &&
     isAbsentOr(value['resendUnknown'], isCategories) &&
     isAbsentOr(value['keepInboundText'], (keep) => typeof keep === 'boolean') &&
-    isAbsentOr(value['helpText'], isText);
+    isAbsentOr(value['helpText'], isText) &&
+    isAbsentOr(value['weight'], isWeight);
   return sound ? { kind: 'account', entry: value as unknown as AccountEntry } : null;
 }
 
@@ -136,6 +138,7 @@ function objectOf(body: Uint8Array): Record<string, unknown> | null {
   }
 }
 
+const isWeight = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1;
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText);
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -70,6 +70,7 @@ function accountText(row: AccountRow): string {
     resendUnknown: row.resend_unknown,
     keepInboundText: row.keep_inbound_text,
     helpText: row.help_text,
+    weight: row.weight,
   });
 }
 

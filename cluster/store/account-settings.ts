@@ -22,6 +22,8 @@ export type AccountSettings = {
   readonly keepInboundText: boolean;
   /** The account's own answer to HELP; null: the country's. */
   readonly helpText: string | null;
+  /** Its share of a carrier's lane beside other accounts that wait there, 1 to 100. */
+  readonly weight: number;
 };
 
 export async function readAccountSettings(store: Store, id: AccountId): Promise<AccountSettings | null> {
@@ -51,6 +53,7 @@ export async function changeAccountSettings(
     ...(change.resendUnknown === undefined ? {} : { resend_unknown: [...change.resendUnknown] }),
     ...(change.keepInboundText === undefined ? {} : { keep_inbound_text: change.keepInboundText }),
     ...(change.helpText === undefined ? {} : { help_text: change.helpText }),
+    ...(change.weight === undefined ? {} : { weight: change.weight }),
   };
   if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
@@ -83,5 +86,6 @@ function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
     resendUnknown: row.resend_unknown,
     keepInboundText: row.keep_inbound_text,
     helpText: row.help_text,
+    weight: row.weight,
   };
 }

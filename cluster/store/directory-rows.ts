@@ -27,6 +27,7 @@ export type AccountRow = {
   readonly resend_unknown: readonly Category[];
   readonly keep_inbound_text: boolean;
   readonly help_text: string | null;
+  readonly weight: number;
 };
 
 /** An approved template. */
@@ -102,6 +103,7 @@ export async function readAccountRows(reader: Reader, ids: readonly string[] | '
       'accounts.resend_unknown',
       'accounts.keep_inbound_text',
       'accounts.help_text',
+      'accounts.weight',
       sql<string[]>`coalesce(array_agg(senders.name) filter (where senders.name is not null), '{}')`.as('senders'),
       sql<Record<string, Category[]> | null>`jsonb_object_agg(senders.name, to_jsonb(senders.categories))
         filter (where senders.categories is not null)`.as('sender_categories'),

@@ -13,6 +13,7 @@ import { gates } from './migrations/0003-gates.ts';
 import { resendUnknown } from './migrations/0004-resend-unknown.ts';
 import { auditOfOrders } from './migrations/0005-audit-of-orders.ts';
 import { inbound } from './migrations/0006-inbound.ts';
+import { accountWeight } from './migrations/0007-account-weight.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -22,6 +23,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004-resend-unknown': resendUnknown,
   '0005-audit-of-orders': auditOfOrders,
   '0006-inbound': inbound,
+  '0007-account-weight': accountWeight,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */

@@ -36,6 +36,8 @@ export type AccountsTable = {
   resend_unknown: Generated<Category[]>;
   keep_inbound_text: Generated<boolean>;
   help_text: string | null;
+  /** Its share of a lane beside other accounts, 1 to 100. */
+  weight: Generated<number>;
   /** How many rows of `suppressions` are this account's, and how finely its list is cut into blocks. */
   suppressed: Generated<number>;
   suppression_bits: Generated<number>;

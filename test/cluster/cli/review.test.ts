@@ -81,11 +81,17 @@ test('an account is limited, shown, suspended and activated', async () => {
   expect(limited).toMatchObject({ rate_limit: { per_second: 50, burst: 50 }, idempotency_keys_per_hour: 0 });
   expect((await json('accounts', 'limit', accountId)).rate_limit).toEqual({ per_second: 50, burst: 50 });
   expect((await json('accounts', 'limit', accountId, '--per-second', 'none')).rate_limit).toBeNull();
+  for (const weight of [1, 100]) {
+    expect((await json('accounts', 'limit', accountId, '--weight', String(weight))).weight).toBe(weight);
+  }
+  expect((await json('accounts', 'limit', accountId, '--weight', 'default')).weight).toBe(1);
   for (const bad of [
     ['--per-second', '0'],
     ['--per-second', '100001'],
     ['--burst', '5'],
     ['--idempotency-keys-per-hour', '-1'],
+    ['--weight', '0'],
+    ['--weight', '101'],
   ]) {
     expect([bad, (await cli('accounts', 'limit', accountId, ...bad)).code]).toEqual([bad, 1]);
   }

@@ -75,6 +75,7 @@ test('settings of an account and of a key, and categories of a sender, are in fo
     rate: { perSecond: 5, burst: 10 },
     idempotencyKeysPerHour: 7,
     resendUnknown: ['otp'],
+    weight: 20,
   });
   const key = {
     accountId,
@@ -93,6 +94,7 @@ test('settings of an account and of a key, and categories of a sender, are in fo
     rate: { perSecond: 5, burst: 10 },
     idempotencyKeysPerHour: 7,
     resendUnknown: ['otp'],
+    weight: 20,
   });
   expect(account()?.senderCategories.get('HELIO')).toEqual(['otp']);
   expect(directory.authenticate(made.token)).toMatchObject({
