@@ -165,7 +165,6 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     wire: paced.wire,
     events,
     ports: binds.ports,
-    windowPdus: binds.windowPdus,
     clock,
     onRefused: (held, status, code) => settlement.onRefused(held, status, code),
     onHeld: (held, code, untilMs) => settlement.onHeld(held, code, untilMs),

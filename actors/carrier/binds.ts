@@ -80,6 +80,9 @@ export class CarrierBinds {
     for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on);
     const submitting = this.#keepers.filter((each) => each.type !== 'receiver');
     this.ports = submitting.map((bind) => ({
+      get window() {
+        return bind.ordered === 'running' && bind.keeper.state === 'bound' ? bind.window : 0;
+      },
       get windowFree() {
         return bind.ordered === 'running' ? bind.keeper.windowFree : 0;
       },

@@ -26,6 +26,8 @@ export type SubmitToken = {
 
 /** One bind as the sender sees it. */
 export type SubmitPort = {
+  /** Submits it may have out at once; 0 when it is not bound. */
+  readonly window: number;
   /** Submits it would take now; 0 when it is not bound or its socket is full. */
   readonly windowFree: number;
   submit(pdu: ShortMessage, token: SubmitToken): boolean;
@@ -40,8 +42,6 @@ export type SenderParts = {
   readonly wire: Pacing;
   readonly events: EventWriter;
   readonly ports: readonly SubmitPort[];
-  /** The sum of all windows: a message of more segments than that reserves no more. */
-  readonly windowPdus: number;
   readonly clock: Clock;
   /** The message ends before it was written. */
   readonly onRefused: (held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
@@ -141,8 +141,10 @@ export class Sender {
       if (held === undefined) return;
       if (!this.#mayBegin(held)) continue;
       const segments = Math.max(1, segmentsToSend(held).length);
-      const kept = slotsKeptFor(held.category, this.#parts.windowPdus);
-      const slots = Math.min(segments, this.#parts.windowPdus - kept);
+      const windows = this.#windowsBound();
+      if (windows === 0) return; // a bind wakes us
+      const kept = slotsKeptFor(held.category, windows);
+      const slots = Math.min(segments, windows - kept);
       if (this.#windowFree() - this.#reserved - kept < slots) return; // an answer or a bind wakes us
       if (!this.#parts.events.hasRoom) return this.#wakeIn(50); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
@@ -260,6 +262,13 @@ export class Sender {
     const part = held.parts[segment - 1];
     if (part === undefined) throw new RejectMessage('message_empty', 'a message without segments');
     return submitPdu(held.message, part, this.#parts.carrier, this.#parts.clock.nowMs());
+  }
+
+  /** Of the binds there are now: a long message waits for as much as they hold, not for a bind that is away. */
+  #windowsBound(): number {
+    let windows = 0;
+    for (const port of this.#parts.ports) windows += port.window;
+    return windows;
   }
 
   #windowFree(): number {
