@@ -36,6 +36,20 @@ export function parseNetwork(text: string): Network | null {
   return { address, prefixBits };
 }
 
+/** What is wrong with a text that shall be a network, as a sentence; null when it is one. */
+export function networkProblem(text: string): string | null {
+  if (parseNetwork(text) !== null) return null;
+  const [base = '', prefix = ''] = text.split('/');
+  const bits = base.includes(':') ? 128 : 32;
+  const address = parseIp(base);
+  if (address === null || !/^(0|[1-9]\d{0,2})$/.test(prefix) || Number(prefix) > bits) return networkExpected;
+  const prefixBits = Number(prefix) + 128 - bits;
+  const network = address.map((octet, at) => octet & (0xff00 >> Math.min(8, Math.max(0, prefixBits - at * 8))));
+  return `${text} has bits behind its prefix: expected ${formatIp(network)}/${prefix}, or ${base} alone`;
+}
+
+const networkExpected = 'expected a network such as 203.0.113.0/24 or 2001:db8::/32, or one address';
+
 export function isInNetwork(ip: IpAddress, { address, prefixBits }: Network): boolean {
   const whole = prefixBits >> 3;
   for (let at = 0; at < whole; at += 1) if (ip[at] !== address[at]) return false;

@@ -16,7 +16,7 @@ import { answerProblem } from './refuse.ts';
 import { accountHandlers, getAccount } from './routes/account.ts';
 import { accountSettingsHandlers, getAccountSettings, patchAccountSettings } from './routes/account-settings.ts';
 import { auditHandlers, getAudit } from './routes/audit.ts';
-import { apiKeyHandlers, deleteApiKey, getApiKeys, postApiKey } from './routes/api-keys.ts';
+import { apiKeyHandlers, deleteApiKey, getApiKey, getApiKeys, patchApiKey, postApiKey } from './routes/api-keys.ts';
 import { type CarrierOperations, carrierHandlers, carrierOrders, getCarrier, getCarriers } from './routes/carriers.ts';
 import { deleteSms, getSms, listSms, postBatch, postSms } from './routes/hot.ts';
 import { deleteSenderById, getSenders, postSender, senderHandlers } from './routes/senders.ts';
@@ -44,6 +44,8 @@ export const endpoints: readonly Endpoint[] = [
   patchAccountSettings,
   getApiKeys,
   postApiKey,
+  getApiKey,
+  patchApiKey,
   deleteApiKey,
   getSenders,
   postSender,
@@ -108,6 +110,8 @@ export function managementApp({ store, directory, once, operations }: Management
   serveEndpoint(app, parts, getAccount, account.get);
   serveEndpoint(app, parts, getApiKeys, keys.list);
   serveEndpoint(app, parts, postApiKey, keys.create);
+  serveEndpoint(app, parts, getApiKey, keys.get);
+  serveEndpoint(app, parts, patchApiKey, keys.change);
   serveEndpoint(app, parts, deleteApiKey, keys.revoke);
   serveEndpoint(app, parts, getSenders, senders.list);
   serveEndpoint(app, parts, postSender, senders.create);

@@ -54,6 +54,16 @@ export function addReviewCommands(program: Command, accounts: Command): void {
       await limitAccount(id, options);
     });
   accounts
+    .command('networks')
+    .description('set from where the keys of an account may be used; without options: show it')
+    .argument('<id>', 'the account (acc_…)')
+    .option('--allow <list>', 'networks such as 203.0.113.0/24,2001:db8::/32, or any')
+    .option('--json', 'print one JSON object')
+    .action(async (id: string, options: { allow?: string; json?: boolean }) => {
+      const { accountNetworks } = await import('./review.ts');
+      await accountNetworks(id, options);
+    });
+  accounts
     .command('resend')
     .description('set what is sent once more when nobody knows whether its carrier took it; without options: show it')
     .argument('<id>', 'the account (acc_…)')

@@ -1,5 +1,6 @@
 // What the commands of review-commands.ts do, in the database of the running system. The outbox carries every change to
 // the doors and the carriers; nothing here talks to them.
+import { networkProblem } from '../../model/ip-address.ts';
 import { type AccountId, type SenderId, type TemplateId, isAccountId } from '../../model/ids.ts';
 import { type Category, categories } from '../../model/message.ts';
 import { FixSetup } from '../../platform/errors.ts';
@@ -95,6 +96,30 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
     `  idempotency keys/h    ${keysPerHour}`,
     `  weight in a lane      ${settings.weight}`,
   ]);
+}
+
+/** The way back for an account whose own list lets nobody in. */
+export async function accountNetworks(id: string, options: { allow?: string; json?: boolean }): Promise<void> {
+  const accountId = accountIdOf(id);
+  const change = options.allow === undefined ? {} : { ipAllowlist: networksOf(options.allow) };
+  const settings = await withStore((store) => changeAccountSettings(store, accountId, change));
+  if (settings === null) throw new FixSetup(`account_not_found: there is no account ${id}`);
+  const { ipAllowlist } = settings;
+  const told = ipAllowlist.length === 0 ? ['  from everywhere'] : ipAllowlist.map((each) => `  ${each}`);
+  print(options, { id, object: 'account', ip_allowlist: ipAllowlist }, [`Account  ${id}`, ...told]);
+}
+
+function networksOf(text: string): readonly string[] {
+  if (text === 'any') return [];
+  const networks = text.split(',').map((each) => each.trim());
+  if (networks.length > limits.access.networksMax) {
+    throw new FixSetup(`--allow: expected at most ${limits.access.networksMax} networks`);
+  }
+  for (const each of networks) {
+    const problem = networkProblem(each);
+    if (problem !== null) throw new FixSetup(`--allow: found "${each}": ${problem}`);
+  }
+  return networks;
 }
 
 export async function resendUnknown(id: string, options: { categories?: string; json?: boolean }): Promise<void> {

@@ -113,6 +113,60 @@ export async function revokeKey(
   });
 }
 
+export async function findKey(store: Store, id: ApiKeyId, accountId: AccountId): Promise<StoredApiKey | null> {
+  const row = await store.db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+  return row === undefined ? null : storedKey(row);
+}
+
+export type KeyChange = Partial<Pick<StoredApiKey, 'description' | 'expiresAtMs' | 'ipAllowlist' | 'rate'>>;
+
+/** Changes what is given and nothing else. Null when there is no such key, or it was revoked. */
+export async function changeKey(
+  store: Store,
+  id: ApiKeyId,
+  change: KeyChange,
+  actor: Actor = operator,
+): Promise<StoredApiKey | null> {
+  const columns = {
+    ...(change.description === undefined ? {} : { description: change.description }),
+    ...(change.expiresAtMs === undefined
+      ? {}
+      : { expires_at: change.expiresAtMs === null ? null : new Date(change.expiresAtMs) }),
+    ...(change.ipAllowlist === undefined ? {} : { ip_allowlist: [...change.ipAllowlist] }),
+    ...(change.rate === undefined
+      ? {}
+      : { rate_per_second: change.rate?.perSecond ?? null, rate_burst: change.rate?.burst ?? null }),
+  };
+  return transaction(store, async (tx) => {
+    const unchanged = Object.keys(columns).length === 0;
+    const row = await (unchanged
+      ? tx.selectFrom('api_keys').selectAll().where('id', '=', id).where('revoked_at', 'is', null).executeTakeFirst()
+      : tx
+          .updateTable('api_keys')
+          .set(columns)
+          .where('id', '=', id)
+          .where('revoked_at', 'is', null)
+          .returningAll()
+          .executeTakeFirst());
+    if (row === undefined) return null;
+    if (unchanged) return storedKey(row);
+    await record(store, tx, {
+      accountId: row.account_id,
+      actor,
+      action: 'api_key.changed',
+      target: id,
+      detail: { fields: Object.keys(columns) },
+      tell: { entity: 'key', entityId: row.public_id },
+    });
+    return storedKey(row);
+  });
+}
+
 export async function listKeys(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredApiKey>> {
   let query = store.db
     .selectFrom('api_keys')

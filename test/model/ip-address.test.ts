@@ -8,6 +8,7 @@ import {
   ipOfOctets,
   isInNetwork,
   isWithinAny,
+  networkProblem,
   parseIp,
   parseNetwork,
 } from '../../model/ip-address.ts';
@@ -40,6 +41,19 @@ test('an IPv4 address and its mapped form are the same address', () => {
   expect(ipOfOctets(Uint8Array.of(192, 0, 2, 7))).toEqual(parseIp('192.0.2.7'));
   expect(formatIp(parseIp('::ffff:192.0.2.7')!)).toBe('192.0.2.7');
   expect(ipOfOctets(Uint8Array.of(1, 2, 3))).toBeNull();
+});
+
+test('a network with bits behind its prefix is told with the one that was meant', () => {
+  expect(networkProblem('10.0.0.1/8')).toContain('expected 10.0.0.0/8, or 10.0.0.1 alone');
+  expect(networkProblem('2001:db8::1/33')).toContain('expected 2001:db8:0:0:0:0:0:0/33');
+  fc.assert(
+    fc.property(v4, fc.integer({ min: 0, max: 31 }), (base, bits) => {
+      const meant = /expected (\S+),/.exec(networkProblem(`${base}/${bits}`) ?? '')?.[1] ?? `${base}/${bits}`;
+      expect(isInNetwork(parseIp(base)!, parseNetwork(meant)!)).toBe(true);
+    }),
+  );
+  for (const text of ['', 'x', '1.2.3.4/33', '::/129', '10.0.0.1/08']) expect(networkProblem(text)).toMatch(/such as/);
+  expect(networkProblem('::1')).toBeNull();
 });
 
 test('membership is what BlockList says, at every prefix length', () => {

@@ -9,10 +9,11 @@ import {
 import type { Store } from '../../../cluster/store/store.ts';
 import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
-import { problem } from '../../problem.ts';
+import { problem, problemOfFields } from '../../problem.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';
 import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
 import type { Asked } from '../serve.ts';
+import { locksOut } from './key-bounds.ts';
 
 export const getAccountSettings = {
   method: 'get',
@@ -42,9 +43,16 @@ export const accountSettingsHandlers = (store: Store) => ({
     return answerOf(await readAccountSettings(store, account.accountId));
   },
 
-  async change({ key, account, body }: Asked<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<Answer> {
+  async change({
+    key,
+    account,
+    body,
+    from,
+  }: Asked<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<Answer> {
     const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
     const { resend_unknown: resend, inbound } = body;
+    const [lockedOut] = locksOut(from, ipAllowlist);
+    if (lockedOut !== undefined) return { problem: problemOfFields(422, [lockedOut]) };
     const change = {
       ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
       ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),

@@ -2,9 +2,15 @@
 // that may do more than itself.
 import type { z } from '@hono/zod-openapi';
 import type { Directory, KeyEntry } from '../../../cluster/directory/contract.ts';
-import { type StoredApiKey, createKey, listKeys, revokeKey } from '../../../cluster/store/api-keys.ts';
+import {
+  type StoredApiKey,
+  changeKey,
+  createKey,
+  findKey,
+  listKeys,
+  revokeKey,
+} from '../../../cluster/store/api-keys.ts';
 import type { Store } from '../../../cluster/store/store.ts';
-import { isWithinAny, parseNetwork } from '../../../model/ip-address.ts';
 import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -13,8 +19,9 @@ import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
-import { apiKey, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
+import { apiKey, changeApiKeyBody, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
 import type { Asked } from '../serve.ts';
+import { locksOut, tooWide } from './key-bounds.ts';
 
 const shared = { tag: 'API keys', scope: 'keys:manage' } as const;
 
@@ -37,6 +44,30 @@ export const postApiKey = {
   body: createApiKeyBody,
   answer: { status: 201, description: 'The key.', schema: newApiKey },
   problems: ['conflict', 'control_plane_unavailable'],
+} as const satisfies Endpoint;
+
+export const getApiKey = {
+  ...shared,
+  method: 'get',
+  path: '/v1/api-keys/{id}',
+  summary: 'One API key',
+  params: idParams,
+  answer: { status: 200, description: 'The key, without its secret.', schema: apiKey },
+  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+} as const satisfies Endpoint;
+
+export const patchApiKey = {
+  ...shared,
+  method: 'patch',
+  path: '/v1/api-keys/{id}',
+  summary: 'Change from where, how fast and how long an API key may be used',
+  description:
+    'Fields that are left out stay as they are; in force everywhere within one second. What a key may do (`scopes`, ' +
+    '`livemode`) is never changed: make another one.',
+  params: idParams,
+  body: changeApiKeyBody,
+  answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
+  problems: ['not_found', 'conflict', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteApiKey = {
@@ -69,12 +100,7 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     if (expiresAtMs !== null && expiresAtMs <= store.clock.nowMs())
       wrong('expires_at', 'expected a time in the future');
     const bounds = boundsOf(key, body);
-    for (const [at, network] of bounds.ipAllowlist.entries()) {
-      if (!mayUse(key, network)) wrong(`ip_allowlist[${at}]`, 'the asking key may not be used from there itself');
-    }
-    if (key.rate != null && (bounds.rate === null || bounds.rate.perSecond > key.rate.perSecond)) {
-      wrong('rate_limit', `the asking key has ${key.rate.perSecond} a second itself`);
-    }
+    errors.push(...tooWide(key, bounds));
     const [first, ...more] = errors;
     if (first !== undefined) return { problem: problemOfFields(422, [first, ...more]) };
 
@@ -98,13 +124,50 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     return { body: { ...keyShape(created.key), key: created.token } };
   },
 
+  async get({ account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+    const found = await findKey(store, params.id as ApiKeyId, account.accountId);
+    return found === null ? notFound : { body: keyShape(found) };
+  },
+
+  async change({
+    key,
+    account,
+    params,
+    body,
+    from,
+  }: Asked<z.infer<typeof changeApiKeyBody>, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+    const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;
+    const found = await findKey(store, params.id as ApiKeyId, account.accountId);
+    if (found === null) return notFound;
+    if (found.revokedAtMs !== null)
+      return { problem: problem(409, 'conflict', 'the key is revoked: make another one') };
+    if (found.livemode && !key.livemode) {
+      return { problem: problem(403, 'scope_missing', 'a test key can only change test keys') };
+    }
+    const change = {
+      ...(description === undefined ? {} : { description }),
+      ...(expires === undefined ? {} : { expiresAtMs: expires === null ? null : Date.parse(expires) }),
+      ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
+      ...(rate === undefined ? {} : { rate: rate === null ? null : { perSecond: rate.per_second, burst: rate.burst } }),
+    };
+    const errors = tooWide(key, change);
+    if (change.expiresAtMs != null && change.expiresAtMs <= store.clock.nowMs()) {
+      errors.push({ field: 'expires_at', code: 'invalid_field', detail: 'expected a time in the future' });
+    }
+    if (found.id === key.keyId) errors.push(...locksOut(from, ipAllowlist));
+    const [first, ...more] = errors;
+    if (first !== undefined) return { problem: problemOfFields(422, [first, ...more]) };
+    const changed = await changeKey(store, found.id, change, key.keyId);
+    return changed === null ? notFound : { body: keyShape(changed) };
+  },
+
   async revoke({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
     const revoked = await revokeKey(store, params.id as ApiKeyId, { accountId: account.accountId, actor: key.keyId });
-    return revoked === null
-      ? { problem: problem(404, 'not_found', 'no key of this account has this id') }
-      : { body: keyShape(revoked) };
+    return revoked === null ? notFound : { body: keyShape(revoked) };
   },
 });
+
+const notFound = { problem: problem(404, 'not_found', 'no key of this account has this id') };
 
 /** A key's own bounds hold for what it makes, unless narrower ones are asked for. */
 function boundsOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>) {
@@ -114,13 +177,6 @@ function boundsOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>) {
     ipAllowlist: given === undefined || given.length === 0 ? (key.networks ?? []) : given,
     rate: asked === undefined ? (key.rate ?? null) : asked,
   };
-}
-
-function mayUse(key: KeyEntry, network: string): boolean {
-  if (key.networks === undefined || key.networks.length === 0) return true;
-  const wanted = parseNetwork(network);
-  const own = key.networks.map(parseNetwork).filter((each) => each !== null);
-  return wanted !== null && isWithinAny(wanted, own);
 }
 
 /** Clients use a new key at once: the answer waits the moment until the directory has it, and goes out anyway. */

@@ -1,7 +1,7 @@
 // What an account's gates are made of, as JSON: its settings, templates and suppressed numbers. The messages of the
 // rules are read by developers: they say what was expected.
 import { z } from '@hono/zod-openapi';
-import { parseNetwork } from '../../../model/ip-address.ts';
+import { networkProblem } from '../../../model/ip-address.ts';
 import { categories } from '../../../model/message.ts';
 import { senderKindOf, senderShape } from '../../../model/sender.ts';
 import { domainOf, wordsOf } from '../../../model/words-and-links.ts';
@@ -22,9 +22,11 @@ const listOfAtMost = <T extends z.ZodType>(item: T, max: number) =>
   z.array(item, { error: 'expected a list' }).max(max, `expected at most ${max} entries`);
 const category = z.enum(categories, { error: `expected one of ${categories.join(', ')}` });
 
-const networkExpected = 'expected a network such as 203.0.113.0/24 or 2001:db8::/32, or one address';
 export const ipAllowlist = listOfAtMost(
-  z.string({ error: networkExpected }).refine((value) => parseNetwork(value) !== null, networkExpected),
+  z.string({ error: networkProblem('') ?? '' }).superRefine((value, context) => {
+    const message = networkProblem(value);
+    if (message !== null) context.addIssue({ code: 'custom', message });
+  }),
   limits.access.networksMax,
 ).openapi({ description: 'Networks (CIDR). Empty: from everywhere.', example: ['203.0.113.0/24'] });
 

@@ -20,6 +20,16 @@ export const account = z
   .openapi('Account');
 
 const scope = z.enum(scopes);
+const description = z
+  .string({ error: 'expected a text' })
+  .max(descriptionCharsMax, `expected at most ${descriptionCharsMax} characters`)
+  // PostgreSQL has no NUL in text, and half a surrogate pair is no text.
+  .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'expected a text without NUL or lone surrogates')
+  .optional();
+const expiresAt = z.iso
+  .datetime({ offset: true, error: 'expected a time such as 2026-01-31T09:00:00Z' })
+  .nullish()
+  .openapi({ description: 'In the future; null: never.' });
 
 export const apiKey = z
   .object({
@@ -55,23 +65,21 @@ export const createApiKeyBody = z
       .max(accountScopes.length, 'expected every scope only once')
       .refine((list) => new Set(list).size === list.length, 'expected every scope only once')
       .openapi({ description: 'At most those of the key that asks.', example: ['sms:send', 'sms:read'] }),
-    description: z
-      .string({ error: 'expected a text' })
-      .max(descriptionCharsMax, `expected at most ${descriptionCharsMax} characters`)
-      // PostgreSQL has no NUL in text, and half a surrogate pair is no text.
-      .refine(
-        (text) => !text.includes('\u0000') && text.isWellFormed(),
-        'expected a text without NUL or lone surrogates',
-      )
-      .optional(),
-    expires_at: z.iso
-      .datetime({ offset: true, error: 'expected a time such as 2026-01-31T09:00:00Z' })
-      .nullish()
-      .openapi({ description: 'In the future; never, when left out.' }),
+    description,
+    expires_at: expiresAt,
     ip_allowlist: ipAllowlist.optional(),
     rate_limit: rateLimit.optional(),
   })
   .openapi('CreateApiKey');
+
+export const changeApiKeyBody = z
+  .strictObject({
+    description,
+    expires_at: expiresAt,
+    ip_allowlist: ipAllowlist.optional(),
+    rate_limit: rateLimit.optional(),
+  })
+  .openapi('ChangeApiKey');
 
 export const sender = z
   .object({

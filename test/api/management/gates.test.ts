@@ -122,6 +122,66 @@ describe('settings', () => {
     ]);
   });
 
+  test('nobody locks themselves out: a list without the asking address is refused, for the account and for the key', async () => {
+    const headers = { 'x-forwarded-for': '198.51.100.7' };
+    const patch = (path: string, json: object, key = running.live) =>
+      running.call('PATCH', path, { json, headers, key });
+    const outside = { ip_allowlist: ['203.0.113.0/24', '2001:db8::/32'] };
+    const refused = refusal(await patch('/v1/account/settings', outside));
+    expect(refused).toMatchObject({ status: 422, fields: ['ip_allowlist invalid_field'] });
+    const { id, key } = (await post('/v1/api-keys', { scopes: ['keys:manage'] })).body;
+    expect(refusal(await patch(`/v1/api-keys/${id}`, outside, key)).fields).toEqual(['ip_allowlist invalid_field']);
+    // Another key's list is its owner's business.
+    expect((await patch(`/v1/api-keys/${id}`, outside)).body).toMatchObject(outside);
+    const inside = { ip_allowlist: ['198.51.100.0/24'] };
+    expect((await patch('/v1/account/settings', inside)).body).toMatchObject(inside);
+    expect((await patch('/v1/account/settings', { ip_allowlist: [] })).body).toMatchObject({ ip_allowlist: [] });
+  });
+
+  test('a key is read and changed, in force at once; its scopes and its mode are not', async () => {
+    const { id, key } = (await post('/v1/api-keys', { scopes: ['sms:send'] })).body;
+    const path = `/v1/api-keys/${id}`;
+    const patch = (json: object, by = running.live) => running.call('PATCH', path, { json, key: by });
+    const change = {
+      description: 'shop',
+      ip_allowlist: ['203.0.113.0/24'],
+      rate_limit: { per_second: 5, burst: 9 },
+      expires_at: '2098-12-31T18:00:00.000Z',
+    };
+    expect((await patch(change)).body).toMatchObject({ id, object: 'api_key', scopes: ['sms:send'], ...change });
+    await until('in force', () => {
+      const known = running.directory.authenticate(key);
+      return known.ok && known.key.networks?.[0] === '203.0.113.0/24' && known.key.rate?.burst === 9;
+    });
+    expect((await patch({})).body).toMatchObject(change);
+    expect((await patch({ expires_at: null, rate_limit: null, ip_allowlist: [] })).body).toMatchObject({
+      expires_at: null,
+      rate_limit: null,
+      ip_allowlist: [],
+      description: 'shop',
+    });
+    expect((await running.call('GET', path)).body).toMatchObject({ id, description: 'shop' });
+    expect(refusal(await patch({ scopes: ['sms:read'] })).fields).toEqual(['scopes unknown_field']);
+    expect(refusal(await patch({ expires_at: '2020-01-01T00:00:00Z' })).fields).toEqual(['expires_at invalid_field']);
+    expect(refusal(await patch(change, running.testKey))).toMatchObject({ status: 403 });
+    for (const method of ['GET', 'PATCH']) {
+      const json = method === 'GET' ? {} : { json: change };
+      expect((await running.call(method, path, { key: running.other, ...json })).status).toBe(404);
+    }
+    await running.call('DELETE', path);
+    expect(refusal(await patch(change))).toMatchObject({ status: 409, code: 'conflict' });
+  });
+
+  test('a key widens no bounds beyond its own, not even its own', async () => {
+    const bounds = { ip_allowlist: ['10.0.0.0/8'], rate_limit: { per_second: 10, burst: 10 } };
+    const { id, key } = (await post('/v1/api-keys', { scopes: ['keys:manage'], ...bounds })).body;
+    const patch = (json: object) => running.call('PATCH', `/v1/api-keys/${id}`, { json, key });
+    expect(refusal(await patch({ ip_allowlist: [] })).fields).toEqual(['ip_allowlist invalid_field']);
+    expect(refusal(await patch({ ip_allowlist: ['0.0.0.0/0'] })).fields).toEqual(['ip_allowlist[0] invalid_field']);
+    expect(refusal(await patch({ rate_limit: null })).fields).toEqual(['rate_limit invalid_field']);
+    expect((await patch({ ip_allowlist: ['10.1.0.0/16'] })).status).toBe(200);
+  });
+
   test('a key makes none that may be used from further away or faster than itself', async () => {
     const bounds = { ip_allowlist: ['10.0.0.0/8'], rate_limit: { per_second: 10, burst: 10 } };
     const bounded = await post('/v1/api-keys', { scopes: ['keys:manage', 'sms:send'], ...bounds });

@@ -26,7 +26,7 @@ describe('paths without a handler', () => {
     expect(refuse('PUT', '/v1/sms')).toEqual([405, 'method_not_allowed', 'POST, GET, HEAD']);
     expect(refuse('PATCH', '/v1/sms/sms_1')).toEqual([405, 'method_not_allowed', 'GET, HEAD, DELETE']);
     expect(refuse('POST', '/v1/account')).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
-    expect(refuse('GET', '/v1/api-keys/key_1')).toEqual([405, 'method_not_allowed', 'DELETE']);
+    expect(refuse('PUT', '/v1/api-keys/key_1')).toEqual([405, 'method_not_allowed', 'GET, HEAD, PATCH, DELETE']);
   });
 
   test.each([

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findAccount, createAccount } from '../../../cluster/store/accounts.ts';
+import { changeAccountSettings, readAccountSettings } from '../../../cluster/store/account-settings.ts';
 import { migrateStore } from '../../../cluster/store/migrate.ts';
 import { createSender, listSenders } from '../../../cluster/store/senders.ts';
 import { type Store, openStore } from '../../../cluster/store/store.ts';
@@ -74,6 +75,16 @@ test('templates are listed, approved and rejected with a word to the account', a
   await json('templates', 'reject', id, '--note', 'too short');
   expect(await findTemplate(store, id, accountId)).toMatchObject({ status: 'rejected', note: 'too short' });
   expect((await cli('templates', 'list', '--status', 'lost')).stderr).toContain('--status: found "lost"');
+});
+
+test('an account that locked itself out is let in again', async () => {
+  await changeAccountSettings(store, accountId, { ipAllowlist: ['203.0.113.0/24'] });
+  expect(await json('accounts', 'networks', accountId)).toMatchObject({ ip_allowlist: ['203.0.113.0/24'] });
+  expect((await cli('accounts', 'networks', accountId, '--allow', '10.0.0.1/8')).stderr).toContain('10.0.0.0/8');
+  const both = ['198.51.100.0/24', '2001:db8::/32'];
+  expect((await json('accounts', 'networks', accountId, '--allow', both.join(', '))).ip_allowlist).toEqual(both);
+  expect((await cli('accounts', 'networks', accountId, '--allow', 'any')).stdout).toContain('from everywhere');
+  expect((await readAccountSettings(store, accountId))?.ipAllowlist).toEqual([]);
 });
 
 test('an account is limited, shown, suspended and activated', async () => {
