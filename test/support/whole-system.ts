@@ -9,6 +9,7 @@ import { freePort } from '../../cluster/embedded/ports.ts';
 import type { Demo } from '../../cluster/supervisor/announce.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
 import { serverProcess } from './processes.ts';
 import { type TestSystem, startSystem } from './system.ts';
 
@@ -20,6 +21,8 @@ export type WholeSystem = TestSystem & {
   pidOf(child: string): Promise<number>;
   /** Kills a child's process and waits until another one is ready in its place. */
   kill9(child: string): Promise<void>;
+  /** Asks a child's process to end, as a rolling restart does, and waits until another one is ready in its place. */
+  restart(child: string): Promise<void>;
   /** The sum of a metric over all its labels. */
   metric(name: string): Promise<number>;
   /** Waits until the recorder holds nothing that is not in ClickHouse. */
@@ -62,23 +65,27 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
     const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.e+-]+)$`, 'gm'))];
     return values.reduce((sum, each) => sum + Number(each[1]), 0);
   };
+  const replace = async (name: string, signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT') => {
+    const before = (await childOf(name))?.restarts ?? 0;
+    process.kill(await pidOf(name), signal);
+    await until(
+      `${name} is back`,
+      async () => {
+        const child = await childOf(name);
+        return child !== null && child.restarts > before && child.ready;
+      },
+      // A drain may take its time before the next one starts.
+      { limitMs: 20_000 + (signal !== 'SIGKILL' ? limits.supervision.drainMs : 0), everyMs: 50 },
+    );
+  };
   return Object.assign(system, {
     httpPort,
     keys,
     readyAfterMs,
     pidOf,
-    async kill9(name: string) {
-      const before = (await childOf(name))?.restarts ?? 0;
-      process.kill(await pidOf(name), 'SIGKILL');
-      await until(
-        `${name} is back`,
-        async () => {
-          const child = await childOf(name);
-          return child !== null && child.restarts > before && child.ready;
-        },
-        { limitMs: 20_000, everyMs: 50 },
-      );
-    },
+    kill9: (name: string) => replace(name, 'SIGKILL'),
+    // To PostgreSQL SIGTERM says: when every client is gone.
+    restart: (name: string) => replace(name, name === 'postgres' ? 'SIGINT' : 'SIGTERM'),
     metric,
     async recorded() {
       await until(
