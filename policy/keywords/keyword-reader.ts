@@ -38,5 +38,7 @@ export function keywordForm(text: string): string {
       .toUpperCase()
       .replace(/\s+/gu, ' ')
       .trim()
+      // Marks that stood behind a sign may have come together.
+      .normalize('NFKC')
   );
 }

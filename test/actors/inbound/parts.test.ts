@@ -1,0 +1,216 @@
+// Long texts from subscribers, as pure values: whatever the order, the repeats, the losses and the restarts, a text is
+// told once, whole where all its parts came, and never with words of another.
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import {
+  type LongText,
+  type TiedPart,
+  isOverdue,
+  isWhole,
+  mergePart,
+  nameOfText,
+  toldOf,
+} from '../../../actors/inbound/parts.ts';
+import { inboundBodyOf } from '../../../model/inbound-body.ts';
+
+const partOf = (text: string, part: number, total: number, more: Partial<TiedPart> = {}): TiedPart => ({
+  kind: 'part',
+  identity: `${text}.${part}.${total}`,
+  occurrence: 0,
+  carrier: 'alpha',
+  source: '8801712345678',
+  sourceTon: 1,
+  destination: '16000',
+  destinationTon: 3,
+  alphabet: 'gsm7',
+  dataCoding: 0,
+  shift: null,
+  octets: Buffer.from(text, 'latin1'),
+  tie: { form: 'udh8', reference: 7, total, part },
+  livemode: true,
+  receivedAtMs: 1_000,
+  ...more,
+});
+
+const textOf = (text: LongText) => {
+  const body = inboundBodyOf(text.parts.map((part) => part?.body ?? null));
+  return 'text' in body ? body.text : body.octets;
+};
+
+/** What the desk does, without anything around it. */
+function desk() {
+  let held: LongText | null = null;
+  const told: LongText[] = [];
+  return {
+    told,
+    /** `dies`: after it was told, before that was noted; the part is then delivered again. */
+    take(part: TiedPart, dies = false): void {
+      const merged = mergePart(held, part);
+      if (merged.kind === 'repeat') return;
+      if (merged.kind === 'displaced') told.push(merged.before);
+      if (merged.kind === 'whole') told.push(merged.text);
+      if (!dies) held = merged.kind === 'whole' ? toldOf(merged.text) : merged.text;
+    },
+    overdue(begunAtMs: number): void {
+      if (!isOverdue(held, begunAtMs)) return;
+      told.push(held);
+      held = toldOf(held);
+    },
+    get held(): LongText | null {
+      return held;
+    },
+  };
+}
+
+describe('the parts of one text', () => {
+  const anyText = fc.array(fc.stringMatching(/^[a-z ]{1,20}$/), { minLength: 2, maxLength: 8 });
+
+  test('in any order, each any number of times, with deaths in between, are told once and whole', () => {
+    fc.assert(
+      fc.property(
+        anyText.chain((words) => {
+          const every = words.map((_, at) => at);
+          const anyPart = fc.tuple(fc.constantFrom(...every), fc.boolean());
+          return fc.record({
+            words: fc.constant(words),
+            order: fc.shuffledSubarray(every, { minLength: every.length }),
+            repeats: fc.array(anyPart, { maxLength: 10 }),
+            places: fc.array(fc.nat(20), { minLength: 10, maxLength: 10 }),
+          });
+        }),
+        ({ words, order, repeats, places }) => {
+          const one = desk();
+          const deliveries: [number, boolean][] = order.map((at) => [at, false]);
+          repeats.forEach((repeat, nth) => deliveries.splice((places[nth] ?? 0) % (deliveries.length + 1), 0, repeat));
+          for (const [at, dies] of deliveries) {
+            const part = partOf(words[at] ?? '', at + 1, words.length);
+            one.take(part, dies);
+            // What died is delivered again.
+            if (dies) one.take(part);
+          }
+          expect(new Set(one.told.map(textOf))).toEqual(new Set([words.join('')]));
+          expect(new Set(one.told.map(({ begunAtMs }) => begunAtMs)).size).toBe(1);
+          const deaths = deliveries.filter(([, dies]) => dies).length;
+          expect(one.told.length).toBeLessThanOrEqual(1 + deaths);
+          expect(one.held?.told).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test('of which some are lost are told once, with a gap where they are missing', () => {
+    fc.assert(
+      fc.property(
+        anyText.chain((words) =>
+          fc.tuple(
+            fc.constant(words),
+            fc.shuffledSubarray(
+              words.map((_, at) => at),
+              { minLength: 1, maxLength: words.length - 1 },
+            ),
+          ),
+        ),
+        ([words, came]) => {
+          const one = desk();
+          for (const at of came) one.take(partOf(words[at] ?? '', at + 1, words.length));
+          expect(one.told).toEqual([]);
+          one.overdue(1_000);
+          one.overdue(1_000);
+          expect(one.told.length).toBe(1);
+          const [text] = one.told;
+          expect(text && isWhole(text)).toBe(false);
+          const wanted = words.map((word, at) => (came.includes(at) ? word : null));
+          const shown = wanted.map((word, at) => word ?? (wanted[at - 1] === null ? '' : '[…]')).join('');
+          expect(text && textOf(text)).toBe(shown);
+        },
+      ),
+    );
+  });
+
+  it('a reminder of another text under the same name tells nothing', () => {
+    const one = desk();
+    one.take(partOf('a', 1, 2));
+    one.overdue(999);
+    expect(one.told).toEqual([]);
+  });
+
+  it('a repeat after the text was told tells nothing, and its words are not kept', () => {
+    const one = desk();
+    for (const part of [1, 2, 1, 2]) one.take(partOf('ab'[part - 1] ?? '', part, 2));
+    expect(one.told.length).toBe(1);
+    expect(JSON.stringify(one.held)).not.toContain('octets');
+  });
+
+  it('a reference that comes again with other words tells what was there before it', () => {
+    const one = desk();
+    one.take(partOf('old one, ', 1, 2, { receivedAtMs: 1 }));
+    one.take(partOf('new one, ', 1, 2, { receivedAtMs: 2 }));
+    one.take(partOf('and its end', 2, 2, { receivedAtMs: 3 }));
+    expect(one.told.map(textOf)).toEqual(['old one, […]', 'new one, and its end']);
+  });
+
+  it('a reference that is used again after its text was told begins another', () => {
+    const one = desk();
+    for (const text of ['first', 'second']) {
+      for (const part of [2, 1]) one.take(partOf(`${text} `, part, 2, { identity: `${text}.${part}` }));
+    }
+    expect(one.told.map(textOf)).toEqual(['first first ', 'second second ']);
+  });
+
+  it('a part that comes after its text was given up is told by itself', () => {
+    const one = desk();
+    one.take(partOf('a', 1, 2, { receivedAtMs: 1 }));
+    one.overdue(1);
+    one.take(partOf('b', 2, 2, { receivedAtMs: 9 }));
+    one.overdue(9);
+    expect(one.told.map(textOf)).toEqual(['a[…]', '[…]b']);
+  });
+
+  it('belong together only with everything that names them', () => {
+    const base = partOf('a', 1, 2);
+    const others = [
+      { carrier: 'beta' },
+      { source: '8801712345679' },
+      { destination: '16001' },
+      { tie: { ...base.tie, form: 'udh16' as const } },
+      { tie: { ...base.tie, form: 'sar' as const } },
+      { tie: { ...base.tie, reference: 8 } },
+      { tie: { ...base.tie, total: 3 } },
+    ].map((change) => nameOfText({ ...base, ...change }));
+    expect(new Set([nameOfText(base), ...others]).size).toBe(others.length + 1);
+    expect(nameOfText(partOf('b', 2, 2))).toBe(nameOfText(base));
+  });
+});
+
+describe('what parts say', () => {
+  it('is read over the seams: a character cut by the end of a part is whole again', () => {
+    const emoji = Buffer.from('a😀b', 'utf16le').swap16();
+    const ucs2 = (octets: Buffer) => ({ alphabet: 'ucs2', dataCoding: 8, shift: null, octets }) as const;
+    expect(inboundBodyOf([ucs2(emoji.subarray(0, 4)), ucs2(emoji.subarray(4))])).toEqual({ text: 'a😀b' });
+    const gsm = (octets: number[]) =>
+      ({ alphabet: 'gsm7', dataCoding: 0, shift: null, octets: Buffer.from(octets) }) as const;
+    // The escape in one part, the euro sign's septet in the next.
+    expect(inboundBodyOf([gsm([0x31, 0x1b]), gsm([0x65])])).toEqual({ text: '1€' });
+  });
+
+  it('in two alphabets is read in each', () => {
+    const parts = [
+      { alphabet: 'gsm7', dataCoding: 0, shift: null, octets: Buffer.of(0x00) },
+      { alphabet: 'latin1', dataCoding: 3, shift: null, octets: Buffer.of(0xe9) },
+      { alphabet: 'cyrillic', dataCoding: 6, shift: null, octets: Buffer.of(0xb0) },
+    ] as const;
+    expect(inboundBodyOf(parts)).toEqual({ text: '@éА' });
+  });
+
+  it('in eight bits is kept as it came', () => {
+    const octets = Buffer.of(0, 255, 7);
+    const part = { alphabet: 'binary', dataCoding: 4, shift: null, octets } as const;
+    expect(inboundBodyOf([part, part])).toEqual({ octets: Buffer.concat([octets, octets]), dataCoding: 4, udh: null });
+  });
+
+  it('with half a surrogate is well-formed text all the same', () => {
+    const half = { alphabet: 'ucs2', dataCoding: 8, shift: null, octets: Buffer.of(0xd8, 0x3d) } as const;
+    const body = inboundBodyOf([half]);
+    expect('text' in body && body.text.isWellFormed()).toBe(true);
+  });
+});

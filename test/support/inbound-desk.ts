@@ -1,0 +1,88 @@
+// A desk for subscribers' messages beside a carrier house: its own connection, a directory with the accounts the test
+// names, and a country with keywords. And what it told, read back from EVENTS.
+import { type OpenDesk, openDesk } from '../../actors/inbound/open-desk.ts';
+import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { connectBus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { bodyOf } from '../../cluster/bus/message-record.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import type { AccountEntry, Directory } from '../../cluster/directory/contract.ts';
+import { openDirectory } from '../../cluster/directory/directory.ts';
+import { accountEntryName, encodeAccountEntry } from '../../cluster/directory/entry.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { AccountId } from '../../model/ids.ts';
+import type { CountryRules } from '../../policy/country/contract.ts';
+import { type CarrierHouse, bodyKey } from './carrier-house.ts';
+import { eventsOf } from './invariant.ts';
+
+export const testCountry: CountryRules = {
+  callingCode: '+880',
+  nationalLengths: [10],
+  prefixes: {},
+  trunkPrefix: '0',
+  keywords: {
+    stop: { en: ['STOP'], bn: ['বন্ধ'] },
+    start: { en: ['START'] },
+    help: { en: ['HELP'] },
+    replies: {
+      help: { en: '{account}: reply STOP to end messages from {sender}' },
+      stop: { en: '{account}: no more messages from {sender}' },
+    },
+  },
+};
+
+export const accountA = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
+export const accountB = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ1' as AccountId;
+
+export type TestDesk = OpenDesk & {
+  readonly directory: Directory;
+  putAccount(accountId: AccountId, senders: readonly string[], more?: Partial<AccountEntry>): Promise<void>;
+};
+
+export async function openTestDesk(
+  house: CarrierHouse,
+  { country = testCountry, partsWaitMs }: { country?: CountryRules; partsWaitMs?: number } = {},
+): Promise<TestDesk> {
+  const bus = await connectBus(house.nats.url, 'desk');
+  const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const directory = await openDirectory(bus);
+  const bucket = await openBucket(bus, 'directory');
+  const cipher = bodyCipher(bodyKey);
+  const wait = partsWaitMs === undefined ? {} : { partsWaitMs };
+  const desk = await openDesk({ bus, publisher, cipher, directory, country, ...wait });
+  return {
+    ...desk,
+    directory,
+    async putAccount(accountId, senders, more = {}) {
+      const entry = { v: 1, accountId, name: `Shop ${accountId.at(-1)}`, status: 'active', senders, ...more } as const;
+      await bucket.put(accountEntryName(accountId), encodeAccountEntry(entry));
+    },
+    async stop() {
+      await desk.stop();
+      publisher.close();
+      await directory.close();
+      await bus.close();
+    },
+  };
+}
+
+export type ToldInbound = Pick<
+  DeliveryEvent,
+  'messageId' | 'accountId' | 'sender' | 'recipient' | 'segments' | 'error' | 'carrier'
+> & { readonly text: string | null; readonly keyword: string | null; readonly parts: number };
+
+/** What was told as received, each event once, in stream order. */
+export async function receivedIn(house: CarrierHouse): Promise<ToldInbound[]> {
+  const cipher = bodyCipher(bodyKey);
+  const byId = new Map<string, ToldInbound>();
+  for (const event of await eventsOf(house.bus)) {
+    if (event.kind !== 'received' || byId.has(event.eventId)) continue;
+    const { messageId, accountId, sender, recipient, segments, error, carrier, inbound } = event;
+    const sealed = inbound?.sealedBody ?? null;
+    const body = sealed === null ? null : bodyOf(cipher.open(sealed, messageId));
+    const text = body !== null && 'text' in body ? body.text : null;
+    const facts = { keyword: inbound?.keyword ?? null, parts: inbound?.parts ?? 0, text };
+    byId.set(event.eventId, { messageId, accountId, sender, recipient, segments, error, carrier, ...facts });
+  }
+  return [...byId.values()];
+}
