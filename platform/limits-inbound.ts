@@ -5,6 +5,8 @@ import { assert } from './assert.ts';
 export const inboundLimits = {
   /** A repeat of the same octets within this is no second message where the carrier may have missed our answer. */
   repeatWindowMs: 120_000,
+  /** How long an actor remembers deliveries: a little longer than the stream remembers their ids. */
+  rememberedMs: 125_000,
   /** Deliveries of one carrier that are remembered for that: 4,096 × ~300 B = 1.2 MB. */
   rememberedMax: 4_096,
   /** deliver_sm of one carrier that wait for the stream; more are answered "not now". */
@@ -32,6 +34,10 @@ export const inboundLimits = {
   decisionsHeldMax: 64,
 } as const;
 
+assert(
+  inboundLimits.rememberedMs > inboundLimits.repeatWindowMs,
+  'what is said again would be taken for a repeat by the stream',
+);
 assert(
   inboundLimits.partsKeptMs > 10 * inboundLimits.partsWaitMs,
   'the parts of a text could be forgotten before they are told',

@@ -1,7 +1,7 @@
 // Takes the messages of subscribers from the carrier: each deliver_sm becomes a record in INBOUND, and is answered with
 // ESME_ROK only when that is durable. Nothing is read or decided here. Carriers repeat what they believe unanswered,
 // on any bind and with another sequence number; a person may also send the same word twice. The rule: the same octets
-// again are a repeat when our answer may not have arrived, because it is still owed or its session has ended since.
+// again are a repeat when our answer is owed, was "not now", or may not have arrived because its session has ended.
 import { createHash } from 'node:crypto';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { encodeInbound } from '../../cluster/bus/inbound-record.ts';
@@ -35,9 +35,11 @@ type Delivered = {
   readonly sequence: number;
   readonly source: Source;
   readonly atMs: number;
-  occurrence: number;
+  readonly occurrence: number;
   /** Null: the stream has not said yet. */
   durable: boolean | null;
+  /** How often the carrier was told "not now" about it: so often it comes again. */
+  owed: number;
   /** Who waits for that: the delivery itself and its repeats meanwhile. */
   readonly waiting: Set<Waiting>;
 };
@@ -71,6 +73,7 @@ export class InboundDoor {
       atMs: this.#parts.clock.monotonicMs(),
       occurrence: before === null ? 0 : before.occurrence + 1,
       durable: null,
+      owed: 0,
       waiting: new Set(),
     };
     this.#wait(delivered, respond);
@@ -105,15 +108,18 @@ export class InboundDoor {
   }
 
   #repeat(before: Delivered, respond: Respond): void {
+    if (before.owed > 0) before.owed -= 1;
     if (before.durable === true) return this.#answer(respond, 'repeat');
-    if (before.waiting.size >= waitingMax) return this.#answer(respond, 'no_room');
-    this.#wait(before, respond);
+    if (before.waiting.size < waitingMax) return this.#wait(before, respond);
+    before.owed += 1;
+    this.#answer(respond, 'no_room');
   }
 
   /** It may still become durable after the carrier was told "not now": then its repeat is answered at once. */
   #wait(delivered: Delivered, respond: Respond): void {
     const giveUp = this.#parts.clock.after(limits.inbound.answerMs, () => {
       delivered.waiting.delete(waiting);
+      delivered.owed += 1;
       this.#answer(respond, 'late');
     });
     const waiting = { respond, giveUp };
@@ -130,7 +136,7 @@ export class InboundDoor {
   #rememberedOf(identity: string): Delivered | null {
     const before = this.#remembered.get(identity);
     if (before === undefined || before.durable === false) return null;
-    const isOver = before.atMs < this.#parts.clock.monotonicMs() - limits.inbound.repeatWindowMs;
+    const isOver = before.atMs < this.#parts.clock.monotonicMs() - limits.inbound.rememberedMs;
     return isOver && before.durable !== null ? null : before;
   }
 
@@ -146,7 +152,7 @@ export class InboundDoor {
 function isRepeat(before: Delivered, sequence: number, source: Source, part: InboundPart): boolean {
   // A part is named by its reference: nobody sends the same one twice.
   if (part.tie !== null || before.durable === null) return true;
-  if (!before.source.isOpen) return true;
+  if (before.owed > 0 || !before.source.isOpen) return true;
   return before.source === source && before.sequence === sequence;
 }
 
