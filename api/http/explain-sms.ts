@@ -2,6 +2,7 @@
 // idempotency key is used up and no refusal is recorded: it is a question.
 import { newMessageId } from '../../model/ids.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { ExplainedText } from '../../policy/admission/explain-text.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
 import type { Caller } from './bearer.ts';
@@ -32,13 +33,21 @@ export function explainSms(
       livemode: caller.key.livemode,
       gates: told.gates,
       message: told.text,
-      encoding: told.encoding,
-      segments: told.segments,
-      costly_characters: told.costlyCharacters,
-      ...(told.ucs2Because === null ? {} : { ucs2_because: told.ucs2Because }),
+      ...writtenShape(told.written),
       routes: told.routes,
       routes_left_out: told.leftOut,
       earliest_at: told.earliestAtMs === null ? null : new Date(told.earliestAtMs).toISOString(),
     }),
   );
+}
+
+function writtenShape(written: ExplainedText | null): object {
+  if (written === null) return { encoding: null, segments: [], costly_characters: [], national_tables: null };
+  return {
+    encoding: written.encoding,
+    segments: written.segments,
+    costly_characters: written.costlyCharacters,
+    ...(written.ucs2Because === null ? {} : { ucs2_because: written.ucs2Because }),
+    national_tables: written.nationalTables,
+  };
 }

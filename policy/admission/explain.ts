@@ -1,19 +1,20 @@
 // What would become of a message, asked before it is sent: the verdict of every gate in its order (none is left out
 // because an earlier one said no), the text cut into its segments with what forced the encoding, the carriers it could
 // take with reasons, and the earliest moment it may go out. The gates are those of admit.ts; nothing is kept.
-import { gsmAlphabet } from '../../model/text/gsm-alphabet.ts';
-import { segmentDecided, type SegmentedText } from '../../model/text/segments.ts';
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
+import { limits } from '../../platform/limits.ts';
 import type { Applicant, Circumstances, Refusal, RefusalCode, RoutingRules, SmsRequest, Way } from '../contract.ts';
-import type { RouterOptions } from '../routing/route.ts';
+import type { Routed, RouterOptions } from '../routing/route.ts';
 import { nothingSpecial } from './admit.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
-import { gatesOf, noRoute, tablesOf } from './gates.ts';
+import { type ExplainedText, explainText } from './explain-text.ts';
+import { type Gate, type GateNote, type Gates, gatesOf, noRoute, tablesOf } from './gates.ts';
 import { templateGate } from './template-gate.ts';
-import { segmentsGate, textToSend } from './text-gates.ts';
+import { countText, segmentsGate, textToSend } from './text-gates.ts';
 
 export type GateVerdict = {
   readonly gate: string;
-  /** not_asked: an earlier gate left nothing to ask about (no text, say). */
+  /** not_asked: there is nothing to ask about (no text, say), or nobody to protect (a test key); `detail` says which. */
   readonly verdict: 'passed' | 'refused' | 'held' | 'not_asked';
   readonly code: RefusalCode | null;
   readonly field: Refusal['field'];
@@ -25,16 +26,12 @@ export type Explanation = {
   readonly gates: readonly GateVerdict[];
   /** The text as it would be read; null when a template gave none. */
   readonly text: string | null;
-  /** Null when the text fits no encoding that was asked for. */
-  readonly encoding: 'gsm7' | 'ucs2' | null;
-  readonly segments: readonly { readonly text: string; readonly units: number }[];
-  /** Characters that take two units of a segment: they may cause one more. */
-  readonly costlyCharacters: readonly string[];
-  readonly ucs2Because: { readonly character: string; readonly index: number } | null;
+  /** Null when the text fits no encoding that was asked for, or is far too long to be cut. */
+  readonly written: ExplainedText | null;
   /** In the order they are tried; empty when there is no route. */
   readonly routes: readonly Way[];
   readonly leftOut: readonly Way[];
-  /** Null when no gate ever lets it go. */
+  /** Null when it may go to this recipient at no hour. */
   readonly earliestAtMs: number | null;
 };
 
@@ -47,67 +44,111 @@ export function explanation(
   credit: CreditCheck = nothingIsCharged,
 ): Explain {
   const gates = gatesOf(rules, circumstances, routing, credit);
+  const tablesByCarrier = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
   return (applicant, asked, messageId) => {
-    const verdicts = gates.beforeText.map(({ name, refuse }) => verdictOf(name, refuse(applicant, asked)));
-    const written = templateGate(applicant, asked);
-    verdicts.push(verdictOf('template', written.ok ? null : written));
+    const verdicts = gates.beforeText.map((gate) => verdictOf(gate, applicant, asked));
+    const isRefused = (...names: string[]) =>
+      verdicts.some(({ gate, verdict }) => verdict === 'refused' && names.includes(gate));
+    const template = templateGate(applicant, asked);
+    const matched = template.ok && template.templateId !== null ? `is a text of ${template.templateId}` : null;
+    verdicts.push(template.ok ? passed('template', matched) : refused('template', template));
     // A text of the request's own is explained although no template gives it.
-    const source = written.ok ? written.text : asked.message;
-    const hasText = written.ok || asked.template == null;
+    const source = template.ok ? template.text : asked.message;
+    const hasText = template.ok || asked.template == null;
     const routed = gates.route(applicant, asked);
     const nationalTables = tablesOf(routed);
     const text = hasText ? textToSend(source, asked, nationalTables) : null;
     const request = text === null ? asked : { ...asked, message: text };
 
-    for (const { name, refuse } of gates.ofText) {
-      const isOfText = name === 'content' || name === 'content_rules';
-      verdicts.push(text === null && isOfText ? notAsked(name) : verdictOf(name, refuse(applicant, request)));
+    const hasRecipient = !isRefused('recipient');
+    for (const gate of gates.ofText) {
+      const isOfText = gate.name === 'content' || gate.name === 'content_rules';
+      const isAsked = isOfText ? text !== null : hasRecipient;
+      verdicts.push(isAsked ? verdictOf(gate, applicant, request) : notAsked(gate.name));
     }
-    const counted = text === null ? null : segmentsGate(request, nationalTables);
-    verdicts.push(counted === null ? notAsked('segments') : verdictOf('segments', counted.ok ? null : counted));
-    const hour = gates.hour(applicant, request);
-    verdicts.push(hour.ok ? hourVerdict(hour.notBeforeMs) : verdictOf('quiet_hours', hour));
-    const plan = 'why' in routed ? null : routed.planFor(messageId);
-    verdicts.push(verdictOf('route', 'why' in routed ? noRoute(routed.why) : null));
-    verdicts.push(
-      counted?.ok ? verdictOf('credit', gates.credit(applicant, counted.segmentCount)) : notAsked('credit'),
-    );
+    const judged = text === null ? null : segmentsGate(request, nationalTables);
+    if (judged === null) verdicts.push(notAsked('segments'));
+    else verdicts.push(judged.ok ? passed('segments') : refused('segments', judged));
+    verdicts.push(isRefused('send_at') ? notAsked('quiet_hours') : hourVerdict(gates, applicant, request));
+    if (!hasRecipient) verdicts.push(notAsked('route'));
+    else verdicts.push('why' in routed ? refused('route', noRoute(routed.why)) : passed('route'));
+    const unpaid = judged?.ok ? gates.credit(applicant, judged.segmentCount) : null;
+    if (unpaid !== null) verdicts.push(refused('credit', unpaid));
+    else verdicts.push(judged?.ok ? passed('credit') : notAsked('credit'));
 
-    const wouldSend = verdicts.every(({ verdict }) => verdict === 'passed' || verdict === 'held');
-    const cut = text !== null && counted?.ok ? segmentDecided(text, counted.encoding, counted.shift) : null;
+    const plan = 'why' in routed || !hasRecipient ? null : routed.planFor(messageId);
+    const isReachable = !isRefused('recipient', 'opt_out', 'do_not_disturb');
     return {
-      wouldSend,
+      wouldSend: verdicts.every(({ verdict }) => verdict !== 'refused'),
       gates: verdicts,
       text,
-      encoding: counted?.ok ? counted.encoding : null,
-      segments: cut?.ok ? cut.segments.map((each) => ({ text: each.text, units: each.unitCount })) : [],
-      costlyCharacters: cut?.ok ? costlyIn(text ?? '', cut) : [],
-      ucs2Because: counted?.ok ? counted.forcedBy : null,
+      written: writtenOf(request, text, nationalTables, whyNoTables(routed, plan?.ways ?? [], tablesByCarrier)),
       routes: plan?.ways ?? [],
-      leftOut: 'why' in routed ? [] : routed.leftOut,
-      earliestAtMs: hour.ok ? (hour.notBeforeMs ?? circumstances.nowMs()) : null,
+      leftOut: 'why' in routed || plan === null ? [] : routed.leftOut,
+      earliestAtMs: isReachable ? earliest(gates, applicant, request, circumstances.nowMs()) : null,
     };
   };
 }
 
-/** Behind the escape of GSM-7, or a surrogate pair of UCS-2. */
-function costlyIn(text: string, { encoding, shift }: SegmentedText): readonly string[] {
-  const characters = [...new Set(text)];
-  if (encoding === 'ucs2') return characters.filter((character) => character.length === 2);
-  const { counts } = gsmAlphabet(shift);
-  return characters.filter((character) => counts[character.charCodeAt(0)] === 2);
+/** A text somewhat too long is cut all the same: how much too long it is, is what its writer asks. */
+function writtenOf(
+  request: SmsRequest,
+  text: string | null,
+  tables: readonly NationalLanguage[],
+  whyNone: string,
+): ExplainedText | null {
+  if (text === null || text.length > limits.message.textUnitsMax * 2) return null;
+  const counted = countText(request, tables);
+  return counted.ok ? explainText(text, counted, request.encoding, tables, whyNone) : null;
 }
 
-function verdictOf(gate: string, refusal: Refusal | null): GateVerdict {
-  if (refusal === null) return { gate, verdict: 'passed', code: null, field: null, detail: null };
-  const { code, field, detail } = refusal;
+function whyNoTables(
+  routed: Routed,
+  ways: readonly Way[],
+  tablesByCarrier: ReadonlyMap<string, readonly NationalLanguage[]>,
+): string {
+  if ('why' in routed || ways.length === 0) return 'without a route it is counted as any telephone reads it';
+  const without = ways.filter(({ carrier }) => (tablesByCarrier.get(carrier)?.length ?? 0) === 0);
+  if (without.length === 0) return 'the carriers of the route have none in common';
+  return `${without.map(({ carrier }) => carrier).join(', ')} of the route passes on none (national_tables)`;
+}
+
+/** When it may go out by the rules of its category, whatever it says itself of quiet hours. */
+function earliest(gates: Gates, applicant: Applicant, request: SmsRequest, nowMs: number): number | null {
+  const sendAtMs = request.sendAtMs != null && request.sendAtMs > nowMs ? request.sendAtMs : null;
+  const hour = gates.hour(applicant, { ...request, sendAtMs, quietHours: 'hold' });
+  return hour.ok ? (hour.notBeforeMs ?? nowMs) : null;
+}
+
+function hourVerdict(gates: Gates, applicant: Applicant, request: SmsRequest): GateVerdict {
+  const hour = gates.hour(applicant, request);
+  if (!hour.ok) return refused('quiet_hours', hour);
+  const { notBeforeMs } = hour;
+  if (notBeforeMs === null) {
+    return applicant.key.livemode
+      ? passed('quiet_hours')
+      : noted('quiet_hours', { verdict: 'not_asked', detail: 'test messages have no quiet hours' });
+  }
+  const moment = new Date(notBeforeMs).toISOString();
+  const detail = notBeforeMs === request.sendAtMs ? `waits until ${moment}, its send_at` : `waits until ${moment}`;
+  return { ...passed('quiet_hours', detail), verdict: 'held' };
+}
+
+function verdictOf(gate: Gate, applicant: Applicant, request: SmsRequest): GateVerdict {
+  const refusal = gate.refuse(applicant, request);
+  if (refusal !== null) return refused(gate.name, refusal);
+  const note = gate.note?.(applicant, request) ?? null;
+  return note === null ? passed(gate.name) : noted(gate.name, note);
+}
+
+const passed = (gate: string, detail: string | null = null): GateVerdict => noted(gate, { verdict: 'passed', detail });
+
+function noted(gate: string, { verdict, detail }: GateNote): GateVerdict {
+  return { gate, verdict, code: null, field: null, detail };
+}
+
+function refused(gate: string, { code, field, detail }: Refusal): GateVerdict {
   return { gate, verdict: 'refused', code, field, detail };
 }
 
-function hourVerdict(notBeforeMs: number | null): GateVerdict {
-  if (notBeforeMs === null) return verdictOf('quiet_hours', null);
-  const detail = `waits until ${new Date(notBeforeMs).toISOString()}`;
-  return { gate: 'quiet_hours', verdict: 'held', code: null, field: null, detail };
-}
-
-const notAsked = (gate: string): GateVerdict => ({ gate, verdict: 'not_asked', code: null, field: null, detail: null });
+const notAsked = (gate: string) => noted(gate, { verdict: 'not_asked', detail: 'an earlier gate left nothing to ask' });

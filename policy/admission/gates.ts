@@ -1,6 +1,7 @@
 // All gates of one configuration, by name and in their order. Two readers walk them: admit.ts stops at the first
 // refusal, because it runs for every message; explain.ts asks every one. Cheap gates stand before dear ones, and those
 // about who asks before those about what is asked, so that a stranger learns nothing about numbers, senders or routes.
+import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
@@ -8,7 +9,7 @@ import { quietHours } from '../country/quiet-hours.ts';
 import { type Routed, type RouterOptions, router } from '../routing/route.ts';
 import { contentRulesGate } from './content-rules-gate.ts';
 import type { CreditCheck } from './credit-gate.ts';
-import { doNotDisturb } from './do-not-disturb-gate.ts';
+import { type DoNotDisturb, doNotDisturb } from './do-not-disturb-gate.ts';
 import { optOutGate } from './opt-out-gate.ts';
 import { type QuietVerdict, quietHoursGate } from './quiet-hours-gate.ts';
 import { dueOf, sendAtGate } from './send-at-gate.ts';
@@ -19,7 +20,11 @@ import { contentGate } from './text-gates.ts';
 export type Gate = {
   readonly name: string;
   refuse(applicant: Applicant, request: SmsRequest): Refusal | null;
+  /** For explanations: what its silence means. Never asked on the way of a message. */
+  note?(applicant: Applicant, request: SmsRequest): GateNote | null;
 };
+
+export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly detail: string | null };
 
 export type Gates = {
   /** Who asks, for what number, in whose name, for when. A new gate takes its place in one of these two lists. */
@@ -51,7 +56,7 @@ export function gatesOf(
       { name: 'account', refuse: accountGate },
       { name: 'send_at', refuse: (_applicant, { sendAtMs }) => sendAtGate(sendAtMs, circumstances.nowMs()) },
       { name: 'recipient', refuse: (_applicant, { to }) => plan.refuse(to) },
-      { name: 'sender', refuse: senderGate },
+      { name: 'sender', refuse: senderGate, note: senderNote },
     ],
     ofText: [
       { name: 'content', refuse: contentGate },
@@ -62,6 +67,7 @@ export function gatesOf(
         // A test message reaches nobody, at no hour: these rules are for live keys, as the approval of senders is.
         refuse: ({ key }, { category, to }) =>
           key.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
+        note: ({ key }, { category }) => disturbNote(disturb, circumstances, key.livemode, category),
       },
     ],
     hour({ key }, request) {
@@ -77,6 +83,26 @@ export function gatesOf(
       return asked === null ? [] : [asked];
     },
   };
+}
+
+function senderNote({ key, account }: Applicant, { from }: SmsRequest): GateNote | null {
+  if (key.livemode || account.senders.has(from)) return null;
+  return { verdict: 'passed', detail: 'a test key needs no approval: a live key would be refused' };
+}
+
+function disturbNote(
+  disturb: DoNotDisturb,
+  circumstances: Circumstances,
+  livemode: boolean,
+  category: Category,
+): GateNote {
+  const { dnd } = circumstances.registries();
+  const notAsked = (detail: string): GateNote => ({ verdict: 'not_asked', detail });
+  if (!livemode) return notAsked('test messages reach nobody');
+  if (!disturb.applies(category)) return notAsked(`the registry is not asked for ${category} messages`);
+  return dnd === null
+    ? notAsked('no registry was imported')
+    : { verdict: 'passed', detail: disturb.trace(dnd, category) };
 }
 
 /** What the text may be counted with. Without a route nothing is sent: it is counted as any telephone reads it. */

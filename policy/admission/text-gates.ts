@@ -2,7 +2,8 @@
 // U+0000 and halves of surrogate pairs are refused: telephones end a text at the first and show the second as
 // rubbish, and neither survives the way to the carrier unchanged.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
-import { type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
+import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
+import { segmentUnits } from '../../model/text/segment-room.ts';
 import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
@@ -34,19 +35,27 @@ export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal
 
 /** Asked with the text of textToSend, and with the tables that all carriers of its route understand. */
 export function segmentsGate(request: SmsRequest, nationalTables: readonly NationalLanguage[]): SegmentCount | Refusal {
-  const { message, encoding, transliterate: isAllowed } = request;
+  const { length } = request.message;
   // No text of more UTF-16 units can fit in either encoding, so do not count hundreds of kilobytes.
-  if (message.length > textUnitsMax) return no('message_too_long', tooLong(`${message.length} characters`));
-  // Where transliteration is allowed, the character to blame is one that it cannot help.
-  const counted = isAllowed
-    ? writeInGsm(message, encoding, nationalTables).counted
-    : countSegments(message, encoding, nationalTables);
+  if (length > textUnitsMax) return no('message_too_long', tooLong(`has ${length} characters`));
+  const counted = countText(request, nationalTables);
   if (!counted.ok) return no('encoding_mismatch', foreignCharacter(counted.character, counted.index));
   if (counted.segmentCount <= segmentsMax) return counted;
-  return no('message_too_long', tooLong(`${counted.segmentCount} segments of ${counted.encoding}`));
+  return no('message_too_long', tooLong(`takes ${counted.segmentCount} segments of ${counted.encoding}`));
 }
 
-const tooLong = (found: string) => `takes ${found}, at most ${segmentsMax} segments are allowed: shorten it`;
+/** Where transliteration is allowed, the character to blame is one that it cannot help. */
+export function countText(
+  { message, encoding, transliterate: isAllowed }: SmsRequest,
+  nationalTables: readonly NationalLanguage[],
+): SegmentCount | EncodingMismatch {
+  return isAllowed
+    ? writeInGsm(message, encoding, nationalTables).counted
+    : countSegments(message, encoding, nationalTables);
+}
+
+const roomMax = `${segmentsMax} segments, which are ${textUnitsMax} characters of GSM-7 or ${segmentsMax * segmentUnits.ucs2.multi8} of UCS-2`;
+const tooLong = (found: string) => `${found}, at most ${roomMax}, are allowed: shorten it`;
 
 function foreignCharacter(character: string, index: number): string {
   const point = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');

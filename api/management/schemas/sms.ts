@@ -230,9 +230,15 @@ export const explainedSms = z
       .array(z.string())
       .openapi({ description: 'Characters that take two units, and so may cause another segment.' }),
     ucs2_because: z.object({ character: z.string(), index: z.int().min(0) }).optional(),
+    national_tables: z
+      .object({ available: z.array(z.string()), used: z.array(z.string()), why: z.string() })
+      .nullable()
+      .openapi({ description: 'GSM-7 shift tables that all carriers of the route have, those taken, and why.' }),
     routes: z.array(way).openapi({ description: 'In the order they are tried.' }),
     routes_left_out: z.array(way),
-    earliest_at: timeSchema.nullable(),
+    earliest_at: timeSchema
+      .nullable()
+      .openapi({ description: 'When it may go out by the rules of its category; null: to this number at no hour.' }),
   })
   .openapi('ExplainedSms');
 

@@ -195,7 +195,7 @@ test('explain: every gate is asked, nothing is sent, and a refusal does not end 
   expect(body['costly_characters']).toEqual(['😀']);
   expect(body['routes'][0]).toMatchObject({ carrier: 'alpha' });
   const refused = (body['gates'] as { gate: string; verdict: string; code: string }[]).filter(
-    (each) => each.verdict !== 'passed',
+    (each) => each.verdict === 'refused',
   );
   expect(refused).toMatchObject([{ gate: 'sender', verdict: 'refused', code: 'sender_not_registered' }]);
   expect((body['gates'] as { gate: string }[]).map(({ gate }) => gate)).toEqual([
@@ -214,6 +214,7 @@ test('explain: every gate is asked, nothing is sent, and a refusal does not end 
     'route',
     'credit',
   ]);
+  expect(body['national_tables']).toMatchObject({ available: [], used: [] });
   const later = await post(ingress, tenant.live, { ...goodBody, send_at: inMs(day), dry_run: 'explain' });
   expect(later.body).toMatchObject({ would_send: true });
   expect(Date.parse(later.body['earliest_at'])).toBeGreaterThan(systemClock.nowMs() + day / 2);

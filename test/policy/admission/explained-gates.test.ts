@@ -68,9 +68,9 @@ test('what admission refuses is the first refusal of the explanation, and what i
         return;
       }
       expect(first).toBeUndefined();
-      expect(told).toMatchObject({ text: admitted.text, encoding: admitted.encoding });
-      expect(told.segments).toHaveLength(admitted.segments);
-      expect(told.segments.map(({ text }) => text).join('')).toBe(admitted.text);
+      expect(told).toMatchObject({ text: admitted.text, written: { encoding: admitted.encoding } });
+      expect(told.written?.segments).toHaveLength(admitted.segments);
+      expect(told.written?.segments.map(({ text }) => text).join('')).toBe(admitted.text);
       expect(told.earliestAtMs).toBe(admitted.notBeforeMs ?? nowMs);
       expect(told.routes[0]?.carrier).toBe(admitted.route.planFor('sms_1').carrier);
     }),
@@ -90,7 +90,74 @@ test('a template that gives no text leaves the gates of the text with nothing to
   expect(verdicts.get('template')).toBe('refused');
   for (const gate of ['content', 'content_rules', 'segments', 'credit']) expect(verdicts.get(gate)).toBe('not_asked');
   expect(verdicts.get('route')).toBe('passed');
-  expect(told).toMatchObject({ text: null, encoding: null, segments: [] });
+  expect(told).toMatchObject({ text: null, written: null });
+});
+
+describe('the earliest time', () => {
+  const closed = { category: 'promotional' as const };
+  const openAt = Date.parse('2027-01-15T17:00:00Z');
+  const told = (what: Parameters<typeof request>[0], who = applicant()) => explain(who, request(what), 'sms_1');
+  test('is told although the request says reject, and although its send_at is over', () => {
+    expect(told({ ...closed, quietHours: 'reject' })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
+    expect(told({ ...closed, sendAtMs: nowMs - 1 })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
+    expect(told({ sendAtMs: nowMs - 1 }).earliestAtMs).toBe(nowMs);
+    expect(told({ sendAtMs: nowMs + 5 }).earliestAtMs).toBe(nowMs + 5);
+  });
+
+  test('is none for who must not be sent to, or is nobody', () => {
+    const who = applicant();
+    const suppressed = { ...who, account: { ...who.account, suppressions: { has: () => true } } };
+    expect(told({}, suppressed).earliestAtMs).toBeNull();
+    expect(told({ to: '+88' }).earliestAtMs).toBeNull();
+  });
+});
+
+describe('a gate that does not say no', () => {
+  const verdictOf = (gate: string, what: Parameters<typeof request>[0], who = applicant()) =>
+    explain(who, request(what), 'sms_1').gates.find((each) => each.gate === gate);
+  test('tells where it was not asked for want of somebody to protect', () => {
+    const test = applicant({ livemode: false });
+    expect(verdictOf('sender', { from: 'NOBODY' }, test)).toMatchObject({
+      verdict: 'passed',
+      detail: expect.stringMatching(/live key/),
+    });
+    expect(verdictOf('do_not_disturb', {}, test)).toMatchObject({
+      verdict: 'not_asked',
+      detail: expect.stringMatching(/test messages/),
+    });
+    expect(verdictOf('quiet_hours', {}, test)).toMatchObject({
+      verdict: 'not_asked',
+      detail: expect.stringMatching(/test messages/),
+    });
+    expect(verdictOf('do_not_disturb', {})).toMatchObject({
+      verdict: 'not_asked',
+      detail: expect.stringMatching(/not asked for transact/),
+    });
+  });
+
+  test('is not asked about a number that is none, or a time that is over', () => {
+    for (const gate of ['opt_out', 'do_not_disturb', 'route']) {
+      expect(verdictOf(gate, { to: 'nonsense' })).toMatchObject({ verdict: 'not_asked', code: null });
+    }
+    expect(verdictOf('quiet_hours', { sendAtMs: nowMs - 1 })).toMatchObject({ verdict: 'not_asked' });
+  });
+
+  test('names the version of the registry it asked', () => {
+    const dnd = { version: '7-0a1b2c3d', count: 1, names: [], markOf: () => 0 };
+    const country = {
+      ...rules.country,
+      doNotDisturb: { appliesTo: ['promotional' as const], preferences: {}, defaultPreference: '' },
+    };
+    const withRegistry = explanation(
+      { ...rules, country },
+      { nowMs: () => nowMs, registries: () => ({ dnd, ported: null }) },
+    );
+    const told = withRegistry(applicant(), request({ category: 'promotional' }), 'sms_1');
+    expect(told.gates.find(({ gate }) => gate === 'do_not_disturb')).toMatchObject({
+      verdict: 'passed',
+      detail: 'not in do-not-disturb registry 7-0a1b2c3d',
+    });
+  });
 });
 
 describe('send_at', () => {
