@@ -203,7 +203,7 @@ describe('events', () => {
   });
 
   test('the kinds keep their places, because a place is what travels', () => {
-    expect(eventKinds.slice(0, 16)).toEqual([
+    expect(eventKinds.slice(0, 19)).toEqual([
       'accepted',
       'scheduled',
       'intent',
@@ -220,6 +220,9 @@ describe('events', () => {
       'rerouted',
       'refused',
       'resent',
+      'received',
+      'opted_out',
+      'opted_in',
     ]);
   });
 
