@@ -212,6 +212,8 @@ export const limits = {
     responseTimeoutsInARowMax: 3,
     /** Connection attempts of one process, over all its binds: 200 binds are back within ten seconds. */
     connectsPerSecond: 20,
+    /** A turn that could not be taken for this long is lost: after a stall at most one second's attempts come at once. */
+    lateTurnMsMax: 1_000,
     reconnectBaseMs: 1_000,
     reconnectCapMs: 60_000,
     /** The first retry after a healthy session: most cuts are a restart of the peer or one lost route. */

@@ -129,7 +129,11 @@ export class BindKeeper<T> {
     const nowMs = clock.monotonicMs();
     const turnMs = budget ? budget.reserve(nowMs) : nowMs;
     if (turnMs <= nowMs) return this.#open();
-    this.#cancelWait = clock.after(turnMs - nowMs, () => this.#open());
+    this.#cancelWait = clock.after(turnMs - nowMs, () => {
+      // A stalled event loop fires the timers of many turns at once: whose turn is long over queues again.
+      if (clock.monotonicMs() - turnMs > limits.smpp.lateTurnMsMax) return this.#takeTurn();
+      this.#open();
+    });
   }
 
   #open(): void {

@@ -7,7 +7,7 @@ import { assert } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { encodeBind, encodeQuery } from './codec.ts';
-import { commandStatus } from './command-status.ts';
+import { commandStatus, nameOfStatus } from './command-status.ts';
 import { connectSocket } from './connect.ts';
 import { Keepalive } from './keepalive.ts';
 import { Link } from './link.ts';
@@ -184,7 +184,8 @@ export class Session<T> {
 
   #onBindResponse(status: number): void {
     this.#cancelTimer();
-    if (status !== 0) return this.#finish({ kind: 'bind_refused', status, why: `the bind was refused (${status})` });
+    if (status !== 0)
+      return this.#finish({ kind: 'bind_refused', status, why: `the bind was refused with ${nameOfStatus(status)}` });
     const states = { transmitter: 'bound_tx', receiver: 'bound_rx', transceiver: 'bound_trx' } as const;
     this.#become(states[this.#options.bind.type], 'bind accepted');
     const sweepMs = Math.min(500, Math.max(5, this.#options.responseTimerMs / 10));

@@ -191,6 +191,28 @@ describe('the keeper', () => {
   });
 });
 
+test('a stalled event loop sends no burst of connections afterwards: turns that are long over are taken anew', () => {
+  const clock = new ManualClock();
+  const times: number[] = [];
+  const open = (() => void times.push(clock.monotonicMs())) as unknown as typeof openSession;
+  const { connectsPerSecond, lateTurnMsMax } = limits.smpp;
+  const budget = new ReconnectBudget(connectsPerSecond, 4);
+  for (let bind = 0; bind < 200; bind += 1) {
+    keepBind({ ...options, clock, open, budget }, {} as Parameters<typeof keepBind>[1]);
+  }
+  clock.advance(1_000);
+  clock.stall(5_000);
+  const stalledAtMs = clock.monotonicMs();
+  const atOnce = times.filter((time) => time === stalledAtMs).length;
+  expect(atOnce).toBeGreaterThan(0);
+  expect(atOnce).toBeLessThanOrEqual((connectsPerSecond * lateTurnMsMax) / 1_000 + 4);
+  clock.advance(60_000);
+  expect(times.length).toBe(200);
+  const inAnySecond = times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length);
+  expect(Math.max(...inAnySecond)).toBeLessThanOrEqual(2 * connectsPerSecond + 4);
+  expect(times.at(-1)! - times[0]!).toBeLessThan(20_000);
+});
+
 describe('the keepalive', () => {
   test('does not take a stalled event loop of its own for a dead peer', () => {
     const keepalive = new Keepalive(1_000);
