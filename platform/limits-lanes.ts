@@ -22,6 +22,10 @@ export const asideLimits = {
   unhurriedAtOnce: 1_000,
   /** A move is given up well before the stream forgets its id. */
   publishMs: 8_000,
+  /** A consumer that nobody served for this long: with ack_wait and a move before it that is still within that memory. */
+  unservedMs: 8_000,
+  /** A move that was given up this long ago may have been made before the stream's memory begins. */
+  forgottenMs: 10_000,
   /** How long its key is remembered after that: an ack that was lost brings the record back after ack_wait. */
   rememberedMs: 60_000,
   rememberedMax: 100_000,

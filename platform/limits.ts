@@ -464,6 +464,7 @@ assert(
   'the recorder could not collect a batch while it inserts another',
 );
 assert(
-  limits.aside.publishMs * 2 < limits.bus.duplicateWindowMs,
+  limits.aside.publishMs + Math.max(limits.aside.unservedMs, limits.aside.forgottenMs) + limits.carrier.ackWaitMs <
+    limits.bus.duplicateWindowMs,
   'a record could be set aside twice, because the stream has forgotten the first time',
 );

@@ -6,8 +6,9 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { tellAside } from '../../cluster/bus/aside-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
+import { consumerInfo } from '../../cluster/bus/ensure.ts';
 import { type AccountQueueMax, messageConsumer, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
-import { asideShardOf, asideShardOfSubject, laneFilter } from '../../cluster/bus/subjects.ts';
+import { asideShardOf, asideShardOfSubject, laneFilter, messageFilter } from '../../cluster/bus/subjects.ts';
 import { type Lane, laneOf } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -50,6 +51,8 @@ export class AsideShards {
   readonly #parts: AsideShardsParts;
   readonly #open = new Map<string, Open>();
   readonly #accounts: Readonly<Record<Lane, Map<string, Seen>>> = { otp: new Map(), txn: new Map(), promo: new Map() };
+  /** By subject of an account shard: up to which sequence an earlier life had its records, long ago. */
+  readonly #leftUntil = new Map<string, number>();
   #cancels: Cancel[] = [];
   #counting = false;
   #countsSoon: Cancel | null = null;
@@ -66,6 +69,8 @@ export class AsideShards {
     const { clock } = this.#parts;
     this.#running = true;
     await Promise.all(lanes.map((lane) => this.#look(lane, true)));
+    // Nothing waits aside: no record can have a copy there.
+    if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
     this.#cancels = [
       clock.every(aside.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),
       clock.every(aside.countEveryMs, () => void this.#count()),
@@ -100,9 +105,36 @@ export class AsideShards {
     if (seen.count === this.#floodsFrom) this.#countSoon();
   }
 
+  /** Whether so much of the account went aside that all of it should, until nothing waits there any more. */
+  floods(lane: Lane, accountId: string): boolean {
+    return (this.#accounts[lane].get(accountId)?.count ?? 0) >= this.#floodsFrom;
+  }
+
   /** How many records wait in the aside shard of an account, asked of the server; it throws when that does not answer. */
   async waitingOf(lane: Lane, accountId: string): Promise<number> {
     return (await this.#waiting(lane)).get(asideShardOf(accountId)) ?? 0;
+  }
+
+  /**
+   * Whether a record of an account shard was delivered to an earlier life, and nobody has served its shard for so long
+   * since that the stream may have forgotten what that life did last.
+   */
+  wasLeft(lane: Lane, record: Pick<JsMsg, 'subject' | 'seq'>): boolean {
+    return record.seq <= (this.#leftUntil.get(record.subject) ?? 0);
+  }
+
+  async #findLeft(lane: Lane): Promise<void> {
+    const { bus, carrier, clock } = this.#parts;
+    for (let shard = 0; shard < limits.bus.accountShards; shard += 1) {
+      const info = await consumerInfo(
+        bus.manager,
+        streamNames.messages[lane],
+        messageConsumerName(lane, carrier, shard),
+      );
+      const servedAtMs = Date.parse(String(info?.delivered.last_active ?? ''));
+      if (info === null || info.num_ack_pending === 0 || clock.nowMs() - servedAtMs < aside.unservedMs) continue;
+      this.#leftUntil.set(messageFilter(lane, carrier, shard), info.delivered.stream_seq);
+    }
   }
 
   /** An account that brings no more than this into an aside shard had a moment of bad luck, and nothing is told of it. */
@@ -216,7 +248,7 @@ export class AsideShards {
     const told: Partial<Record<Lane, Record<string, boolean>>> = {};
     for (const lane of lanes) {
       const flooding = [...this.#accounts[lane]].filter(
-        ([, { open, count }]) => count >= this.#floodsFrom && open.waiting >= this.#floodsFrom,
+        ([accountId, { open }]) => this.floods(lane, accountId) && open.waiting >= this.#floodsFrom,
       );
       if (flooding.length === 0) continue;
       this.#judgeFull(lane, flooding);

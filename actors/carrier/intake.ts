@@ -21,7 +21,7 @@ import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rerouted } from './rerouted-event.ts';
-import { SetAside } from './set-aside.ts';
+import { SetAside, isBlank } from './set-aside.ts';
 import { putOffFor } from './settlement.ts';
 import { wasBegun } from './was-taken.ts';
 
@@ -148,6 +148,7 @@ export class Intake {
 
   #take(record: JsMsg, lane: Lane, fromAside: boolean): void {
     const { cipher, publisher, clock } = this.#parts;
+    if (fromAside && isBlank(record)) return record.ack();
     let held: HeldMessage;
     try {
       held = holdOf(record, decodeMessage(record.data, cipher), clock.monotonicMs());

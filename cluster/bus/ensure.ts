@@ -1,6 +1,6 @@
 // Creates what the bus needs, or brings it up to date; safe to run any number of times from any process.
 // It never deletes a stream: one that no version declares any more is left for a person to judge.
-import { type JetStreamManager, type ConsumerConfig, JetStreamApiError } from '@nats-io/jetstream';
+import { type JetStreamManager, type ConsumerConfig, type ConsumerInfo, JetStreamApiError } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import type { Bus } from './connect.ts';
 import {
@@ -47,6 +47,20 @@ export async function ensureConsumer(
   } catch (error) {
     if (!isApiError(error, consumerNotFound)) throw error;
     await manager.consumers.add(stream, config);
+  }
+}
+
+/** Null when there is none. */
+export async function consumerInfo(
+  manager: JetStreamManager,
+  stream: string,
+  name: string,
+): Promise<ConsumerInfo | null> {
+  try {
+    return await manager.consumers.info(stream, name);
+  } catch (error) {
+    if (!isApiError(error, consumerNotFound)) throw error;
+    return null;
   }
 }
 
