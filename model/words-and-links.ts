@@ -1,16 +1,35 @@
 // What a text is made of when it is looked at for words and links: words of any script in lower case, and the hosts of
-// everything a telephone could show as a link. Each reads the text once. Pure; what is allowed is policy's business.
+// everything a telephone could show as a link. Both as a person reads them: what looks like a letter is that letter, and
+// what nobody sees is not there. Each reads the text once. Pure; what is allowed is policy's business.
+import { domainToASCII } from 'node:url';
+import { lookAlikes } from './text/look-alikes.ts';
 
 const word = /[\p{L}\p{M}\p{N}]+/gu;
+// oxlint-disable-next-line no-control-regex -- all of ASCII is what is looked for
+const plain = /^[\u0000-\u007f]*$/;
+const unseen = /\p{Default_Ignorable_Code_Point}/gu;
+/** Accents of Latin, Greek and Cyrillic letters; the vowel signs of other scripts are letters of their own. */
+const accents = /[\u0300-\u036f]/g;
 
 /** The words of a phrase as they are compared; empty when it has none. */
 export function wordsOf(text: string): readonly string[] {
-  return text.toLowerCase().match(word) ?? [];
+  if (plain.test(text)) return text.toLowerCase().match(word) ?? [];
+  const letters = text.normalize('NFKD').replace(unseen, '').replace(accents, '').toLowerCase();
+  return letters.replace(disguised, (letter) => letterOf.get(letter) ?? letter).match(word) ?? [];
 }
 
-/** A domain as it is compared, or null: `Example.COM.` → `example.com`. */
+/** Small letters that look like a Latin one in either case: а, and в because of В. */
+const letterOf: ReadonlyMap<string, string> = new Map(
+  [...lookAlikes]
+    .filter(([sign, letter]) => /^\p{L}$/u.test(sign) && /^[A-Za-z]+$/.test(letter))
+    .map(([sign, letter]): [string, string] => [sign.toLowerCase(), letter.toLowerCase()])
+    .filter(([sign]) => !plain.test(sign)),
+);
+const disguised = new RegExp(`[${[...letterOf.keys()].join('')}]`, 'gu');
+
+/** A domain as it is compared, or null: `Example.COM.` → `example.com`, `пример.рф` → `xn--e1afmkfd.xn--p1ai`. */
 export function domainOf(text: string): string | null {
-  const domain = text.toLowerCase().replace(/\.$/, '');
+  const domain = inAscii(asBrowsersRead(text).toLowerCase().replace(/\.$/, ''));
   const labels = domain.split('.');
   const isSound =
     labels.length >= 2 &&
@@ -19,9 +38,10 @@ export function domainOf(text: string): string | null {
 }
 
 /** Hosts of everything in the text that a telephone could show as a link, in order. */
-export function linkHostsOf(text: string): readonly string[] {
-  if (!text.includes('.')) return [];
-  const hosts: string[] = [];
+export function linkHostsOf(written: string): readonly string[] {
+  const text = asBrowsersRead(written);
+  if (!text.includes('.') && !text.includes('://')) return [];
+  const hosts: string[] = text.includes('://[') ? (text.match(/(?<=:\/\/)\[[^\]\s]*\]/g) ?? []) : [];
   let from = -1;
   for (let at = 0; at <= text.length; at += 1) {
     if (at < text.length && isHostChar(text.charCodeAt(at))) {
@@ -30,19 +50,29 @@ export function linkHostsOf(text: string): readonly string[] {
     }
     if (from >= 0) {
       const hasScheme = from >= 3 && text.startsWith('://', from - 3);
-      const host = hostOf(text.slice(from, at), hasScheme);
-      if (host !== null) hosts.push(host);
+      // Nothing has two dots in a row: dots before a name are no part of it.
+      for (const run of text.slice(from, at).split(/\.{2,}/)) {
+        const host = hostOf(run, hasScheme);
+        if (host !== null) hosts.push(host);
+      }
     }
     from = -1;
   }
   return hosts;
 }
 
-/** Letters of any script, digits, dot, hyphen. */
+/** Full-width letters, dots of other scripts, an escaped dot, signs that nobody sees: to a browser they are a host. */
+function asBrowsersRead(text: string): string {
+  const decoded = text.includes('%') ? text.replaceAll(/%2e/gi, '.') : text;
+  return plain.test(decoded) ? decoded : decoded.replaceAll(/[。｡]/g, '.').normalize('NFKC').replace(unseen, '');
+}
+
+/** Letters of any script, digits, dot, hyphen; no signs and no quotes, or they would hide the host they stand beside. */
 function isHostChar(code: number): boolean {
   if (code >= 97 && code <= 122) return true;
   if (code >= 65 && code <= 90) return true;
-  return (code >= 48 && code <= 57) || code === 46 || code === 45 || code > 0xbf;
+  if ((code >= 48 && code <= 57) || code === 46 || code === 45) return true;
+  return code > 0xbf && /[\p{L}\p{M}\p{N}\p{Cs}]/u.test(String.fromCharCode(code));
 }
 
 function hostOf(run: string, hasScheme: boolean): string | null {
@@ -52,8 +82,14 @@ function hostOf(run: string, hasScheme: boolean): string | null {
   while (to > from && (run[to - 1] === '.' || run[to - 1] === '-')) to -= 1;
   const host = run.slice(from, to).toLowerCase();
   const dot = host.lastIndexOf('.');
-  if (dot < 0 || host.includes('..')) return null;
+  // Behind a scheme a bare name or number opens as well: http://3232235777 is an address.
+  if (dot < 0) return hasScheme && host !== '' ? host : null;
   // An address or an amount of money ends in digits; only behind a scheme is it a link.
   const last = host.slice(dot + 1);
-  return hasScheme || (last.length >= 2 && !/^[0-9]+$/.test(last)) ? host : null;
+  return hasScheme || (last.length >= 2 && !/^[0-9]+$/.test(last)) ? inAscii(host) : null;
+}
+
+/** The form in which the domain name system knows it; as it was when it is no such name. */
+function inAscii(host: string): string {
+  return plain.test(host) ? host : domainToASCII(host) || host;
 }

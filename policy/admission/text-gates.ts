@@ -25,13 +25,22 @@ export function textToSend(
 
 export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal | null {
   const { message } = request;
-  if (message.trim() === '') return no('message_empty', 'must contain at least one character that can be seen');
+  if (isBlank(message)) return no('message_empty', 'must contain at least one character that can be seen');
   if (message.includes('\u0000')) return no('invalid_field', 'must not contain the character U+0000: remove it');
   if (!message.isWellFormed()) {
     return no('invalid_field', 'contains half of a surrogate pair: cut texts at whole characters');
   }
   return null;
 }
+
+/** Nearly every text begins with a letter: then nothing has to be looked for. */
+function isBlank(text: string): boolean {
+  const first = text.charCodeAt(0);
+  return !(first > 0x20 && first < 0x7f) && blank.test(text);
+}
+
+// Spaces, controls, what Unicode itself calls ignorable (zero-width spaces, fillers), and braille without a dot.
+const blank = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 /** Asked with the text of textToSend, and with the tables that all carriers of its route understand. */
 export function segmentsGate(request: SmsRequest, nationalTables: readonly NationalLanguage[]): SegmentCount | Refusal {

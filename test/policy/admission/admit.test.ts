@@ -63,6 +63,10 @@ describe('the text', () => {
     ['10 segments of UCS-2', 'আ'.repeat(670), 'admitted'],
     ['11 segments of UCS-2', 'আ'.repeat(671), 'message_too_long'],
     ['blanks only', ' \n\t', 'message_empty'],
+    ['what nobody can see', '\u200b\u00a0\u3164\u2060\ufe0f', 'message_empty'],
+    ['blanks and one dot', '\u200b .', 'admitted'],
+    ['an emoji alone', '😀', 'admitted'],
+    ['a Bengali letter behind a mark', '\ufeffক', 'admitted'],
     ['U+0000', 'a\u0000', 'invalid_field'],
     ['half a pair', 'a\ud83d', 'invalid_field'],
   ])('of %s', (_name, message, code) => expect(codeOf(applicant(), request({ message }))).toBe(code));

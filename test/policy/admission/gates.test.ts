@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseIp } from '../../../model/ip-address.ts';
 import { categories } from '../../../model/message.ts';
-import { linkHostsOf } from '../../../model/words-and-links.ts';
+import { linkHostsOf, wordsOf } from '../../../model/words-and-links.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
 import { networkGate } from '../../../policy/admission/network-gate.ts';
@@ -46,12 +46,28 @@ describe('content rules', () => {
     ['go to http://x.bad.example/a?b', 'link_denied'],
     ['see BIT.LY/abc', 'link_denied'],
     ['http://good.com@bad.example/', 'link_denied'],
+    // Dressed up: for a person's eye, or a browser, it is the same.
+    ['Win the lоttеry now', 'word'],
+    ['Win the LОТТЕRY now', 'word'],
+    ['Ｌｏｔｔｅｒｙ', 'word'],
+    ['lot\u200btery', 'word'],
+    ['lo\u00adtt\u0301ery', 'word'],
+    ['লটা\u200cরি', 'word'],
+    ['see “bad.example”', 'link_denied'],
+    ['see…bad.example', 'link_denied'],
+    ['দেখুন: bad.example।', 'link_denied'],
+    ['hello..bad.example', 'link_denied'],
+    ['http://bad。example/', 'link_denied'],
+    ['http://ｂａｄ.ｅｘａｍｐｌｅ', 'link_denied'],
+    ['http://bad%2Eexample', 'link_denied'],
+    ['http://b\u00adad.example', 'link_denied'],
   ])('%j is hit', (text, kind) => expect(check(text)).toMatchObject({ kind }));
   test.each([
     'lotteryland',
     'freemoney',
     'free lunch, no money',
     'notbad.example',
+    'লটারিওয়ালা',
     'bad.example.org',
     'pay 10.50. Thanks',
     '',
@@ -65,7 +81,45 @@ describe('content rules', () => {
       found: 'example.com.evil.net',
     });
     expect(only('http://192.0.2.1/')).toMatchObject({ kind: 'link_not_allowed' });
+    for (const text of [
+      'http://3232235777/',
+      'https://localhost:8080/x',
+      'http://[::1]/',
+      'http://[2001:db8::1]:80/',
+    ]) {
+      expect(only(text)).toMatchObject({ kind: 'link_not_allowed' });
+    }
     expect(only('no links, 10.5 taka')).toBeNull();
+    expect(only('a://b is no web page, and neither is this: ://')).toMatchObject({ found: 'b' });
+  });
+
+  test('a domain in letters of its country and in the letters of the net is one domain', () => {
+    const check = compileContentRules({ words: [], linksDenied: ['пример.рф'], linksAllowed: [] })!;
+    for (const text of ['https://пример.рф/x', 'ПРИМЕР.РФ', 'www.xn--e1afmkfd.xn--p1ai']) {
+      expect(check(text)).toMatchObject({ found: expect.stringContaining('xn--e1afmkfd.xn--p1ai') });
+    }
+  });
+
+  test('a word is found in every case that its rule may be written in', () => {
+    for (const rule of ['Ваня', 'ВАНЯ', 'ваня']) {
+      const check = compileContentRules({ words: [rule], linksDenied: [], linksAllowed: [] })!;
+      for (const text of ['Ваня', 'ВАНЯ', 'ваня']) expect(check(`${text}!`)).not.toBeNull();
+      expect(check('ванна')).toBeNull();
+    }
+  });
+
+  test('any text is read without a mistake, and a plain one as before', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+        expect(wordsOf(text).every((word) => word === word.toLowerCase())).toBe(true);
+        linkHostsOf(text);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (text) => {
+        expect(wordsOf(text)).toEqual(text.toLowerCase().match(/[a-z0-9]+/g) ?? []);
+      }),
+    );
   });
 
   test('the hosts of links are found whatever stands around them', () => {
