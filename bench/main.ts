@@ -8,6 +8,8 @@ export type BenchOptions = {
   readonly seed: number;
   /** How many of whatever it is about, for the benches that take it. */
   readonly count?: number;
+  /** Segments per second, for the benches of a carrier's contract. */
+  readonly contracts?: readonly number[];
 };
 export type Bench = {
   /** One line for the list of benches. */
@@ -37,6 +39,7 @@ async function main(): Promise<number> {
       seconds: { type: 'string' },
       seed: { type: 'string', default: '1' },
       count: { type: 'string' },
+      contracts: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -54,7 +57,12 @@ async function main(): Promise<number> {
     process.stderr.write('--count expects a whole number above 0\n');
     return 2;
   }
-  return report(await bench.run({ seconds, seed, ...count }), values.json) ? 0 : 1;
+  const contracts = values.contracts?.split(',').map(Number);
+  if (contracts?.every((each) => Number.isInteger(each) && each > 0) === false) {
+    process.stderr.write('--contracts expects whole numbers above 0, as in 10,100\n');
+    return 2;
+  }
+  return report(await bench.run({ seconds, seed, ...count, ...(contracts && { contracts }) }), values.json) ? 0 : 1;
 }
 
 async function list(): Promise<number> {

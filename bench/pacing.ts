@@ -11,7 +11,7 @@ import type { BenchResult, Target } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
 import type { Bench, BenchOptions } from './main.ts';
 
-const contracts = [10, 100, 1_000, 5_000];
+const contractsDefault = [10, 100, 1_000, 5_000];
 const stallMs = 2_000;
 const idleMs = 2_000;
 /** Enough to stay ahead of the contract, little enough to leave the machine to what is measured. */
@@ -19,12 +19,12 @@ const offeredShare = 1.1;
 const account = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
 
 export const bench: Bench = {
-  about: `the rate achieved at contracts of ${contracts.join(', ')} per second, from idle and after a stall`,
+  about: `the rate achieved at contracts of ${contractsDefault.join(', ')} (--contracts) per second, from idle and after a stall`,
   secondsDefault: 15,
   run,
 };
 
-async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, seed, contracts = contractsDefault }: BenchOptions): Promise<BenchResult> {
   const figures: Record<string, number> = {};
   const targets: Target[] = [];
   const total = { throttled: 0, lost: 0, duplicated: 0 };

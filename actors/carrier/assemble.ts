@@ -24,6 +24,7 @@ import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierFlight } from '../flight/carrier-flight.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 import { watchPacing } from '../flight/watch-pacing.ts';
+import { type BindLeases, noOtherNodes } from '../lease/contract.ts';
 import { CarrierBinds } from './binds.ts';
 import { fromBinds } from './from-binds.ts';
 import { CarrierHealth } from './health.ts';
@@ -31,6 +32,7 @@ import type { MoveRules } from './health-decision.ts';
 import type { HeldMessage } from './held-message.ts';
 import { InboundDoor } from './inbound-door.ts';
 import { Intake, laneHeldMax } from './intake.ts';
+import { type ClaimVerdict, SharedClaims, onlyOurs } from './intent-claims.ts';
 import { Lanes } from './lanes.ts';
 import { Ledger } from './ledger.ts';
 import { Mover } from './mover.ts';
@@ -70,6 +72,8 @@ export type CarrierActorParts = {
   readonly accountQueueMax?: AccountQueueMax;
   /** An account's share of a lane beside others; 1 without it. */
   readonly weightOf?: (accountId: string) => number;
+  /** Without them: there are no other nodes. */
+  readonly leases?: BindLeases;
   readonly clock?: Clock;
 };
 
@@ -90,7 +94,9 @@ export type AssembledCarrier = {
   readonly health: CarrierHealth;
   readonly mover: Mover;
   readonly flight: CarrierFlight;
-  readonly pacing: CarrierPacing;
+  readonly pacing: Pacing;
+  /** Null where there are no other nodes. */
+  readonly shared: SharedClaims | null;
 };
 
 const movesDefault: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
@@ -109,7 +115,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event) });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
   const unknown = new UnknownSubmits(clock);
-  const paced = carrierPacing(carrier);
+  const paced = pacingOf(carrier);
   const node = secretBytes(nodeNameBytes).toString('hex');
   const health = new CarrierHealth({
     carrier: name,
@@ -156,20 +162,40 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     cipher,
     clock,
   });
-  const handlers = fromBinds({ carrier: name, clock, health, settlement, receipts, inbound, events, onRoom });
-  const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, { ...handlers, flight });
+  const handlers = fromBinds({
+    carrier: name,
+    clock,
+    health,
+    pacing: paced,
+    settlement,
+    receipts,
+    inbound,
+    events,
+    onRoom,
+  });
+  const leases = parts.leases ?? noOtherNodes;
+  const shared = leases.shared ? new SharedClaims(ledger, () => leases.epoch(), clock) : null;
+  const claims = shared ?? onlyOurs;
+  const onBehind = (held: HeldMessage, verdict: ClaimVerdict) => {
+    // Told for whoever comes next: its intent stands open, and nothing was written.
+    if (verdict === 'lost') settlement.onNotWritten(held);
+    intake.standBehind(held, verdict);
+  };
+  const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, { ...handlers, flight }, leases);
   const sender = new Sender({
     carrier,
     lanes,
-    pacing: paced.choosing,
-    wire: paced.wire,
+    pacing: paced,
     events,
+    claims,
+    onBehind,
     ports: binds.ports,
     clock,
     onRefused: (held, status, code) => settlement.onRefused(held, status, code),
     onHeld: (held, code, untilMs) => settlement.onHeld(held, code, untilMs),
     lateGates: parts.lateGates ?? passLateGates,
     onNotWritten: (held) => settlement.onNotWritten(held),
+    onHeldBack: (why) => decided.heldBack(why),
   });
   const reroute = new Reroute({
     carrier: name,
@@ -177,6 +203,8 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     events,
     cipher,
     ledger,
+    claims,
+    onBehind,
     clock,
     carriers: parts.carriers ?? everyCarrierIsGood,
     intake: () => intake,
@@ -206,6 +234,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     },
     onRerouted: (held, rerouted) => reroute.repeat(held, rerouted),
     onUnresolved: (held) => settlement.onUnresolved(held),
+    isLiving: (epoch) => leases.isLiving(epoch),
     node,
     accountQueueMax: parts.accountQueueMax ?? accountQueueMaxDefault,
   });
@@ -225,30 +254,14 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     mover,
     flight,
     pacing: paced,
+    shared,
   };
 }
 
-/** The contract, asked twice: when a message is chosen and when its PDUs are written. */
-export type CarrierPacing = Pick<Pacing, 'pauseUntil' | 'slowDown' | 'ratePerS' | 'setContract'> & {
-  readonly choosing: Pacing;
-  readonly wire: Pacing;
-};
-
-function carrierPacing(carrier: CarrierConfig): CarrierPacing {
-  const choosing = pacing(contractOf(carrier));
-  const wire = pacing(contractOf(carrier));
-  const both = [choosing, wire];
-  return {
-    choosing,
-    wire,
-    ratePerS: (nowMs) => choosing.ratePerS(nowMs),
-    pauseUntil: (atMs) => both.forEach((each) => each.pauseUntil(atMs)),
-    slowDown(nowMs) {
-      // The sandbox plays a throttled carrier for one number, not for everybody's tests.
-      if (carrier.name !== sandboxCarrierName) both.forEach((each) => each.slowDown(nowMs));
-    },
-    setContract: (perS) => both.forEach((each) => each.setContract(perS)),
-  };
+function pacingOf(carrier: CarrierConfig): Pacing {
+  const paced = pacing(contractOf(carrier));
+  // The sandbox plays a throttled carrier for one number, not for everybody's tests.
+  return carrier.name === sandboxCarrierName ? { ...paced, slowDown() {} } : paced;
 }
 
 /** Segments per second that the carrier's contract allows over all its binds. */

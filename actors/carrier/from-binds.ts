@@ -12,6 +12,7 @@ import type { BindHandlers } from './binds.ts';
 import type { CarrierHealth } from './health.ts';
 import type { InboundDoor, Source } from './inbound-door.ts';
 import { isCarriersDoing } from './outcome.ts';
+import type { Pacing } from './pacing.ts';
 import type { Receipts, Respond } from './receipts.ts';
 import type { SubmitToken } from './sender.ts';
 import type { Settlement, SubmitAnswer } from './settlement.ts';
@@ -21,6 +22,7 @@ export type FromBindsParts = {
   readonly carrier: string;
   readonly clock: Clock;
   readonly health: CarrierHealth;
+  readonly pacing: Pick<Pacing, 'answered' | 'unanswered'>;
   readonly settlement: Settlement;
   readonly receipts: Receipts;
   readonly inbound: InboundDoor;
@@ -30,11 +32,13 @@ export type FromBindsParts = {
 };
 
 export function fromBinds(parts: FromBindsParts): BindHandlers {
-  const { carrier, clock, health, settlement, receipts, events, inbound } = parts;
+  const { carrier, clock, health, pacing, settlement, receipts, events, inbound } = parts;
   const roundTrip = metrics.submitRoundTrip.labels({ carrier });
 
   function onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const tookMs = clock.monotonicMs() - token.writtenAtMs;
+    const nowMs = clock.monotonicMs();
+    const tookMs = nowMs - token.writtenAtMs;
+    pacing.answered(token, nowMs);
     health.onAnswer(isCarriersDoing(answer.status), tookMs);
     if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
     roundTrip.observe(tookMs / 1_000);
@@ -44,6 +48,7 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
   function onNoAnswer(token: SubmitToken, why: string): void {
     // A session that ends is told by its binds; only silence on a session that stands is a fault of the carrier.
     if (why === 'no_response') health.onNoAnswer();
+    pacing.unanswered(token, clock.monotonicMs());
     settlement.onNoAnswer(token, why);
   }
 

@@ -1,44 +1,152 @@
-// When the last segments went, as many as a contract allows in a second: what a carrier's own counter sees, exactly,
-// wherever its second begins. Pacing asks it, so that time lost to a late timer may be made up for and still no second
-// carries more than the contract. It says when there is room again and knows nothing of rates.
+// Which segments the carrier may count into the present second, as many as the contract allows in one: what its own
+// counter sees, wherever its second begins. A segment is counted when the carrier gets to it, not when we write it, so
+// each stands for the latest moment at which it can have been counted: allowed for at first, proven by the answer to it
+// or to a later one on its bind. It says when there is room again and knows nothing of rates.
+import { AnswerTimes, jitterMs } from './answer-times.ts';
 
 export class LastSecond {
-  /** A ring; the oldest is at #oldest. */
-  #times: Float64Array;
-  #oldest = 0;
+  // Rings by a segment's number, as long as the contract is wide.
+  #writtenAtMs: Float64Array;
+  #bindOf: Uint16Array;
+  /** The number of the next one on the same bind, or none. */
+  #nextOnBind: Float64Array;
+  /** When it was counted at the latest; `unproven` until an answer tells. */
+  #countedByMs: Float64Array;
+  /** The number of the next segment; they go up for ever. */
+  #next = 0;
+  /** When everything the rings no longer hold was counted at the latest. */
+  #formerMs = Number.NEGATIVE_INFINITY;
+  #secondMs: number;
+  #doubtedUntilMs = Number.NEGATIVE_INFINITY;
+  readonly #binds: Bind[] = [];
 
   constructor(segmentsPerSecond: number) {
-    this.#times = new Float64Array(roomFor(segmentsPerSecond)).fill(Number.NEGATIVE_INFINITY);
+    const size = sizeFor(segmentsPerSecond);
+    this.#writtenAtMs = new Float64Array(size);
+    this.#bindOf = new Uint16Array(size);
+    this.#nextOnBind = new Float64Array(size);
+    this.#countedByMs = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
+    this.#secondMs = secondFor(segmentsPerSecond);
   }
 
-  /** From when on (monotonic) `segments` more are within the contract; more than it allows at all count as all of it. */
-  roomAtMs(segments: number): number {
-    const nth = Math.min(segments, this.#times.length) - 1;
-    return (this.#times[(this.#oldest + nth) % this.#times.length] as number) + secondMs + jitterMs;
-  }
-
-  add(segments: number, nowMs: number): void {
-    for (let added = Math.min(segments, this.#times.length); added > 0; added -= 1) {
-      this.#times[this.#oldest] = nowMs;
-      this.#oldest = (this.#oldest + 1) % this.#times.length;
+  /**
+   * From when on (monotonic) `segments` more are within the contract, after `ahead` others that go first; more than it
+   * allows at all count as all of it. While the oldest's answer is overdue that is a second from now, again and again.
+   */
+  roomAtMs(segments: number, nowMs: number, ahead = 0): number {
+    const size = this.#countedByMs.length;
+    const end = Math.min(ahead + segments, size);
+    let latestMs = this.#formerMs;
+    for (let nth = Math.max(0, end - segments); nth < end; nth += 1) {
+      latestMs = Math.max(latestMs, this.#latestMs((this.#next + nth) % size, nowMs));
     }
+    return latestMs + this.#secondMs;
+  }
+
+  /** A PDU of `segments` was written to a bind. Gives the number under which its answer is told. */
+  written(segments: number, bind: number, nowMs: number): number {
+    const size = this.#countedByMs.length;
+    for (let left = Math.min(segments, size); left > 0; left -= 1) this.#add(bind, nowMs);
+    return this.#next - 1;
+  }
+
+  /** The carrier answered: it has counted this one and all before it on the bind. */
+  answered(number: number, bind: number, writtenAtMs: number, atMs: number): void {
+    const on = this.#bindAt(bind);
+    const inDoubt = atMs < this.#doubtedUntilMs;
+    on.times.add(writtenAtMs, atMs);
+    while (on.first <= number) {
+      const at = on.first % this.#countedByMs.length;
+      this.#countedByMs[at] = on.times.countedByMs(this.#writtenAtMs[at] as number, atMs, inDoubt);
+      on.first = this.#nextOnBind[at] as number;
+    }
+  }
+
+  /** No answer will come any more: counted by now, if at all. */
+  unanswered(number: number, bind: number, nowMs: number): void {
+    const on = this.#bindAt(bind);
+    while (on.first <= number) {
+      const at = on.first % this.#countedByMs.length;
+      this.#countedByMs[at] = nowMs;
+      on.first = this.#nextOnBind[at] as number;
+    }
+  }
+
+  /** The carrier counted otherwise than we believed: for a while the fixed jitter is the least that is allowed for. */
+  doubt(nowMs: number): void {
+    this.#doubtedUntilMs = nowMs + doubtMs;
   }
 
   /** Another contract; what went still counts. */
   resize(segmentsPerSecond: number): void {
-    const inOrder = [...this.#times.subarray(this.#oldest), ...this.#times.subarray(0, this.#oldest)];
-    const room = roomFor(segmentsPerSecond);
-    this.#times = new Float64Array(room).fill(Number.NEGATIVE_INFINITY);
-    const kept = inOrder.slice(-room);
-    this.#times.set(kept, room - kept.length);
-    this.#oldest = 0;
+    this.#secondMs = secondFor(segmentsPerSecond);
+    const size = sizeFor(segmentsPerSecond);
+    const before = this.#countedByMs.length;
+    if (size === before) return;
+    for (let left = before - size, at = this.#next; left > 0; left -= 1, at += 1)
+      this.#forget(at % before, Number.NEGATIVE_INFINITY);
+    const [writtenAtMs, bindOf, nextOnBind] = [this.#writtenAtMs, this.#bindOf, this.#nextOnBind];
+    const countedByMs = this.#countedByMs;
+    this.#writtenAtMs = new Float64Array(size);
+    this.#bindOf = new Uint16Array(size);
+    this.#nextOnBind = new Float64Array(size);
+    this.#countedByMs = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
+    for (let number = Math.max(0, this.#next - Math.min(size, before)); number < this.#next; number += 1) {
+      const [to, from] = [number % size, number % before];
+      this.#writtenAtMs[to] = writtenAtMs[from] as number;
+      this.#bindOf[to] = bindOf[from] as number;
+      this.#nextOnBind[to] = nextOnBind[from] as number;
+      this.#countedByMs[to] = countedByMs[from] as number;
+    }
+  }
+
+  #add(bind: number, nowMs: number): void {
+    const size = this.#countedByMs.length;
+    const at = this.#next % size;
+    this.#forget(at, nowMs);
+    const on = this.#bindAt(bind);
+    if (on.first === none) on.first = this.#next;
+    else this.#nextOnBind[on.last % size] = this.#next;
+    on.last = this.#next;
+    this.#writtenAtMs[at] = nowMs;
+    this.#bindOf[at] = bind;
+    this.#nextOnBind[at] = none;
+    this.#countedByMs[at] = unproven;
+    this.#next += 1;
+  }
+
+  /** The oldest leaves the rings: all later ones have to wait for it all the same. */
+  #forget(at: number, nowMs: number): void {
+    this.#formerMs = Math.max(this.#formerMs, this.#latestMs(at, nowMs));
+    if (this.#countedByMs[at] !== unproven) return;
+    this.#bindAt(this.#bindOf[at] as number).first = this.#nextOnBind[at] as number;
+  }
+
+  #latestMs(at: number, nowMs: number): number {
+    const countedByMs = this.#countedByMs[at] as number;
+    if (countedByMs !== unproven) return countedByMs;
+    const writtenAtMs = this.#writtenAtMs[at] as number;
+    const { times } = this.#bindAt(this.#bindOf[at] as number);
+    return times.isOverdue(writtenAtMs, nowMs) ? nowMs : writtenAtMs + jitterMs;
+  }
+
+  #bindAt(bind: number): Bind {
+    return (this.#binds[bind] ??= { times: new AnswerTimes(), first: none, last: none });
   }
 }
 
-const secondMs = 1_000;
-/** Segments that left a second apart may arrive this much closer, and the carrier counts arrivals. */
-export const jitterMs = 25;
+/** Of one bind: what its answers told, and its segments that are written and not proven counted, oldest first. */
+type Bind = { readonly times: AnswerTimes; first: number; last: number };
 
-function roomFor(segmentsPerSecond: number): number {
-  return Math.max(1, Math.ceil(segmentsPerSecond));
+const none = Number.POSITIVE_INFINITY;
+const unproven = Number.POSITIVE_INFINITY;
+const doubtMs = 60_000;
+
+function sizeFor(segmentsPerSecond: number): number {
+  // A share of a contract need not be whole; what the shares have in one second together must not be more.
+  return Math.max(1, Math.floor(segmentsPerSecond));
+}
+
+function secondFor(segmentsPerSecond: number): number {
+  return 1_000 / Math.min(1, Math.max(segmentsPerSecond, 0.001));
 }

@@ -1,78 +1,112 @@
-// Pacing to the carrier's contract, as GCRA: one number, the theoretical arrival time of the next segment. What a
-// late timer cost is made up for, but no second, wherever it begins, carries more than the contract (last-second.ts),
-// also after an idle night or a stalled event loop. When the carrier says "too fast", the rate is halved and comes back by
-// a twentieth of the contract for every clean second. It counts segments, and it never decides which message goes.
+// Pacing to the carrier's contract, in segments. Messages are chosen at an even rate just under it, and what a late timer
+// cost is made up for. PDUs are written as soon as no second of the carrier's own count can hold more than the contract
+// (last-second.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
+// carrier says "too fast", the rate falls (slow-down.ts). It never decides which message goes.
 import { LastSecond } from './last-second.ts';
+import { SlowDown } from './slow-down.ts';
 
+/** All times are monotonic. */
 export type Pacing = {
-  /** Takes `segments` tokens when the next one is due at `nowMs` (monotonic); false otherwise. */
-  take(segments: number, nowMs: number): boolean;
+  /** Takes the tokens of `segments` when they are due; false otherwise. `chosen` have theirs and are not written yet. */
+  take(segments: number, nowMs: number, chosen: number): boolean;
   /** How long until `segments` may be taken; 0 says that take() will grant them. */
-  waitMs(nowMs: number, segments: number): number;
-  /** No tokens before this moment: what a throttled carrier asks for. */
+  waitMs(segments: number, nowMs: number, chosen: number): number;
+  /** So long it took from a token to a PDU that may be written. */
+  intentTook(tookMs: number): void;
+  /** How long until a PDU of `segments` may be written; 0 says now. */
+  writeWaitMs(segments: number, nowMs: number): number;
+  /** It was written to a bind. Gives the number under which its answer is told. */
+  written(segments: number, bind: number, nowMs: number): number;
+  /** The carrier answered it. */
+  answered(pdu: WrittenPdu, nowMs: number): void;
+  /** Nobody will answer it any more. */
+  unanswered(pdu: WrittenPdu, nowMs: number): void;
+  /** Nothing goes before this moment: what a throttled carrier asks for. */
   pauseUntil(atMs: number): void;
-  /** The carrier was throttled or full: half of the present rate, once for each second of complaints. */
+  /** The carrier was throttled or full. */
   slowDown(nowMs: number): void;
-  /** Segments per second right now, the contract's own share included. */
+  /** Segments chosen per second right now, the contract's own share included. */
   ratePerS(nowMs: number): number;
-  /** Another contract from now on. */
+  /** Another contract from now on: a share of one need not be whole, and 0 lets nothing go. */
   setContract(segmentsPerSecond: number): void;
 };
 
-/** As near to the contract as the jitter that is allowed for lets us: 0.975 × 1,025 ms = 0.9994 of it. */
-export const shareOfContract = 0.975;
-/**
- * Lost time that is made up for: late timers. Longer stalls are lost on purpose: measured on a busy machine, making up
- * 200 ms keeps every second at the very edge, and the first late arrival is throttled.
- */
-const madeUpMs = 10;
-/** What was in flight when the first complaint came may complain too: that is one complaint. */
-const complaintMs = 1_000;
-const recoveryShare = 0.05;
-const floorPerS = 1;
+export type WrittenPdu = { readonly number: number; readonly bind: number; readonly writtenAtMs: number };
+
+/** The rate messages are chosen at; the rest is for making up. */
+export const shareOfContract = 0.99;
+/** Lost time that is made up for: late timers, collections, a bus that took its time. What a longer stall cost is lost. */
+const madeUpMs = 200;
+/** What comes at once is written at this rate, but for as much as a late timer gathers. */
+const spreadShare = 1.25;
+const lumpMs = 20;
 
 export function pacing(segmentsPerSecond: number): Pacing {
   const lastSecond = new LastSecond(segmentsPerSecond);
-  let fullPerS = segmentsPerSecond * shareOfContract;
-  let dueMs = Number.NEGATIVE_INFINITY;
-  /** The rate right after the last cut; it grows from there by the clean seconds since. Null: the whole contract. */
-  let cut: { readonly perS: number; readonly atMs: number; lastComplaintMs: number } | null = null;
+  const slow = new SlowDown(segmentsPerSecond * shareOfContract);
+  const lead = leadTime();
+  let contract = segmentsPerSecond;
+  // When the next one is due, as GCRA's theoretical arrival times: to be chosen, and to be written.
+  let chooseAtMs = Number.NEGATIVE_INFINITY;
+  let writeAtMs = Number.NEGATIVE_INFINITY;
 
-  function rateAt(nowMs: number): number {
-    if (cut === null) return fullPerS;
-    const cleanSeconds = Math.max(0, Math.floor((nowMs - cut.lastComplaintMs) / 1_000));
-    const perS = Math.max(Math.min(floorPerS, fullPerS), cut.perS + cleanSeconds * recoveryShare * fullPerS);
-    if (perS < fullPerS) return perS;
-    cut = null;
-    return fullPerS;
+  const spreadMs = (segments: number) => (segments * 1_000) / (contract * spreadShare);
+
+  /** Not so early that it would have to wait for its PDUs, with later and more urgent ones behind it. */
+  function dueAtMs(segments: number, nowMs: number, chosen: number): number {
+    if (contract === 0) return Number.POSITIVE_INFINITY;
+    const writtenAtMs = Math.max(lastSecond.roomAtMs(segments, nowMs, chosen), writeAtMs + spreadMs(chosen));
+    return Math.max(chooseAtMs, writtenAtMs - lead.ms());
   }
 
-  const earliestMs = (segments: number) => Math.max(dueMs, lastSecond.roomAtMs(segments));
-
   return {
-    take(segments, nowMs) {
-      if (nowMs < earliestMs(segments)) return false;
-      dueMs = Math.max(dueMs, nowMs - madeUpMs) + (segments * 1_000) / rateAt(nowMs);
-      lastSecond.add(segments, nowMs);
+    take(segments, nowMs, chosen) {
+      if (nowMs < dueAtMs(segments, nowMs, chosen)) return false;
+      chooseAtMs = Math.max(chooseAtMs, nowMs - madeUpMs) + (segments * 1_000) / slow.ratePerS(nowMs);
       return true;
     },
-    waitMs: (nowMs, segments) => Math.max(0, earliestMs(segments) - nowMs),
+    waitMs: (segments, nowMs, chosen) => Math.max(0, dueAtMs(segments, nowMs, chosen) - nowMs),
+    intentTook: lead.learn,
+    writeWaitMs: (segments, nowMs) => Math.max(0, Math.max(writeAtMs, lastSecond.roomAtMs(segments, nowMs)) - nowMs),
+    written(segments, bind, nowMs) {
+      writeAtMs = Math.max(writeAtMs, nowMs - lumpMs) + (contract === 0 ? 0 : spreadMs(segments));
+      return lastSecond.written(segments, bind, nowMs);
+    },
+    answered({ number, bind, writtenAtMs }, nowMs) {
+      slow.answered(nowMs);
+      lastSecond.answered(number, bind, writtenAtMs, nowMs);
+    },
+    unanswered: ({ number, bind }, nowMs) => lastSecond.unanswered(number, bind, nowMs),
     pauseUntil(atMs) {
-      dueMs = Math.max(dueMs, atMs);
+      chooseAtMs = Math.max(chooseAtMs, atMs);
+      writeAtMs = Math.max(writeAtMs, atMs);
     },
     slowDown(nowMs) {
-      if (cut !== null && nowMs - cut.atMs < complaintMs) {
-        cut.lastComplaintMs = nowMs;
-        return;
-      }
-      cut = { perS: Math.max(floorPerS, rateAt(nowMs) / 2), atMs: nowMs, lastComplaintMs: nowMs };
+      slow.complained(nowMs);
+      lastSecond.doubt(nowMs);
     },
-    ratePerS: rateAt,
+    ratePerS: (nowMs) => slow.ratePerS(nowMs),
     setContract(perSecond) {
-      const nextPerS = perSecond * shareOfContract;
-      if (cut !== null) cut = { ...cut, perS: Math.min(cut.perS, nextPerS) };
-      fullPerS = nextPerS;
+      contract = perSecond;
+      slow.setFull(perSecond * shareOfContract);
       lastSecond.resize(perSecond);
+    },
+  };
+}
+
+const leadMostMs = 100;
+const leadGain = 1 / 32;
+
+/** How long an intent takes to be durable, at most as a rule: so much before its PDU may go, a message is chosen. */
+function leadTime() {
+  let meanMs = 5;
+  let deviationMs = 0;
+  return {
+    ms: () => Math.min(leadMostMs, meanMs + 4 * deviationMs),
+    learn(tookMs: number): void {
+      const countsMs = Math.min(tookMs, leadMostMs);
+      deviationMs += (Math.abs(countsMs - meanMs) - deviationMs) * leadGain;
+      meanMs += (countsMs - meanMs) * leadGain;
     },
   };
 }

@@ -11,6 +11,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { ShortMessage } from '../../smpp/pdu.ts';
 import { attemptNumber, triesMax } from './attempt.ts';
 import { type HeldMessage, holdIsValid, segmentsToSend } from './held-message.ts';
+import type { ClaimVerdict, IntentClaims } from './intent-claims.ts';
 import { type Lanes, slotsKeptFor } from './lanes.ts';
 import type { Pacing } from './pacing.ts';
 import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
@@ -22,6 +23,9 @@ export type SubmitToken = {
   readonly attempt: number;
   /** When it was written, monotonic. */
   readonly writtenAtMs: number;
+  /** The port it was written to, and the number pacing knows it by. */
+  readonly bind: number;
+  number: number;
 };
 
 /** One bind as the sender sees it. */
@@ -36,11 +40,13 @@ export type SubmitPort = {
 export type SenderParts = {
   readonly carrier: CarrierConfig;
   readonly lanes: Lanes<HeldMessage>;
-  /** Decides when the next message is chosen. */
+  /** Decides when the next message is chosen, and when the next PDU may be written: intents come back in bursts. */
   readonly pacing: Pacing;
-  /** The same contract, asked again for each PDU: when intents come back in a burst, the PDUs still do not. */
-  readonly wire: Pacing;
   readonly events: EventWriter;
+  /** Whose intent counts, where nodes share the carrier. */
+  readonly claims: IntentClaims;
+  /** Somebody else's word in EVENTS stands before the intent of this message. */
+  readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
   readonly ports: readonly SubmitPort[];
   readonly clock: Clock;
   /** The message ends before it was written. */
@@ -51,7 +57,14 @@ export type SenderParts = {
   readonly lateGates: LateGates;
   /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
   readonly onNotWritten: (held: HeldMessage) => void;
+  /** The next message or PDU has to wait, and what for. */
+  readonly onHeldBack?: (why: HeldBackBy) => void;
 };
+
+export type HeldBackBy = 'bind' | 'window' | 'bus' | 'pacing';
+
+/** However long it is told to wait, it looks again: what it waits for may have changed. */
+const wakeWithinMs = 1_000;
 
 type Part = { readonly held: HeldMessage; readonly segment: number };
 
@@ -63,6 +76,7 @@ export class Sender {
   /** Window slots promised to chosen messages that are not written yet. */
   #reserved = 0;
   #timer: Cancel | null = null;
+  #timerAtMs = 0;
   #pumpScheduled = false;
   #stopped = false;
   #closed = false;
@@ -99,7 +113,7 @@ export class Sender {
   /** After stop: nothing more can be written now, because all is, or because no bind takes any. */
   get rested(): boolean {
     if (this.#reserved > 0) return false;
-    return this.#ready.length === 0 || this.#widestPort() === null;
+    return this.#ready.length === 0 || this.#widestPort() < 0;
   }
 
   /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
@@ -134,23 +148,26 @@ export class Sender {
 
   #pump(): void {
     if (this.#closed) return;
-    // Behind its contract nothing more is chosen: what comes last may have to go first.
-    if (!this.#writeReady()) return;
+    this.#writeReady();
     while (!this.#stopped) {
       const held = this.#parts.lanes.peek();
       if (held === undefined) return;
       if (!this.#mayBegin(held)) continue;
-      const segments = Math.max(1, segmentsToSend(held).length);
+      const pdus = Math.max(1, segmentsToSend(held).length);
       const windows = this.#windowsBound();
-      if (windows === 0) return; // a bind wakes us
+      if (windows === 0) return this.#parts.onHeldBack?.('bind'); // it wakes us
       const kept = slotsKeptFor(held.category, windows);
-      const slots = Math.min(segments, windows - kept);
-      if (this.#windowFree() - this.#reserved - kept < slots) return; // an answer or a bind wakes us
-      if (!this.#parts.events.hasRoom) return this.#wakeIn(50); // the bus is away: no intent, no PDU
+      const slots = Math.min(pdus, windows - kept);
+      // An answer or a bind wakes us.
+      if (this.#windowFree() - this.#reserved - kept < slots) return this.#parts.onHeldBack?.('window');
+      if (!this.#parts.events.hasRoom) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
-      if (!this.#parts.pacing.take(segments, now)) return this.#wakeIn(this.#parts.pacing.waitMs(now, segments));
+      const segments = pdus * segmentsPerPdu(held.message, held.parts);
+      const chosen = this.#reserved + this.#ready.length - this.#readyAt;
+      const { pacing } = this.#parts;
+      if (!pacing.take(segments, now, chosen)) return this.#wakeIn(pacing.waitMs(segments, now, chosen), 'pacing');
       this.#parts.lanes.next();
-      this.#begin(held, slots);
+      this.#begin(held, slots, now);
     }
   }
 
@@ -168,48 +185,55 @@ export class Sender {
       else onRefused(held, verdict.status, verdict.code);
       return false;
     }
-    if (holdIsValid(held, clock.monotonicMs())) return true;
-    lanes.next();
-    held.stage = 'lapsed';
-    return false;
+    if (!holdIsValid(held, clock.monotonicMs())) {
+      lanes.next();
+      held.stage = 'lapsed';
+      return false;
+    }
+    if (held.parts.length > 0) return true;
+    try {
+      held.parts = segmentsOf(held.message, this.#parts.carrier);
+      this.#pduOf(held, 1);
+      return true;
+    } catch (error) {
+      if (!(error instanceof RejectMessage)) throw error;
+      lanes.next();
+      onRefused(held, 'failed', error.code);
+      return false;
+    }
   }
 
-  #begin(held: HeldMessage, slots: number): void {
-    const { events, clock, onRefused } = this.#parts;
-    if (held.parts.length === 0) {
-      try {
-        held.parts = segmentsOf(held.message, this.#parts.carrier);
-        this.#pduOf(held, 1);
-      } catch (error) {
-        if (!(error instanceof RejectMessage)) throw error;
-        return onRefused(held, 'failed', error.code);
-      }
-    }
+  #begin(held: HeldMessage, slots: number, chosenAtMs: number): void {
+    const { events, clock, pacing, claims } = this.#parts;
     held.stage = 'intent';
+    held.epoch = claims.epoch();
     held.tries = Math.min(held.tries + 1, triesMax);
     held.eventsInFlight += 1;
     this.#reserved += slots;
     const attempt = attemptNumber(held.message.delays, held.tries);
-    const intent = eventOfMessage(held.message, { kind: 'intent', atMs: clock.nowMs(), attempt });
+    const begin = (verdict: ClaimVerdict) => {
+      this.#reserved -= slots;
+      pacing.intentTook(clock.monotonicMs() - chosenAtMs);
+      if (verdict !== 'new') return this.#parts.onBehind(held, verdict);
+      if (this.#closed) return this.#parts.onNotWritten(held);
+      held.stage = 'sending';
+      for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
+      this.wake();
+    };
+    const intent = eventOfMessage(held.message, { kind: 'intent', atMs: clock.nowMs(), attempt, epoch: held.epoch });
     events.write(
       intent,
       (durable) => {
         held.eventsInFlight -= 1;
-        this.#reserved -= slots;
-        if (!durable) return; // stopping: the record goes back to its stream unwritten
-        if (this.#closed) return this.#parts.onNotWritten(held);
-        held.stage = 'sending';
-        for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
-        this.wake();
+        if (durable) return claims.confirm('intent', held, begin);
+        this.#reserved -= slots; // stopping: the record goes back to its stream unwritten
       },
       held.category === 'otp',
     );
   }
 
-  /** False when the contract forbids the next PDU for now. */
-  #writeReady(): boolean {
-    const { clock, wire, onNotWritten } = this.#parts;
-    let allowed = true;
+  #writeReady(): void {
+    const { clock, pacing, onNotWritten } = this.#parts;
     while (this.#readyAt < this.#ready.length) {
       const part = this.#ready[this.#readyAt] as Part;
       const { held, segment } = part;
@@ -220,17 +244,14 @@ export class Sender {
       }
       // Not ours any more, or a segment before it was refused: then it is not written.
       if (held.stage === 'sending') {
-        const port = this.#widestPort();
-        if (port === null) break;
-        const counted = segmentsPerPdu(held.message, held.parts);
-        const waitMs = wire.waitMs(now, counted);
-        allowed = waitMs === 0;
-        if (!allowed) {
-          this.#wakeIn(waitMs);
+        const bind = this.#widestPort();
+        if (bind < 0) break;
+        const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.parts), now);
+        if (waitMs > 0) {
+          this.#wakeIn(waitMs, 'pacing');
           break;
         }
-        if (!this.#write(port, held, segment)) break;
-        wire.take(counted, now);
+        if (!this.#write(bind, held, segment, now)) break;
       }
       this.#readyAt += 1;
     }
@@ -241,13 +262,14 @@ export class Sender {
       this.#ready = this.#ready.slice(this.#readyAt);
       this.#readyAt = 0;
     }
-    return allowed;
   }
 
-  #write(port: SubmitPort, held: HeldMessage, segment: number): boolean {
+  #write(bind: number, held: HeldMessage, segment: number, nowMs: number): boolean {
+    const { ports, pacing } = this.#parts;
     const attempt = attemptNumber(held.message.delays, held.tries);
-    const writtenAtMs = this.#parts.clock.monotonicMs();
-    if (!port.submit(this.#pduOf(held, segment), { held, segment, attempt, writtenAtMs })) return false;
+    const token: SubmitToken = { held, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
+    if (ports[bind]?.submit(this.#pduOf(held, segment), token) !== true) return false;
+    token.number = pacing.written(segmentsPerPdu(held.message, held.parts), bind, nowMs);
     held.outstanding += 1;
     this.#submits[held.category]?.inc();
     if (segment === 1 && held.tries === 1) {
@@ -277,17 +299,31 @@ export class Sender {
     return free - (this.#ready.length - this.#readyAt);
   }
 
-  #widestPort(): SubmitPort | null {
-    let widest: SubmitPort | null = null;
-    for (const port of this.#parts.ports) {
-      if (port.windowFree > (widest?.windowFree ?? 0)) widest = port;
+  /** The index of the port with the most room; -1 when none has any. */
+  #widestPort(): number {
+    let widest = -1;
+    let free = 0;
+    const { ports } = this.#parts;
+    for (let bind = 0; bind < ports.length; bind += 1) {
+      const { windowFree } = ports[bind] as SubmitPort;
+      if (windowFree <= free) continue;
+      widest = bind;
+      free = windowFree;
     }
     return widest;
   }
 
-  #wakeIn(delayMs: number): void {
-    if (this.#timer !== null) return;
-    this.#timer = this.#parts.clock.after(Math.max(1, Math.ceil(delayMs)), () => {
+  #wakeIn(delayMs: number, why: HeldBackBy): void {
+    this.#parts.onHeldBack?.(why);
+    const { clock } = this.#parts;
+    const afterMs = Math.min(wakeWithinMs, Math.max(1, Math.ceil(delayMs)));
+    const atMs = clock.monotonicMs() + afterMs;
+    if (this.#timer !== null) {
+      if (this.#timerAtMs <= atMs) return;
+      this.#timer();
+    }
+    this.#timerAtMs = atMs;
+    this.#timer = clock.after(afterMs, () => {
       this.#timer = null;
       this.wake();
     });
