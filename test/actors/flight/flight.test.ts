@@ -196,6 +196,22 @@ test('what the carrier said is told with what was made of it', async () => {
   ]);
 });
 
+test('what waits is told with what it waits for, and a late gate with its code', async () => {
+  await open({ tps: 10 });
+  const sent = await house.send(6);
+  await house.settled(sent);
+  const [late] = await house.send(1, { validUntilMs: systemClock.nowMs() - 1_000 });
+  await house.settled([late!]);
+  const { data } = JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as {
+    data: { kind: string; message_id?: string; detail?: string }[];
+  };
+  expect(data.filter((each) => each.kind === 'held_back').map((each) => each.detail)).toContain('pacing');
+  expect(data.find((each) => each.message_id === late!.messageId)).toMatchObject({
+    kind: 'expired',
+    detail: 'validity_passed',
+  });
+});
+
 test('what is wrong is said in one sentence', async () => {
   await open();
   const said = async (...args: string[]) => {
