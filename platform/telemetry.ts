@@ -42,6 +42,9 @@ const gaugeOfLeast = <L extends string>(name: string, help: string, labelNames: 
 const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
 
+/** Receipts come in seconds, or when a phone is switched on again. */
+const lagBucketsS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200, 172_800];
+
 export const metrics = {
   // every process
   errorsIgnored: counter('errors_ignored_total', 'Errors let go by on purpose, by reason', ['why']),
@@ -196,6 +199,46 @@ export const metrics = {
     'lane',
     'shard',
   ]),
+  laneOldest: gauge('carrier_oldest_waiting_seconds', 'Age of the oldest message the actor holds and has not begun', [
+    'carrier',
+    'category',
+  ]),
+  carrierContract: gauge('carrier_contract_per_s', "Segments per second of the carrier's contract, of all its nodes", [
+    'carrier',
+  ]),
+  carrierWindow: gauge('carrier_window', 'submit_sm that may wait for a response over the binds that submit now', [
+    'carrier',
+  ]),
+  carrierOrdered: gauge('carrier_ordered', 'What operators ordered of a carrier: 0 it runs, 1 paused, 2 drained', [
+    'carrier',
+  ]),
+  bindIs: gauge(
+    'bind_state',
+    '1 for the state a bind is in: bound, connecting, waiting, stopped, resting, elsewhere; by carrier and bind',
+    ['carrier', 'bind', 'state'],
+  ),
+  bindOrdered: gauge(
+    'bind_ordered',
+    "What operators ordered of a bind, its carrier's order included, as carrier_ordered",
+    ['carrier', 'bind'],
+  ),
+  bindWindowInUse: gauge('bind_window_in_use', 'submit_sm of a bind that wait for a response', ['carrier', 'bind']),
+  receiptLag: new Histogram<'carrier'>({
+    name: 'heliograph_receipt_lag_seconds',
+    help: 'From the answer to submit_sm to its receipt, by carrier',
+    labelNames: ['carrier'],
+    buckets: lagBucketsS,
+    registers: [registry],
+  }),
+  streamWaiting: gauge(
+    'stream_waiting_messages',
+    'Messages in the queues that no actor has taken yet; same on all nodes',
+    ['carrier', 'category', 'shard'],
+  ),
+  streamMessages: gauge('stream_messages', 'Messages a stream holds; the same on all nodes', ['stream']),
+  streamBytes: gauge('stream_bytes', 'Octets a stream holds; the same on all nodes', ['stream']),
+  streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, of its bound that is nearest', ['stream']),
+  auditTrouble: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),

@@ -3,17 +3,15 @@
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
-import { carrierStates } from '../../model/carrier-state.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { categories } from '../../model/message.ts';
 import type { Cancel } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { metrics } from '../../platform/telemetry.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier, contractOf } from './assemble.ts';
+import { setGauges } from './carrier-gauges.ts';
 import type { MoveRules } from './health-decision.ts';
 import { takeParked } from './parked-receipts.ts';
 import { replayEvents } from './replay.ts';
@@ -134,16 +132,9 @@ export class CarrierActor {
   }
 
   #tick(): void {
-    const { clock, mover, health, pacing, binds, outstanding, lanes, sender } = this.#made;
+    const { mover, sender } = this.#made;
     mover.expire();
-    const carrier = this.#made.carrier.name;
-    metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
-    metrics.carrierRate.set({ carrier }, pacing.ratePerS(clock.monotonicMs()));
-    metrics.bindState.set({ carrier }, binds.boundCount);
-    metrics.windowInUse.set({ carrier }, binds.windowUsed);
-    metrics.outstandingReceipts.set({ carrier }, outstanding.size);
-    metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
-    for (const category of categories) metrics.laneDepth.set({ carrier, category }, lanes.size(category));
+    setGauges(this.#made);
     sender.wake();
   }
 }

@@ -56,9 +56,11 @@ export class Receipts {
   /** False while the replay still tells which ids are ours: until then no receipt is without a message. */
   #open = false;
   readonly #stopSweep: Cancel;
+  readonly #lag;
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
+    this.#lag = metrics.receiptLag.labels({ carrier: parts.carrier });
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }
 
@@ -118,6 +120,7 @@ export class Receipts {
       carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
+    this.#lag.observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
     const urgent = submitted.category === 'otp';
     const told = this.#parts.onTold(submitted, kind);
     const done = (durable: boolean) => {

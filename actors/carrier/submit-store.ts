@@ -9,7 +9,8 @@ import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 
 /** What is known of a submitted segment: enough to write the event that its receipt becomes. */
-export type Submitted = EventContext & Pick<DeliveryEvent, 'attempt' | 'segment' | 'carrierMessageId'>;
+/** `atMs`: when it was answered, or given up as unknown. */
+export type Submitted = EventContext & Pick<DeliveryEvent, 'attempt' | 'segment' | 'carrierMessageId' | 'atMs'>;
 
 type Chunk = { readonly octets: Buffer; used: number; wanted: number };
 
@@ -139,6 +140,8 @@ function positionsOf(submitted: Submitted): unknown[] {
     submitted.acceptedAtMs,
     submitted.validUntilMs,
     submitted.scheduledAtMs,
+    // Shorter than a time.
+    submitted.atMs - submitted.acceptedAtMs,
   ];
 }
 
@@ -165,5 +168,6 @@ function submittedOf(at: readonly unknown[]): Submitted {
     acceptedAtMs: at[18] as number,
     validUntilMs: at[19] as number,
     scheduledAtMs: at[20] as number | null,
+    atMs: (at[18] as number) + (at[21] as number),
   };
 }

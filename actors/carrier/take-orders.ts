@@ -3,6 +3,7 @@
 import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
 import { orderIds } from '../../cluster/operations/watch-orders.ts';
 import type { AssembledCarrier } from './assemble.ts';
+import type { BindStatus } from './binds.ts';
 
 export function takeOrders(
   made: Pick<AssembledCarrier, 'binds' | 'health' | 'sender' | 'intake'>,
@@ -28,13 +29,18 @@ export function reportOf({ carrier, binds, health, intake }: AssembledCarrier): 
     why: health.why,
     orders: orderIds(binds.orders.orders),
     held: intake.size,
-    binds: binds.status.map(({ type, state, reason, windowUsed, window }, index) => ({
+    binds: binds.status.map((status, index) => ({
       bind: index + 1,
-      type,
-      state,
-      reason: state === 'bound' ? '' : reason,
-      windowUsed,
-      window,
+      type: status.type,
+      state: bindStateOf(status),
+      reason: status.state === 'bound' ? '' : status.reason,
+      windowUsed: status.windowUsed,
+      window: status.window,
     })),
   };
+}
+
+/** A bind that rests and was not drained is another node's. */
+export function bindStateOf({ state, ordered }: Pick<BindStatus, 'state' | 'ordered'>): string {
+  return state === 'resting' && ordered !== 'drained' ? 'elsewhere' : state;
 }

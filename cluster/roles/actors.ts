@@ -18,6 +18,7 @@ import { loadSettings } from '../config/settings.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
 import { type RegistryHolder, registryHolder } from '../registry/holder.ts';
 import { keepRegistries } from '../registry/keeper.ts';
+import { watchStreams } from '../operations/stream-gauges.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
@@ -84,6 +85,7 @@ runRole('actors', async () => {
     health: () => {
       const down = pool.hostsDown;
       if (down.length > 0) return { ok: false, detail: `threads down: ${down.join(', ')}` };
+  const stopStreams = watchStreams(bus);
       const binds = pool.status.map(
         ({ carrier, bindsBound, bindsWanted, state, why }) =>
           `${carrier} ${bindsBound}/${bindsWanted}${state === 'good' ? '' : ` ${state} (${why})`}`,
@@ -103,5 +105,6 @@ runRole('actors', async () => {
       eventPublisher.close();
       await bus.close();
     },
+      stopStreams();
   };
 });

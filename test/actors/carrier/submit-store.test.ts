@@ -10,6 +10,7 @@ const anySubmitted: fc.Arbitrary<Submitted> = fc
     attempt: fc.nat(65_535),
     segment: fc.integer({ min: 0, max: 10 }),
     carrierMessageId: fc.option(fc.string({ maxLength: 65 }), { nil: null }),
+    atMs: fc.integer({ min: 0, max: 2 ** 48 }),
   })
   .map(({ message, ...rest }) => submittedOf(message, rest));
 
@@ -20,7 +21,7 @@ function submittedOf(message: ReturnType<typeof messageWith>, rest: Partial<Subm
   const one = { messageId, accountId, keyId, carrier, hop, segments, category, sender, recipient, encoding };
   const other = { livemode, clientReference, campaignId, variantId, templateId };
   const times = { acceptedAtMs, validUntilMs, scheduledAtMs };
-  return { ...one, ...other, ...times, attempt: 1, segment: 1, carrierMessageId: '1', ...rest };
+  return { ...one, ...other, ...times, attempt: 1, segment: 1, carrierMessageId: '1', atMs: acceptedAtMs + 30, ...rest };
 }
 
 const numbered = (id: number) => submittedOf(messageWith(), { carrierMessageId: String(id) });

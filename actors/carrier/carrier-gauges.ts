@@ -1,0 +1,62 @@
+// The gauges of one carrier, set once a second: what an operator sees of it between two messages. One pass over what is
+// held, and nothing on the way of a message.
+import { carrierStates } from '../../model/carrier-state.ts';
+import { type Category, categories } from '../../model/message.ts';
+import type { Ordered } from '../../cluster/operations/contract.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type AssembledCarrier, contractOf } from './assemble.ts';
+import type { HeldMessage } from './held-message.ts';
+import { bindStateOf } from './take-orders.ts';
+
+const orderedOrder: readonly Ordered[] = ['running', 'paused', 'drained'];
+const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];
+
+export function setGauges({
+  carrier: config,
+  clock,
+  health,
+  pacing,
+  binds,
+  outstanding,
+  lanes,
+  intake,
+}: AssembledCarrier): void {
+  const carrier = config.name;
+  metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
+  metrics.carrierOrdered.set({ carrier }, orderedOrder.indexOf(binds.orders.ordered));
+  metrics.carrierRate.set({ carrier }, pacing.ratePerS(clock.monotonicMs()));
+  metrics.carrierContract.set({ carrier }, contractOf(config));
+  metrics.bindState.set({ carrier }, binds.boundCount);
+  metrics.windowInUse.set({ carrier }, binds.windowUsed);
+  metrics.carrierWindow.set(
+    { carrier },
+    binds.ports.reduce((sum, { window }) => sum + window, 0),
+  );
+  metrics.outstandingReceipts.set({ carrier }, outstanding.size);
+  metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
+  const oldest = oldestWaiting(intake.held());
+  for (const category of categories) {
+    metrics.laneDepth.set({ carrier, category }, lanes.size(category));
+    const sinceMs = oldest.get(category);
+    const ageS = sinceMs === undefined ? 0 : Math.max(0, clock.nowMs() - sinceMs) / 1_000;
+    metrics.laneOldest.set({ carrier, category }, ageS);
+  }
+  for (const [index, status] of binds.status.entries()) {
+    const bind = String(index + 1);
+    const is = bindStateOf(status);
+    for (const state of bindStates) metrics.bindIs.set({ carrier, bind, state }, state === is ? 1 : 0);
+    metrics.bindOrdered.set({ carrier, bind }, orderedOrder.indexOf(status.ordered));
+    metrics.bindWindowInUse.set({ carrier, bind }, status.windowUsed);
+  }
+}
+
+/** By category: since when the oldest message waits that nothing was sent of. */
+function oldestWaiting(held: Iterable<HeldMessage>): Map<Category, number> {
+  const oldest = new Map<Category, number>();
+  for (const { category, message, outstanding, stage } of held) {
+    if (outstanding > 0 || stage === 'settling') continue;
+    const sinceMs = message.scheduledAtMs ?? message.acceptedAtMs;
+    if (sinceMs < (oldest.get(category) ?? Number.POSITIVE_INFINITY)) oldest.set(category, sinceMs);
+  }
+  return oldest;
+}
