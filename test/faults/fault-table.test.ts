@@ -1,0 +1,42 @@
+// docs/faults.md says of every fault what proves that it is survived. Here it is held to the tests: each row once, each
+// file there, each name the name of a test in it. A row without proof must say so.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const page = readFileSync(join(root, 'docs/faults.md'), 'utf8');
+const rows = page
+  .split('\n')
+  .filter((line) => /^\| \d+ \|/.test(line))
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+  .map(([, number = '', fault = '', holds = '', proof = '']) => ({ number: Number(number), fault, holds, proof }));
+
+test('the page has the 45 faults, each once and in order', () => {
+  expect(rows.map((row) => row.number)).toEqual(Array.from({ length: 45 }, (_, at) => at + 1));
+  for (const row of rows) expect([row.number, row.fault !== '' && row.holds !== '']).toEqual([row.number, true]);
+});
+
+describe('what proves row', () => {
+  test.each(rows)('$number is there: $fault', ({ proof }) => {
+    const proofs = proof.split(' <br> ').map((each) => /^`(test\/[^`]+)`: `([^`]+)`$/.exec(each));
+    if (/^not yet: there (is|are) no /.test(proof)) return;
+    for (const [at, each] of proofs.entries()) {
+      const text = proof.split(' <br> ')[at] ?? '';
+      if (each === null) {
+        const bench = /^(?:and )?a bench: `npm run bench -- ([a-z-]+)[^`]*`$/.exec(text);
+        expect([text, bench !== null && existsSync(join(root, 'bench', `${bench[1]}.ts`))]).toEqual([text, true]);
+        continue;
+      }
+      const [, file = '', name = ''] = each;
+      expect([file, existsSync(join(root, file))]).toEqual([file, true]);
+      expect([name, namesIn(file).has(name)]).toEqual([name, true]);
+    }
+  });
+});
+
+/** Names of the tests in a file, as they are written there. */
+function namesIn(file: string): Set<string> {
+  const source = readFileSync(join(root, file), 'utf8');
+  return new Set([...source.matchAll(/(?:\b(?:test|it)|\))\(\s*'((?:[^'\\\n]|\\.)+)'/g)].map(([, name = '']) => name));
+}
