@@ -8,7 +8,8 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
 import { consumerInfo } from '../../cluster/bus/ensure.ts';
 import { type AccountQueueMax, messageConsumer, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
-import { asideShardOf, asideShardOfSubject, laneFilter, messageFilter } from '../../cluster/bus/subjects.ts';
+import { type AsideShard, asideShardOf, messageFilter } from '../../cluster/bus/subjects.ts';
+import { waitingAside } from '../../cluster/bus/waiting-aside.ts';
 import { type Lane, laneOf } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -31,7 +32,6 @@ export type AsideShardsParts = {
   readonly onPoison: (record: JsMsg, stream: string, reason: string) => void;
 };
 
-export type AsideShard = ReturnType<typeof asideShardOf>;
 type Open = {
   readonly lane: Lane;
   readonly shard: AsideShard;
@@ -112,7 +112,7 @@ export class AsideShards {
 
   /** How many records wait in the aside shard of an account, asked of the server; it throws when that does not answer. */
   async waitingOf(lane: Lane, accountId: string): Promise<number> {
-    return (await this.#waiting(lane)).get(asideShardOf(accountId)) ?? 0;
+    return (await waitingAside(this.#parts.bus, lane, this.#parts.carrier)).get(asideShardOf(accountId)) ?? 0;
   }
 
   /**
@@ -188,24 +188,12 @@ export class AsideShards {
 
   async #look(lane: Lane, mustWork: boolean): Promise<void> {
     try {
-      for (const [shard, count] of await this.#waiting(lane)) if (count > 0 && this.#running) this.#opened(lane, shard);
+      const waiting = await waitingAside(this.#parts.bus, lane, this.#parts.carrier);
+      for (const shard of waiting.keys()) if (this.#running) this.#opened(lane, shard);
     } catch (error) {
       if (mustWork) throw error;
       ignoring(error, 'what waits aside is looked at again in a while');
     }
-  }
-
-  async #waiting(lane: Lane): Promise<ReadonlyMap<AsideShard, number>> {
-    const { bus, carrier } = this.#parts;
-    const subjects_filter = laneFilter(lane, carrier);
-    const asked = bus.manager.streams.info(streamNames.messages[lane], { subjects_filter });
-    const { state } = await withDeadline('what waits aside', aside.lookTimeoutMs, asked);
-    const waiting = new Map<AsideShard, number>();
-    for (const [subject, count] of Object.entries(state.subjects ?? {})) {
-      const shard = asideShardOfSubject(subject);
-      if (shard !== null) waiting.set(shard, count);
-    }
-    return waiting;
   }
 
   #countSoon(): void {

@@ -5,11 +5,12 @@ import { DeliverPolicy } from '@nats-io/jetstream';
 import { isAbandoned } from '../../cluster/bus/abandoned-lanes.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../cluster/bus/event-record.ts';
-import { consumerNotFound, isApiError } from '../../cluster/bus/ensure.ts';
+import { consumerInfo } from '../../cluster/bus/ensure.ts';
 import { formerConsumerName, messageConsumerName, streamNames } from '../../cluster/bus/streams.ts';
 import { eventFilter } from '../../cluster/bus/subjects.ts';
+import { waitingAside } from '../../cluster/bus/waiting-aside.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { type Lane, laneOf } from '../../model/message.ts';
+import { laneOf } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -65,20 +66,15 @@ export async function replayEvents(
  */
 export async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number> {
   const { replayWindowMs, replayReachMs } = limits.carrier;
-  const abandoned = async (lane: Lane, name: string) => {
-    try {
-      return isAbandoned(await bus.manager.consumers.info(streamNames.messages[lane], name), nowMs);
-    } catch (error) {
-      // No consumer yet: nothing can come back through it.
-      if (!isApiError(error, consumerNotFound)) throw error;
-      return false;
-    }
-  };
-  const looks = Object.values(laneOf).flatMap((lane) => [
-    abandoned(lane, formerConsumerName(lane, carrier)),
-    ...Array.from({ length: limits.bus.accountShards }, (_, shard) =>
-      abandoned(lane, messageConsumerName(lane, carrier, shard)),
-    ),
-  ]);
+  const looks = Object.values(laneOf).map(async (lane) => {
+    const aside = await waitingAside(bus, lane, carrier);
+    const shards = [...Array.from({ length: limits.bus.accountShards }, (_, shard) => shard), ...aside.keys()];
+    const names = shards.map((shard) => messageConsumerName(lane, carrier, shard));
+    const infos = [formerConsumerName(lane, carrier), ...names].map((name) =>
+      consumerInfo(bus.manager, streamNames.messages[lane], name),
+    );
+    // Without a consumer nothing can come back through it.
+    return (await Promise.all(infos)).some((info) => info !== null && isAbandoned(info, nowMs));
+  });
   return (await Promise.all(looks)).includes(true) ? replayReachMs : replayWindowMs;
 }

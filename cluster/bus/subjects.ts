@@ -9,8 +9,9 @@ export function messageSubject(category: Category, carrier: string, accountId: A
   return `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
 }
 
-/** An account shard, or one of those where the excess of accounts that flood a lane is set aside. */
-export type MessageShard = number | `a${number}`;
+/** Where the excess of accounts that flood a lane is set aside. */
+export type AsideShard = `a${number}`;
+export type MessageShard = number | AsideShard;
 
 /** The messages of one shard in one lane for one carrier. */
 export function messageFilter(lane: Lane, carrier: string, shard: MessageShard): string {
@@ -21,7 +22,7 @@ export function messageFilter(lane: Lane, carrier: string, shard: MessageShard):
  * The aside shard of an account: always the same one, so that whoever looks for the copy of a record knows where it
  * must be. Accounts that share an account shard do not for that reason share it too.
  */
-export function asideShardOf(accountId: AccountId | string): `a${number}` {
+export function asideShardOf(accountId: AccountId | string): AsideShard {
   return `a${shardOf(`aside ${accountId}`, limits.aside.shards)}`;
 }
 
@@ -36,9 +37,9 @@ export function laneFilter(lane: Lane, carrier: string): string {
 }
 
 /** The aside shard a subject names; null for every other subject. */
-export function asideShardOfSubject(subject: string): `a${number}` | null {
+export function asideShardOfSubject(subject: string): AsideShard | null {
   const shard = subject.split('.')[3] ?? '';
-  return subject.startsWith('mt.') && shard.startsWith('a') ? (shard as `a${number}`) : null;
+  return subject.startsWith('mt.') && shard.startsWith('a') ? (shard as AsideShard) : null;
 }
 
 /** `ev.<carrier>.<shard>`: batches of delivery events. A message's events all share one shard. */
