@@ -108,7 +108,7 @@ function wordsOf(outcome: Outcome): string {
   const words: string[] = [outcome.action];
   if ('afterMs' in outcome) words.push(`in ${Math.round(outcome.afterMs)} ms`);
   if ('pauseMs' in outcome && outcome.pauseMs > 0) words.push(`the carrier rests ${outcome.pauseMs} ms`);
-  if ('slower' in outcome && outcome.slower) words.push('half the rate');
+  if ('slower' in outcome && outcome.slower) words.push('less of its rate');
   if ('goesElsewhere' in outcome && outcome.goesElsewhere) words.push('the message goes elsewhere');
   return words.join(', ');
 }

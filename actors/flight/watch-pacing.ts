@@ -1,5 +1,5 @@
-// The pace of a carrier as the settlement changes it, with a note for each change: a cut only when it was one, because
-// a burst of complaints is answered once.
+// The pace of a carrier as the settlement changes it, with a note for each change: a cut only when it was one, a pause
+// only when it begins.
 import type { Clock } from '../../platform/clock.ts';
 import type { Pacing } from '../carrier/pacing.ts';
 import type { DecisionRing } from './decision-ring.ts';
@@ -7,10 +7,14 @@ import type { DecisionRing } from './decision-ring.ts';
 type Pace = Pick<Pacing, 'pauseUntil' | 'slowDown'>;
 
 export function watchPacing(pace: Pace & Pick<Pacing, 'ratePerS'>, decided: DecisionRing, clock: Clock): Pace {
+  let pausedUntilMs = Number.NEGATIVE_INFINITY;
   return {
     pauseUntil(atMs) {
       pace.pauseUntil(atMs);
-      decided.note('pace', `paused for ${Math.round(atMs - clock.monotonicMs())} ms`);
+      const nowMs = clock.monotonicMs();
+      // Every answer of a burst asks for the same rest.
+      if (nowMs >= pausedUntilMs) decided.note('pace', `paused for ${Math.round(atMs - nowMs)} ms`);
+      pausedUntilMs = Math.max(pausedUntilMs, atMs);
     },
     slowDown(nowMs) {
       const before = pace.ratePerS(nowMs);

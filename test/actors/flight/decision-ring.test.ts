@@ -103,7 +103,7 @@ describe('a ring of decisions', () => {
       { action: 'stop', afterMs: 30_000, goesElsewhere: true },
     );
     expect(details()).toEqual([
-      'ESME_RTHROTTLED: later, in 150 ms, the carrier rests 250 ms, half the rate',
+      'ESME_RTHROTTLED: later, in 150 ms, the carrier rests 250 ms, less of its rate',
       'ESME_RTHROTTLED: next',
       'ESME_RBINDFAIL: stop, in 30000 ms, the message goes elsewhere',
     ]);
@@ -129,8 +129,13 @@ describe('a watched pace', () => {
     );
     pace.slowDown(1);
     pace.slowDown(2);
-    pace.pauseUntil(clock.monotonicMs() + 250);
-    expect(calls).toEqual(['slow 1', 'slow 2', `pause ${clock.monotonicMs() + 250}`]);
-    expect(details()).toEqual(['cut from 100.0 to 50.0 segments a second', 'paused for 250 ms']);
+    const beganMs = clock.monotonicMs();
+    pace.pauseUntil(beganMs + 250);
+    clock.advance(100);
+    pace.pauseUntil(beganMs + 350);
+    clock.advance(250);
+    pace.pauseUntil(beganMs + 360);
+    expect(calls).toEqual(['slow 1', 'slow 2', ...[250, 350, 360].map((afterMs) => `pause ${beganMs + afterMs}`)]);
+    expect(details()).toEqual(['cut from 100.0 to 50.0 segments a second', 'paused for 250 ms', 'paused for 10 ms']);
   });
 });

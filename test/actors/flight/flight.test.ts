@@ -185,7 +185,7 @@ test('what the carrier said is told with what was made of it', async () => {
     data.filter((each) => each.message_id === id).map((each) => `${each.kind} ${each.detail ?? ''}`);
   expect(of(throttled!.messageId).slice(0, 3)).toEqual([
     'chosen ',
-    expect.stringMatching(/^verdict ESME_RTHROTTLED: later, in \d+ ms, the carrier rests \d+ ms, half the rate$/),
+    expect.stringMatching(/^verdict ESME_RTHROTTLED: later, in \d+ ms, the carrier rests \d+ ms, less of its rate$/),
     'deferred ESME_RTHROTTLED',
   ]);
   expect(of(rejected!.messageId)).toEqual(['chosen ', 'verdict ESME_RSYSERR: reject', 'rejected ESME_RSYSERR']);
