@@ -6,6 +6,8 @@ export type CarrierStatus = {
   readonly carrier: string;
   readonly bindsBound: number;
   readonly bindsWanted: number;
+  /** Binds that another node has. */
+  readonly elsewhere: number;
   /** As the doors are told, and why when it is not good. */
   readonly state: CarrierState;
   readonly why: string;

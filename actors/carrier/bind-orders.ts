@@ -3,11 +3,11 @@
 // receipts of what was answered meanwhile still come in. It gives no order and sends nothing.
 import type { CarrierOrders, Order, Ordered } from '../../cluster/operations/contract.ts';
 import { orderedBy, orderedOfBind } from '../../cluster/operations/orders.ts';
-import type { BindKeeper } from '../../smpp/bind-keeper.ts';
+import type { BindGate } from './bind-gate.ts';
 
 export type OrderedBind<T> = {
   readonly type: 'transceiver' | 'transmitter' | 'receiver';
-  readonly keeper: Pick<BindKeeper<T>, 'rest' | 'wake' | 'retry'>;
+  readonly gate: Pick<BindGate<T>, 'rest' | 'wake' | 'retry'>;
   ordered: Ordered;
 };
 
@@ -46,22 +46,22 @@ export class BindOrders<T> {
       const next = orderedOfBind(orders, index + 1);
       const was = bind.ordered;
       bind.ordered = next;
-      if (was === 'drained' && next !== 'drained') bind.keeper.wake();
+      if (was === 'drained' && next !== 'drained') bind.gate.wake();
       if (next === 'drained' && was !== 'drained') {
         if (bind.type === 'receiver') receivers.push(bind);
-        else draining.push(bind.keeper.rest(whyDrained, this.#drainMs));
+        else draining.push(bind.gate.rest(whyDrained, this.#drainMs));
       }
       const resumes =
         isNewResume(before.carrier, orders.carrier) ||
         isNewResume(before.binds.get(index + 1), orders.binds.get(index + 1));
-      if (resumes && next === 'running') bind.keeper.retry();
+      if (resumes && next === 'running') bind.gate.retry();
     }
     if (receivers.length > 0) void this.#restReceivers(draining, receivers);
   }
 
   async #restReceivers(draining: Promise<void>[], receivers: OrderedBind<T>[]): Promise<void> {
     await Promise.all(draining);
-    for (const bind of receivers) if (bind.ordered === 'drained') void bind.keeper.rest(whyDrained, this.#drainMs);
+    for (const bind of receivers) if (bind.ordered === 'drained') void bind.gate.rest(whyDrained, this.#drainMs);
   }
 }
 

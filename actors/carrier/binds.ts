@@ -16,6 +16,8 @@ import type { QueryDone } from '../../smpp/query-window.ts';
 import { type BindKeeper, type KeeperState, keepBind } from '../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import type { BindWatch } from '../flight/carrier-flight.ts';
+import { type BindLeases, noOtherNodes } from '../lease/contract.ts';
+import { BindGate } from './bind-gate.ts';
 import type { Source } from './inbound-door.ts';
 import { BindOrders, type OrderedBind } from './bind-orders.ts';
 import { QueryUnknown } from './query-unknown.ts';
@@ -51,8 +53,14 @@ type Bind = OrderedBind<SubmitToken> & {
   readonly name: string;
   readonly window: number;
   keeper: BindKeeper<SubmitToken>;
+  gate: BindGate<SubmitToken>;
   reason: string;
 };
+
+type Leases = Pick<BindLeases, 'shared' | 'mayWrite'>;
+
+/** No order speaks against it, and it is ours to submit over. */
+const mayCarry = ({ ordered, gate }: Bind) => ordered === 'running' && gate.mayCarry;
 
 export class CarrierBinds {
   readonly #keepers: Bind[] = [];
@@ -68,6 +76,7 @@ export class CarrierBinds {
     budget: ReconnectBudget,
     clock: Clock,
     on: BindHandlers,
+    leases: Leases = noOtherNodes,
   ) {
     if (carrier.wire.querySm) {
       this.#queries = new QueryUnknown({
@@ -77,16 +86,16 @@ export class CarrierBinds {
         onReceipt: on.onDeliver,
       });
     }
-    for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on);
+    for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on, leases);
     const submitting = this.#keepers.filter((each) => each.type !== 'receiver');
     this.ports = submitting.map((bind) => ({
       get window() {
-        return bind.ordered === 'running' && bind.keeper.state === 'bound' ? bind.window : 0;
+        return mayCarry(bind) && bind.keeper.state === 'bound' ? bind.window : 0;
       },
       get windowFree() {
-        return bind.ordered === 'running' ? bind.keeper.windowFree : 0;
+        return mayCarry(bind) ? bind.keeper.windowFree : 0;
       },
-      submit: (pdu: ShortMessage, token: SubmitToken) => bind.ordered === 'running' && bind.keeper.submit(pdu, token),
+      submit: (pdu: ShortMessage, token: SubmitToken) => mayCarry(bind) && bind.keeper.submit(pdu, token),
     }));
     this.orders = new BindOrders(this.#keepers, carrier.responseTimerMs);
     const windows = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
@@ -103,6 +112,11 @@ export class CarrierBinds {
       windowUsed: keeper.windowUsed,
       window,
     }));
+  }
+
+  /** In the order of bindsOf: who may open which. */
+  get gates(): readonly BindGate<SubmitToken>[] {
+    return this.#keepers.map(({ gate }) => gate);
   }
 
   get boundCount(): number {
@@ -143,6 +157,7 @@ export class CarrierBinds {
     budget: ReconnectBudget,
     clock: Clock,
     on: BindHandlers,
+    leases: Leases,
   ): void {
     const options = {
       host: bind.host,
@@ -164,6 +179,7 @@ export class CarrierBinds {
       clock,
       budget,
       tap: on.flight?.tap(bind.name),
+      ...(leases.shared ? { resting: true, mayWrite: () => entry.gate.leased && leases.mayWrite() } : {}),
     };
     const entry: Bind = {
       name: bind.name,
@@ -171,6 +187,7 @@ export class CarrierBinds {
       window: bind.window,
       ordered: 'running',
       keeper: undefined as unknown as BindKeeper<SubmitToken>,
+      gate: undefined as unknown as BindGate<SubmitToken>,
       reason: '',
     };
     const labels = { carrier: carrier.name };
@@ -225,6 +242,7 @@ export class CarrierBinds {
         );
       },
     });
+    entry.gate = new BindGate(entry.keeper, !leases.shared);
     this.#keepers.push(entry);
   }
 }

@@ -15,6 +15,7 @@ import { setGauges } from './carrier-gauges.ts';
 import type { MoveRules } from './health-decision.ts';
 import { takeParked } from './parked-receipts.ts';
 import { replayEvents } from './replay.ts';
+import { type SharedCarrier, sharedCarrier } from './shared-carrier.ts';
 import { reportOf, standDown, takeOrders } from './take-orders.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */
@@ -23,6 +24,8 @@ const tickMs = 1_000;
 export class CarrierActor {
   readonly #given: CarrierActorParts;
   readonly #made: AssembledCarrier;
+  /** Null where there are no other nodes. */
+  readonly #shared: SharedCarrier | null;
   #parked: Consumption | null = null;
   #stopTick: Cancel = () => {};
   #stopLooks: Cancel = () => {};
@@ -30,20 +33,20 @@ export class CarrierActor {
   constructor(given: CarrierActorParts) {
     this.#given = given;
     this.#made = assembleCarrier(given);
+    this.#shared = sharedCarrier(given, this.#made, { begin: () => this.#begin(), rest: () => this.#rest() });
     if (given.orders !== undefined) takeOrders(this.#made, given.orders);
   }
 
   /** Replays, then takes work. The binds connect meanwhile: a carrier that is down does not stop the start. */
   async start(): Promise<void> {
-    const { bus, publisher } = this.#given;
-    const { carrier, clock, receipts, intake, flight } = this.#made;
+    const { bus } = this.#given;
+    const { carrier, clock, receipts, flight } = this.#made;
     flight.open(bus);
-    await replayEvents(bus, carrier.name, (event) => this.#learn(event), clock);
-    receipts.open();
-    this.#parked = await takeParked({ bus, publisher, carrier: carrier.name, clock }, (receipt, respond, waits) =>
-      receipts.take(receipt, respond, waits),
-    );
-    await intake.start();
+    if (this.#shared === null) {
+      await replayEvents(bus, carrier.name, (event) => this.#learn(event), clock);
+      receipts.open();
+      await this.#begin();
+    } else await this.#shared.start();
     this.#stopTick = clock.every(tickMs, () => this.#tick());
     this.#stopLooks = clock.every(limits.carrierHealth.lookEveryMs, () => this.#look());
   }
@@ -55,7 +58,8 @@ export class CarrierActor {
     const leftMs = () => Math.max(100, endAtMs - clock.monotonicMs());
     sender.stop();
     this.#stopLooks();
-    await Promise.all([intake.stop(), this.#parked?.stop()]);
+    await this.#shared?.stop();
+    await this.#rest();
     await until('chosen messages written', () => sender.rested, { limitMs: leftMs() / 4, clock }).catch(
       (error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'),
     );
@@ -69,6 +73,7 @@ export class CarrierActor {
     this.#stopTick();
     intake.close();
     events.close();
+    await this.#shared?.close();
     await this.#made.flight.close();
     log.info({ carrier: carrier.name }, 'carrier drained');
   }
@@ -81,6 +86,7 @@ export class CarrierActor {
     health.setRules(moves);
     const contract = contractOf(carrier);
     if (contract === before) return;
+    if (this.#shared !== null) return this.#shared.configured();
     pacing.setContract(contract);
     sender.wake();
   }
@@ -97,17 +103,33 @@ export class CarrierActor {
   get status(): CarrierStatus {
     const { carrier, binds, health, intake } = this.#made;
     const { status, boundCount } = binds;
+    const elsewhere = this.#shared?.elsewhere ?? new Map<string, string>();
     return {
       carrier: carrier.name,
       bindsBound: boundCount,
-      bindsWanted: status.length,
+      bindsWanted: status.length - elsewhere.size,
+      elsewhere: elsewhere.size,
       state: health.state,
       why: health.why,
       held: intake.size,
       reasons: status
-        .filter((each) => each.state !== 'bound')
+        .filter((each) => each.state !== 'bound' && !elsewhere.has(each.name))
         .map((each) => `${each.name}: ${each.reason || each.state}`),
     };
+  }
+
+  async #begin(): Promise<void> {
+    const { bus, publisher } = this.#given;
+    const { carrier, clock, receipts, intake } = this.#made;
+    this.#parked = await takeParked({ bus, publisher, carrier: carrier.name, clock }, (receipt, respond, waits) =>
+      receipts.take(receipt, respond, waits),
+    );
+    await intake.start();
+  }
+
+  async #rest(): Promise<void> {
+    await Promise.all([this.#made.intake.stop(), this.#parked?.stop()]);
+    this.#parked = null;
   }
 
   #learn(event: DeliveryEvent): void {
@@ -123,6 +145,9 @@ export class CarrierActor {
 
   #look(): void {
     const { health, binds, mover, sender } = this.#made;
+    this.#shared?.look();
+    // Those who have its binds speak for it.
+    if (this.#shared?.isStandby === true) return;
     health.look(binds.boundSubmitters);
     const { state, why } = health;
     if (state === 'good') return;
@@ -134,6 +159,7 @@ export class CarrierActor {
   #tick(): void {
     const { mover, sender } = this.#made;
     mover.expire();
+    this.#shared?.tick();
     setGauges(this.#made);
     sender.wake();
   }

@@ -19,6 +19,7 @@ import { AsideShards } from './aside-shards.ts';
 import { holdKey, triesOf } from './attempt.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
+import type { ClaimVerdict } from './intent-claims.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rerouted } from './rerouted-event.ts';
 import { SetAside, isBlank } from './set-aside.ts';
@@ -41,6 +42,8 @@ export type IntakeParts = {
   readonly onUnresolved: (held: HeldMessage) => void;
   /** A record that is on its way to another carrier. */
   readonly onRerouted: (held: HeldMessage, rerouted: Rerouted) => void;
+  /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
+  readonly isLiving: (epoch: number) => boolean;
   /** Tells this life from any other that serves the carrier. */
   readonly node: string;
   /** What one account may have waiting in a lane before the doors refuse it. */
@@ -112,14 +115,18 @@ export class Intake {
         }).then((consumption) => this.#consumptions.push(consumption)),
       );
       await Promise.all(shards);
+    }
+    if (this.#cancels.length > 0) return;
+    for (const category of categories) {
       const ackWaitMs = ackWaitOf(category);
       this.#cancels.push(clock.every(ackWaitMs / 3, () => this.#keepHold(category, ackWaitMs)));
     }
   }
 
-  /** No new records; what is held stays held. */
+  /** No new records; what is held stays held. It may be started again. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#consumptions.map((each) => each.stop()), this.#asideShards.stop()]);
+    const consumptions = this.#consumptions.splice(0);
+    await Promise.all([...consumptions.map((each) => each.stop()), this.#asideShards.stop()]);
   }
 
   /** Gives back what was not begun, so that the next owner gets it at once, and lets go of the timers. */
@@ -128,6 +135,39 @@ export class Intake {
     this.#aside.close();
     for (const held of this.#held.values()) if (held.stage === 'lane' || held.stage === 'resting') held.record.nak();
     this.#held.clear();
+  }
+
+  /** Gives back what was not begun: another node can send it, and we cannot. */
+  handBack(): void {
+    for (const held of this.#held.values()) {
+      if (!isUnbegun(held)) continue;
+      held.stage = 'lapsed';
+      this.giveBack(held, 0);
+    }
+  }
+
+  /** Others have long been given what was not begun here: a word about it would only take it from them. */
+  letGo(): void {
+    for (const held of this.#held.values()) {
+      if (!isUnbegun(held)) continue;
+      held.stage = 'lapsed';
+      this.release(held);
+    }
+  }
+
+  /** In EVENTS another node's word about this message stands before ours: that one counts. */
+  standBehind(held: HeldMessage, verdict: ClaimVerdict): void {
+    const { ledger, isLiving, onRerouted, onUnresolved } = this.#parts;
+    const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;
+    if (rerouted !== null) return onRerouted(held, rerouted);
+    if (verdict === 'intent_without_outcome' && !isLiving(ledger.ownerOf(held.key))) {
+      held.takenBits = ledger.takenBitsOf(held.key);
+      return onUnresolved(held);
+    }
+    held.stage = 'lapsed';
+    this.release(held);
+    // Whoever began with it settles it; when that fails the record comes again, to us or to another.
+    if (verdict === 'settled') held.record.ack();
   }
 
   /** A message that was refused for a moment wants to go again. */
@@ -185,6 +225,9 @@ export class Intake {
     const { ledger } = this.#parts;
     if (this.#held.size >= holdsMax) return held.record.nak(limits.bus.nakDelayMsMax);
     const verdict = ledger.verdictOf(held.key);
+    if (verdict === 'intent_without_outcome' && this.#parts.isLiving(ledger.ownerOf(held.key))) {
+      return held.record.nak(limits.bus.nakDelayMsMax);
+    }
     held.takenBits = ledger.takenBitsOf(held.key);
     held.tries = triesOf(ledger.attemptOf(held.key));
     if (ledger.wasResent(held.key)) held.message = { ...held.message, resends: 1 };
@@ -218,6 +261,11 @@ export class Intake {
       held.holdUntilMs = now + ackWaitMs;
     }
   }
+}
+
+function isUnbegun({ stage, outstanding, eventsInFlight, takenBits }: HeldMessage): boolean {
+  if (outstanding > 0 || eventsInFlight > 0 || takenBits > 0) return false;
+  return stage === 'lane' || stage === 'resting' || stage === 'lapsed';
 }
 
 function ackWaitOf(category: Category): number {

@@ -17,6 +17,7 @@ import { isAvoided } from '../../policy/routing/avoid.ts';
 import { attemptNumber } from './attempt.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Intake } from './intake.ts';
+import type { ClaimVerdict, IntentClaims } from './intent-claims.ts';
 import type { Ledger } from './ledger.ts';
 import { type Rerouted, reroutedText } from './rerouted-event.ts';
 
@@ -26,6 +27,9 @@ export type RerouteParts = {
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
   readonly ledger: Ledger;
+  readonly claims: IntentClaims;
+  /** Somebody else's word in EVENTS stands before the `rerouted` of this message. */
+  readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
   readonly clock: Clock;
   readonly carriers: CarrierHealthView;
   readonly intake: () => Intake;
@@ -64,23 +68,32 @@ export class Reroute {
   /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
   go(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
     assert(held.takenBits === 0 && held.outstanding === 0, 'a part of the message may be at this carrier');
-    const { events, ledger, clock } = this.#parts;
+    const { events, ledger, clock, claims, onBehind } = this.#parts;
     const { message } = held;
     held.stage = 'settling';
+    held.epoch = claims.epoch();
     held.eventsInFlight += 1; // given back when the publish is acknowledged
     const rerouted = eventOfMessage(message, {
       kind: 'rerouted',
       attempt: attemptNumber(message.delays, held.tries),
       error: reroutedText(to, why),
       detail: String(message.hop),
+      epoch: held.epoch,
       atMs: clock.nowMs(),
     });
+    const publish = (verdict: ClaimVerdict) => {
+      if (verdict === 'new') {
+        ledger.reroute(held.key, { to, why, atMs: rerouted.atMs });
+        return this.#publish(held, to, why, mayComeBack);
+      }
+      held.eventsInFlight -= 1;
+      onBehind(held, verdict);
+    };
     events.write(
       rerouted,
       (durable) => {
-        if (!durable) return; // stopping: the record comes back and is decided anew
-        ledger.reroute(held.key, { to, why, atMs: rerouted.atMs });
-        this.#publish(held, to, why, mayComeBack);
+        // Not durable: we stop, the record comes back and is decided anew.
+        if (durable) claims.confirm('rerouted', held, publish);
       },
       held.category === 'otp',
     );

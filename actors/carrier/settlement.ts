@@ -300,7 +300,7 @@ export class Settlement {
   }
 
   #write(held: HeldMessage, happening: Happening): DeliveryEvent {
-    const event = eventOfMessage(held.message, happening);
+    const event = eventOfMessage(held.message, { epoch: held.epoch, ...happening });
     held.eventsInFlight += 1;
     this.#parts.events.write(
       event,

@@ -37,6 +37,8 @@ export type ServedCarrier = {
 export type BindLeases = {
   /** False: there are no other nodes; nothing is leased, and nobody needs to look at what others do. */
   readonly shared: boolean;
+  /** This node's name; empty where there is only one. */
+  readonly node: string;
   /** Tells this life of the owner from every other, here and anywhere; 0 while there is none. */
   epoch(): number;
   /** Whether a PDU may be written at this very moment. Cheap: asked at every write. */
@@ -50,6 +52,7 @@ export type BindLeases = {
 /** One machine with a nats-server of its own: every bind is ours for as long as this process lives. */
 export const noOtherNodes: BindLeases = {
   shared: false,
+  node: '',
   epoch: () => 0,
   mayWrite: () => true,
   isLiving: () => false,

@@ -43,6 +43,7 @@ export async function openLeases(
 
 export class LeaseKeeper implements BindLeases {
   readonly shared = true;
+  readonly node: string;
   readonly #bucket: LeaseStore;
   readonly #clock: Clock;
   readonly #identity: LeaseIdentity;
@@ -62,6 +63,7 @@ export class LeaseKeeper implements BindLeases {
     this.#bucket = bucket;
     this.#clock = clock;
     this.#identity = identity;
+    this.node = identity.node;
     this.#holder = new LeaseHolder({
       bucket,
       book: this.#book,

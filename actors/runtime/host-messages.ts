@@ -20,10 +20,21 @@ export type HostTask = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
+  /** Who this process is among the nodes that share the bus; null: there are no others. */
+  readonly shared?: SharedBus | null;
   /** Where lost sessions leave what was recorded of them. */
   readonly accountQueueMax?: AccountQueueMax;
   readonly flightDumps?: DumpSettings | null;
   readonly port: MessagePort;
+};
+
+export type SharedBus = {
+  readonly node: string;
+  readonly place: string;
+  /** One life of the process; threads that start again in it are other lives of the same. */
+  readonly process: string;
+  /** Copies of the bucket of leases. */
+  readonly replicas: number;
 };
 
 export type ToHost =

@@ -17,7 +17,7 @@ import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
-import type { FromHost, HostTask, ToHost } from './host-messages.ts';
+import type { FromHost, HostTask, SharedBus, ToHost } from './host-messages.ts';
 
 export type HostPoolOptions = {
   readonly carriers: readonly CarrierConfig[];
@@ -28,6 +28,8 @@ export type HostPoolOptions = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
+  /** Who we are among the nodes that share the bus; left out: there are no others. */
+  readonly shared?: SharedBus | null;
   readonly accountQueueMax?: AccountQueueMax;
   readonly flightDumps?: DumpSettings | null;
   /** Threads at the most; never more than there are carriers. */
@@ -172,6 +174,7 @@ export class HostPool {
   async #runOnce(host: Host, onReady: () => void): Promise<void> {
     const { port1: ours, port2: theirs } = new MessageChannel();
     const { simulated, natsUrl, bodyKey, flightDumps = null, accountQueueMax = accountQueueMaxDefault } = this.#options;
+    const { shared = null } = this.#options;
     host.port = ours;
     host.abort = new AbortController();
     ours.on('message', (message: FromHost) => {
@@ -192,6 +195,7 @@ export class HostPool {
       simulated,
       natsUrl,
       bodyKey,
+      shared,
       accountQueueMax,
       flightDumps,
       port: theirs,

@@ -2,7 +2,7 @@
 // with the thread's work. Everything a carrier needs lives here: one bus connection, one publisher, the binds.
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
-import { connectBus } from '../../cluster/bus/connect.ts';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
@@ -16,6 +16,8 @@ import { currentMetrics } from '../../platform/telemetry.ts';
 import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
+import { type BindLeases, noOtherNodes } from '../lease/contract.ts';
+import { openLeases } from '../lease/lease-keeper.ts';
 import { type OpenDesk, openDesk } from '../inbound/open-desk.ts';
 import { HostedCarriers } from './hosted-carriers.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
@@ -41,6 +43,7 @@ export default async function host(task: HostTask): Promise<void> {
   let gates = lateGates(task.country, registries.current, directory);
   // Before any carrier begins: one that is paused must not send a single message first.
   const orders = await watchOrders(bus);
+  const leases = await leasesOf(task, bus);
   const hosted = new HostedCarriers(
     (carrier, moves) =>
       new CarrierActor({
@@ -53,6 +56,7 @@ export default async function host(task: HostTask): Promise<void> {
         publisher,
         cipher,
         reconnectBudget,
+        leases,
         carriers,
         moves,
         orders: orders.of(carrier.name),
@@ -80,6 +84,7 @@ export default async function host(task: HostTask): Promise<void> {
   });
   const drain = async (deadlineMs: number) => {
     await Promise.all([hosted.drain(deadlineMs), desk?.stop()]);
+    await leases.close();
     reports.unsubscribe();
     orders.stop();
     carriers.stop();
@@ -100,4 +105,11 @@ export default async function host(task: HostTask): Promise<void> {
   await drained;
   stopStatus();
   port.close();
+}
+
+/** Who may open which bind, where there are other nodes. */
+async function leasesOf({ name: thread, shared }: HostTask, bus: Bus): Promise<BindLeases> {
+  if (shared === undefined || shared === null) return noOtherNodes;
+  const { node, place, process, replicas } = shared;
+  return openLeases(bus, { node, thread, place, process }, replicas);
 }

@@ -20,6 +20,7 @@ export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBound
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);
   for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) {
     await openBucket(bus, bucket, bounds.streamReplicas);
+    await ensureReplicas(bus.manager, `KV_${keyValueBuckets[bucket].name}`, bounds.streamReplicas);
   }
 }
 
@@ -71,6 +72,12 @@ export async function dropConsumer(manager: JetStreamManager, stream: string, na
   } catch (error) {
     if (!isApiError(error, consumerNotFound)) throw error;
   }
+}
+
+/** A bucket that another process made first, or that was made for one machine. */
+async function ensureReplicas(manager: JetStreamManager, stream: string, replicas: number): Promise<void> {
+  const { config } = await manager.streams.info(stream);
+  if (config.num_replicas !== replicas) await manager.streams.update(stream, { ...config, num_replicas: replicas });
 }
 
 async function ensureStream(manager: JetStreamManager, declaration: StreamDeclaration): Promise<void> {

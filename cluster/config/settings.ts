@@ -22,6 +22,8 @@ export type Settings = {
   roles: Role[];
   /** Null: the supervisor starts an embedded one. In a child it is always set. */
   natsUrl: string | null;
+  /** The nats-server is this machine's own: no other node can be on it. */
+  ownBus: boolean;
   databaseUrl: string | null;
   /** Null: chDB in the analytics process. */
   clickhouseUrl: string | null;
@@ -43,6 +45,7 @@ export function loadSettings(env: Env = process.env): Settings {
     controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
     roles: parseRoles(env['HELIOGRAPH_ROLES'], 'HELIOGRAPH_ROLES'),
     natsUrl: urlOf(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
+    ownBus: env['HELIOGRAPH_OWN_BUS'] === 'yes' || !env['NATS_URL'],
     databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
     simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),

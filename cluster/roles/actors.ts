@@ -7,6 +7,7 @@ import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
+import { secretBytes } from '../../platform/random.ts';
 import { bodyCipher } from '../bus/body-cipher.ts';
 import { watchCarriers } from '../bus/carrier-beacon.ts';
 import { connectBus } from '../bus/connect.ts';
@@ -14,11 +15,12 @@ import { ensureStreams } from '../bus/ensure.ts';
 import { EventWriter } from '../bus/event-writer.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { loadConfiguration } from '../config/load.ts';
+import { loadNode } from '../config/node-name.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
+import { watchStreams } from '../operations/stream-gauges.ts';
 import { type RegistryHolder, registryHolder } from '../registry/holder.ts';
 import { keepRegistries } from '../registry/keeper.ts';
-import { watchStreams } from '../operations/stream-gauges.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
@@ -29,6 +31,8 @@ const dumpsOf = (dataDir: string, kept: number) => (kept === 0 ? null : { folder
 
 /** Events of ended messages are told again by the next releaser: their records were not acked. */
 const eventsIdleMs = 500;
+/** Tells one life of this process from every other. */
+const processBytes = 8;
 
 runRole('actors', async () => {
   const settings = loadSettings();
@@ -54,6 +58,13 @@ runRole('actors', async () => {
     accountQueueMax: configuration.limits.accountQueueMax,
     flightDumps: dumpsOf(settings.dataDir, configuration.actors.flightDumps),
     threads: configuration.actors.threads,
+    shared: settings.ownBus
+      ? null
+      : {
+          ...loadNode(settings.dataDir),
+          process: secretBytes(processBytes).toString('hex'),
+          replicas: configuration.limits.streamReplicas,
+        },
   });
   await pool.start();
   started = pool;
@@ -74,6 +85,7 @@ runRole('actors', async () => {
     ),
   };
   const releaser = new LaterReleaser(bus, publisher, { rules: releases.rules, events });
+  const stopStreams = watchStreams(bus);
   void releaser.start().catch((error: unknown) => log.error({ error: messageOf(error) }, 'LATER cannot be released'));
 
   return {
@@ -85,15 +97,15 @@ runRole('actors', async () => {
     health: () => {
       const down = pool.hostsDown;
       if (down.length > 0) return { ok: false, detail: `threads down: ${down.join(', ')}` };
-  const stopStreams = watchStreams(bus);
       const binds = pool.status.map(
-        ({ carrier, bindsBound, bindsWanted, state, why }) =>
-          `${carrier} ${bindsBound}/${bindsWanted}${state === 'good' ? '' : ` ${state} (${why})`}`,
+        ({ carrier, bindsBound, bindsWanted, elsewhere, state, why }) =>
+          `${carrier} ${bindsBound}/${bindsWanted}${elsewhere === 0 ? '' : ` (${elsewhere} held elsewhere)`}${state === 'good' ? '' : ` ${state} (${why})`}`,
       );
       return { ok: true, detail: `binds: ${binds.join(', ')}` };
     },
     async drain(deadlineMs) {
       keeper.stop();
+      stopStreams();
       await releaser.stop();
       await pool.drain(deadlineMs);
       await publisher.idle();
@@ -105,6 +117,5 @@ runRole('actors', async () => {
       eventPublisher.close();
       await bus.close();
     },
-      stopStreams();
   };
 });

@@ -54,6 +54,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     HELIOGRAPH_SIMULATED: JSON.stringify(simulated),
     HELIOGRAPH_CONTROL_PORT: String(settings.controlPort || (await ports.choose('control'))),
     NATS_URL: urls.natsUrl,
+    HELIOGRAPH_OWN_BUS: settings.natsUrl === null ? 'yes' : '',
     DATABASE_URL: urls.databaseUrl ?? '',
   };
 

@@ -7,7 +7,7 @@ import { metrics } from '../../platform/telemetry.ts';
 
 type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
 
-const { natsUrl, bodyKey, carriers, threads, flightDumps } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
+const { natsUrl, bodyKey, carriers, threads, flightDumps, shared } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
 const inspector = new Session();
 const threadSessions: string[] = [];
 inspector.connect();
@@ -25,6 +25,7 @@ const pool = new HostPool({
   bodyKey: Buffer.from(bodyKey, 'base64'),
   threads,
   flightDumps,
+  shared,
   threadMemoryMb: 200,
 });
 

@@ -1,0 +1,207 @@
+// Owners of leases against a real nats-server: who claims first has it and nobody else, one that hears nothing fences
+// itself before it is declared dead, what is given up is free at once, and a borrowed name takes nothing.
+import { afterEach, expect, test } from 'vitest';
+import type { LeaseHandlers, LeasedBind } from '../../../actors/lease/contract.ts';
+import { type LeaseIdentity, type LeaseKeeper, openLeases } from '../../../actors/lease/lease-keeper.ts';
+import { bindKey } from '../../../actors/lease/lease-records.ts';
+import { LeaseBucket } from '../../../cluster/bus/lease-bucket.ts';
+import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type Proxy, type TestBus, startBus, startProxy } from '../../support/bus.ts';
+
+let bus: TestBus;
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+  await bus.stop();
+});
+
+type TestNode = {
+  readonly keeper: LeaseKeeper;
+  readonly mine: Set<string>;
+  readonly story: string[];
+  readonly connection: Bus;
+  leave(): Promise<void>;
+};
+
+const binds = (count: number): LeasedBind[] =>
+  Array.from({ length: count }, (_, at) => ({
+    key: bindKey('alpha', ['smsc.example', 2775, 'heliograph'], at + 1),
+    name: `alpha/${at + 1}`,
+    submits: true,
+  }));
+
+let processes = 0;
+
+async function node(
+  name: string,
+  many: number,
+  { url = bus.nats.url, ...identity }: Partial<LeaseIdentity> & { url?: string } = {},
+): Promise<TestNode> {
+  processes += 1;
+  const connection = await connectBus(url, name);
+  const who = { node: name, thread: 'actors-1', place: name, process: `p${processes}`, ...identity };
+  const keeper = await openLeases(connection, who);
+  const mine = new Set<string>();
+  const story: string[] = [];
+  const handlers: LeaseHandlers = {
+    onGranted: (key) => mine.add(key),
+    async onHandOver(key) {
+      mine.delete(key);
+      story.push('handed over');
+    },
+    onFenced: () => story.push('fenced'),
+    onUnfenced: () => story.push('unfenced'),
+    onLost(keys) {
+      for (const key of keys) mine.delete(key);
+      story.push(`lost ${keys.length}`);
+    },
+  };
+  keeper.serve('alpha', binds(many), handlers).ready();
+  let left = false;
+  const leave = async () => {
+    if (left) return;
+    left = true;
+    await keeper.close();
+    await connection.close();
+  };
+  stops.push(leave);
+  return { keeper, mine, story, connection, leave };
+}
+
+/** As kill -9 leaves it: nothing is said any more. */
+async function vanish(gone: TestNode): Promise<void> {
+  await gone.connection.close();
+}
+
+test('alone: all binds at once; a second node gets half of them, and all again when the first leaves in good order', async () => {
+  bus = await startBus();
+  const first = await node('n1', 4);
+  await until('all four', () => first.mine.size === 4);
+  const second = await node('n2', 4);
+  await until('two each', () => first.mine.size === 2 && second.mine.size === 2);
+  expect(new Set([...first.mine, ...second.mine]).size).toBe(4);
+  expect(first.story).toEqual(['handed over', 'handed over']);
+  const leftAtMs = systemClock.monotonicMs();
+  await first.leave();
+  await until('all four again', () => second.mine.size === 4, { limitMs: 4_000 });
+  expect(systemClock.monotonicMs() - leftAtMs).toBeLessThan(limits.leases.fenceAfterMs);
+});
+
+test('three that start at once: one lease, one owner, whoever is fastest', async () => {
+  bus = await startBus();
+  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => node(name, 1)));
+  for (let looks = 0; looks < 30; looks += 1) {
+    expect(nodes.filter(({ mine }) => mine.size > 0).length).toBeLessThanOrEqual(1);
+    await systemClock.sleep(50);
+  }
+  await until('an owner', () => nodes.some(({ mine }) => mine.size === 1));
+});
+
+test('of many writes on the same revision one lands, in whatever order they come', async () => {
+  bus = await startBus();
+  const buckets = await Promise.all(
+    Array.from({ length: 8 }, async (_, at) => {
+      const connection = await connectBus(bus.nats.url, `racer-${at}`);
+      stops.push(() => connection.close());
+      return new LeaseBucket(connection);
+    }),
+  );
+  let revision = 0;
+  for (let round = 0; round < 20; round += 1) {
+    const writes = await Promise.all(buckets.map((each) => each.put('bind.race', new Uint8Array([round]), revision)));
+    const won = writes.filter((each) => typeof each === 'object');
+    expect(won).toHaveLength(1);
+    expect(writes.filter((each) => each === 'conflict')).toHaveLength(7);
+    revision = won[0]!.revision;
+  }
+});
+
+test('a node that vanishes is declared dead, and its binds are taken within ten seconds', async () => {
+  bus = await startBus();
+  const first = await node('n1', 2);
+  const second = await node('n2', 2);
+  await until('one each', () => first.mine.size === 1 && second.mine.size === 1);
+  await vanish(first);
+  await until('both', () => second.mine.size === 2, { limitMs: 10_000 });
+  expect(second.keeper.isLiving(second.keeper.epoch())).toBe(true);
+});
+
+test('a node that is cut off stops by itself before another one may begin, and comes back as another life', async () => {
+  bus = await startBus();
+  const proxy: Proxy = await startProxy(bus.nats.url);
+  stops.push(() => proxy.close());
+  const cut = await node('n1', 1, { url: proxy.url });
+  await until('it has the bind', () => cut.mine.size === 1);
+  const epoch = cut.keeper.epoch();
+  const other = await node('n2', 1);
+  await until('the other knows it', () => other.keeper.isLiving(epoch));
+  proxy.silence();
+  await until('the fence', () => !cut.keeper.mayWrite(), { limitMs: 6_000, everyMs: 5 });
+  const fencedAtMs = systemClock.monotonicMs();
+  expect(other.mine.size).toBe(0);
+  await until('the other has it', () => other.mine.size === 1, { limitMs: 10_000, everyMs: 5 });
+  // Both were measured here, on one clock: the second of the carrier is over.
+  expect(systemClock.monotonicMs() - fencedAtMs).toBeGreaterThan(1_000);
+  expect(cut.story).toContain('fenced');
+  expect(other.keeper.isLiving(epoch)).toBe(false);
+  proxy.heal();
+  await until('it lives again, with another epoch', () => cut.keeper.mayWrite() && cut.keeper.epoch() !== epoch, {
+    limitMs: 20_000,
+  });
+  expect(cut.mine.size).toBe(0);
+  expect(cut.story).toContain('lost 1');
+}, 60_000);
+
+test('a cut that ends before anybody has noticed costs nothing: the same life goes on', async () => {
+  bus = await startBus();
+  const proxy: Proxy = await startProxy(bus.nats.url);
+  stops.push(() => proxy.close());
+  const only = await node('n1', 2, { url: proxy.url });
+  await until('it has both', () => only.mine.size === 2);
+  const epoch = only.keeper.epoch();
+  proxy.silence();
+  await until('the fence', () => only.story.includes('fenced'), { limitMs: 6_000 });
+  proxy.heal();
+  await until('the fence is gone', () => only.story.includes('unfenced'), { limitMs: 20_000 });
+  expect(only.keeper.epoch()).toBe(epoch);
+  expect(only.mine.size).toBe(2);
+  expect(only.story).toEqual(['fenced', 'unfenced']);
+}, 60_000);
+
+test('a process that starts again takes what its former life held at once', async () => {
+  bus = await startBus();
+  const first = await node('n1', 3);
+  await until('all three', () => first.mine.size === 3);
+  await vanish(first);
+  const beganAtMs = systemClock.monotonicMs();
+  const again = await node('n1', 3);
+  await until('all three again', () => again.mine.size === 3);
+  expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(limits.leases.fenceAfterMs);
+  expect(again.keeper.epoch()).toBeGreaterThan(first.keeper.epoch());
+});
+
+test('a second machine under the same name takes nothing while the first lives', async () => {
+  bus = await startBus();
+  const first = await node('n1', 2);
+  await until('both', () => first.mine.size === 2);
+  const double = await node('n1', 2, { place: 'a copy of its folder' });
+  const waitMs = limits.leases.deadAfterMs + 1_500;
+  const untilMs = systemClock.monotonicMs() + waitMs;
+  await until('long enough', () => systemClock.monotonicMs() > untilMs, { limitMs: waitMs + 5_000 });
+  expect(double.keeper.mayWrite()).toBe(false);
+  expect(double.mine.size).toBe(0);
+  expect(first.mine.size).toBe(2);
+  expect(first.keeper.mayWrite()).toBe(true);
+});
+
+test('the bucket is lost: it is made again, and its owner has its binds again', async () => {
+  bus = await startBus();
+  const only = await node('n1', 2);
+  await until('both', () => only.mine.size === 2);
+  await bus.bus.manager.streams.delete('KV_leases');
+  await until('lost', () => only.story.some((each) => each.startsWith('lost')), { limitMs: 15_000 });
+  await until('both again', () => only.mine.size === 2 && only.keeper.mayWrite(), { limitMs: 15_000 });
+}, 60_000);
