@@ -72,6 +72,8 @@ export type Refusal = {
   readonly code: RefusalCode;
   readonly field: 'send_at' | 'to' | 'from' | 'message' | 'category' | 'template_id' | `variables.${string}` | null;
   readonly detail: string;
+  /** Further fields that are wrong in the same way. */
+  readonly others?: readonly { readonly field: `variables.${string}`; readonly detail: string }[];
 };
 
 /** Everything the door must know to build the message. */

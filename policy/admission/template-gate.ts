@@ -45,11 +45,17 @@ function rendered(
     return no('template_id', 'is not an approved template of this account (GET /v1/templates)');
   }
   if (approved.category !== category) {
-    return no('template_id', `is a template for ${approved.category} messages, and this one is ${category}`);
+    return no(
+      'template_id',
+      `is a template for ${approved.category} messages, and this one is ${category}: set category to "${approved.category}"`,
+    );
   }
   const text = compiledOf(approved).render(variables);
   if (text.ok) return { ok: true, text: text.text, templateId: approved.templateId };
-  return no(`variables.${text.variable}`, text.detail);
+  const [first, ...others] = text.wrong;
+  const refusal = no(`variables.${first.variable}`, first.detail);
+  if (others.length === 0) return refusal;
+  return { ...refusal, others: others.map(({ variable, detail }) => ({ field: `variables.${variable}`, detail })) };
 }
 
 function compiledOf(approved: ApprovedTemplate): CompiledTemplate {

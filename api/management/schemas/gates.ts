@@ -6,7 +6,7 @@ import { categories } from '../../../model/message.ts';
 import { senderKindOf, senderShape } from '../../../model/sender.ts';
 import { domainOf, wordsOf } from '../../../model/words-and-links.ts';
 import { limits } from '../../../platform/limits.ts';
-import { variableTypes } from '../../../policy/admission/template/template.ts';
+import { variableTypes } from '../../../policy/admission/template/variable-rules.ts';
 import { pageQuery, timeSchema } from './common.ts';
 
 const text = (min: number, max: number) =>

@@ -2,35 +2,19 @@
 // these values, and could this text have come from it. Both use the same rule for each type, so that what was rendered
 // always matches. The match takes time in proportion to text × parts and never backtracks.
 import { limits } from '../../../platform/limits.ts';
-
-export const variableTypes = ['text', 'number', 'code', 'url', 'date'] as const;
-export type VariableType = (typeof variableTypes)[number];
-
-export type TemplateVariable = {
-  readonly name: string;
-  readonly type: VariableType;
-  /** text: characters at the most. code: its digits, exactly. Unused otherwise. */
-  readonly size?: number | null;
-};
+import { type Rule, type TemplateVariable, type VariableType, fits, foundInstead, ruleOf } from './variable-rules.ts';
 
 export type TemplateSource = { readonly body: string; readonly variables: readonly TemplateVariable[] };
 
+export type WrongVariable = { readonly variable: string; readonly detail: string };
+export type WrongVariables = readonly [WrongVariable, ...WrongVariable[]];
+
 export type CompiledTemplate = {
-  /** The text, or the name of the variable that is missing, wrong or too much. */
-  render(
-    values: Readonly<Record<string, unknown>>,
-  ): { ok: true; text: string } | { ok: false; variable: string; detail: string };
+  /** The text, or every variable that is missing, wrong or too much. */
+  render(values: Readonly<Record<string, unknown>>): { ok: true; text: string } | { ok: false; wrong: WrongVariables };
   matches(text: string): boolean;
 };
 
-type Rule = {
-  readonly name: string;
-  readonly min: number;
-  readonly max: number;
-  isChar(code: number): boolean;
-  mayStart(text: string, at: number): boolean;
-  readonly expected: string;
-};
 type Part = { readonly literal: string } | { readonly rule: Rule };
 
 /** The problem in a body and its variables, as a sentence; null when it can be compiled. */
@@ -96,14 +80,7 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
 
   return {
     render(values) {
-      const surplus = Object.keys(values).find((name) => !rules.has(name));
-      if (surplus !== undefined) {
-        return {
-          ok: false,
-          variable: surplus.slice(0, 64).toWellFormed(),
-          detail: 'is not a variable of this template',
-        };
-      }
+      const wrong: WrongVariable[] = [];
       let text = '';
       for (const part of parts) {
         if ('literal' in part) {
@@ -112,14 +89,23 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
         }
         const { rule } = part;
         const value = Object.hasOwn(values, rule.name) ? values[rule.name] : undefined;
-        if (value === undefined) return { ok: false, variable: rule.name, detail: 'is required by this template' };
         const written = typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
-        if (typeof written !== 'string' || !fits(rule, written)) {
-          return { ok: false, variable: rule.name, detail: `must be ${rule.expected}` };
+        if (typeof written === 'string' && fits(rule, written)) text += written;
+        else {
+          const detail =
+            value === undefined
+              ? 'is required by this template'
+              : `must be ${rule.expected}, found ${foundInstead(rule, value)}`;
+          wrong.push({ variable: rule.name, detail });
         }
-        text += written;
       }
-      return { ok: true, text };
+      for (const name of Object.keys(values)) {
+        if (rules.has(name)) continue;
+        wrong.push({ variable: name.slice(0, 64).toWellFormed(), detail: 'is not a variable of this template' });
+        if (wrong.length >= limits.http.fieldProblemsMax) break;
+      }
+      const [first, ...others] = wrong;
+      return first === undefined ? { ok: true, text } : { ok: false, wrong: [first, ...others] };
     },
     matches(text) {
       if (text.length < shortest || text.length > longest) return false;
@@ -132,12 +118,6 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
 /** At even places what is written, at odd ones the names of variables. */
 function piecesOf(body: string): string[] {
   return body.split(/\{\{([a-z0-9_]{1,40})\}\}/);
-}
-
-function fits(rule: Rule, value: string): boolean {
-  if (value.length < rule.min || value.length > rule.max || !rule.mayStart(value, 0)) return false;
-  for (let at = 0; at < value.length; at += 1) if (!rule.isChar(value.charCodeAt(at))) return false;
-  return value.isWellFormed();
 }
 
 /** A text that is longer than the longest template can give is never looked at. One match at a time needs no more. */
@@ -158,10 +138,19 @@ function reaches(parts: readonly Part[], text: string): boolean {
       const { literal } = part;
       let at = text.indexOf(literal);
       for (; at >= 0; at = text.indexOf(literal, at + 1)) if (open[at] === 1) next[at + literal.length] = 1;
-    } else sweep(part.rule, text, open, next);
+    } else if (part.rule.endsOf === undefined) sweep(part.rule, text, open, next);
+    else step(part.rule, part.rule.endsOf, text, open, next);
     [open, next] = [next, open];
   }
   return open[text.length] === 1;
+}
+
+/** From every start to every end that its rule allows: values of such types are short. */
+function step(rule: Rule, endsOf: NonNullable<Rule['endsOf']>, text: string, open: Uint8Array, next: Uint8Array): void {
+  for (let start = 0; start < text.length; start += 1) {
+    if (open[start] !== 1 || !rule.mayStart(text, start)) continue;
+    for (const end of endsOf(text, start)) next[end] = 1;
+  }
 }
 
 function sweep(rule: Rule, text: string, open: Uint8Array, next: Uint8Array): void {
@@ -178,63 +167,5 @@ function sweep(rule: Rule, text: string, open: Uint8Array, next: Uint8Array): vo
     const start = end - rule.min;
     if (start >= runFrom && open[start] === 1 && rule.mayStart(text, start)) newest = start;
     if (newest >= runFrom && end - newest <= rule.max) next[end] = 1;
-  }
-}
-
-const isDigit = (code: number) => code >= 48 && code <= 57;
-
-function ruleOf({ name, type, size }: TemplateVariable): Rule {
-  const anywhere = () => true;
-  switch (type) {
-    case 'text': {
-      const max = size ?? limits.templates.textCharsDefault;
-      const isChar = (code: number) => code >= 32 && code !== 127;
-      return {
-        name,
-        min: 1,
-        max,
-        isChar,
-        mayStart: anywhere,
-        expected: `a text of 1 to ${max} characters on one line`,
-      };
-    }
-    case 'number':
-      return {
-        name,
-        min: 1,
-        max: 20,
-        isChar: (code) => isDigit(code) || code === 44 || code === 45 || code === 46,
-        mayStart: (text, at) => isDigit(text.charCodeAt(at)) || (text[at] === '-' && isDigit(text.charCodeAt(at + 1))),
-        expected: 'a number of at most 20 characters, such as 1,250.00',
-      };
-    case 'code': {
-      const digits = size ?? limits.templates.codeDigitsDefault;
-      return {
-        name,
-        min: digits,
-        max: digits,
-        isChar: isDigit,
-        mayStart: anywhere,
-        expected: `a code of ${digits} digits, as text`,
-      };
-    }
-    case 'url':
-      return {
-        name,
-        min: 'http://a'.length,
-        max: limits.templates.urlCharsMax,
-        isChar: (code) => code > 32 && code < 127,
-        mayStart: (text, at) => text.startsWith('https://', at) || text.startsWith('http://', at),
-        expected: `a link that begins with https:// or http://, at most ${limits.templates.urlCharsMax} characters`,
-      };
-    case 'date':
-      return {
-        name,
-        min: 8,
-        max: 10,
-        isChar: (code) => isDigit(code) || code === 45 || code === 46 || code === 47,
-        mayStart: (text, at) => isDigit(text.charCodeAt(at)),
-        expected: 'a date such as 2026-01-31 or 31.01.2026',
-      };
   }
 }

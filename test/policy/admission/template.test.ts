@@ -3,12 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import {
-  type TemplateVariable,
-  compileTemplate,
-  templateProblem,
-  variableTypes,
-} from '../../../policy/admission/template/template.ts';
+import { compileTemplate, templateProblem } from '../../../policy/admission/template/template.ts';
+import { type TemplateVariable, variableTypes } from '../../../policy/admission/template/variable-rules.ts';
 
 const login = {
   body: 'Your {{shop}} code is {{code}}.',
@@ -88,8 +84,50 @@ describe('the values of variables', () => {
     ['an object', { shop: {}, code: '123456' }, 'shop'],
     ['__proto__', JSON.parse('{"shop":"A","code":"123456","__proto__":"x"}'), '__proto__'],
   ])('%s is refused by name', (_name, values, variable) =>
-    expect(render(values)).toMatchObject({ ok: false, variable }),
+    expect(render(values)).toMatchObject({ ok: false, wrong: [{ variable }] }),
   );
+  test('are all told at once, with what was found and never the value itself', () => {
+    const wrong = (values: Record<string, unknown>) => {
+      const told = render(values);
+      return told.ok ? [] : told.wrong.map(({ variable, detail }) => `${variable}: ${detail}`);
+    };
+    expect(wrong({})).toEqual(['shop: is required by this template', 'code: is required by this template']);
+    expect(wrong({ shop: 'x'.repeat(11), code: null, extra: 1 })).toEqual([
+      'shop: must be a text of 1 to 10 characters on one line, found 11 characters',
+      'code: must be a code of 6 digits, as text, found null',
+      'extra: is not a variable of this template',
+    ]);
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`x${at}`, at]));
+    expect(wrong(many).length).toBeLessThanOrEqual(limits.http.fieldProblemsMax);
+  });
+  const one = (type: TemplateVariable['type'], value: unknown) => {
+    const template = compileTemplate({ body: 'Hi {{v}}!', variables: [{ name: 'v', type }] });
+    const rendered = template.render({ v: value });
+    expect(template.matches(`Hi ${String(value)}!`)).toBe(rendered.ok);
+    return rendered.ok;
+  };
+  test.each(['0', '-5', '1,250.00', '1,00,000', '1.250,00', 12.5, -3, '12345678901234567890'])('%j is a number', (v) =>
+    expect(one('number', v)).toBe(true),
+  );
+  test.each(['', '-', '1-800-555-0123', '1,,2', '5.', ',5', '--5', '1 000', '1e5', 1e21, '123456789012345678901'])(
+    '%j is none',
+    (v) => expect(one('number', v)).toBe(false),
+  );
+  test.each(['2026-01-31', '31.01.2026', '1/31/2026', '31/1/2026', '2024-02-29', '2026.1.31', '01.02.26'])(
+    '%j is a date',
+    (v) => expect(one('date', v)).toBe(true),
+  );
+  test.each([
+    '31.02.2026',
+    '2026-99-99',
+    '01712345678',
+    '20260131',
+    '1712345678',
+    '2026-02-29',
+    '1.2-2026',
+    '1.1.26',
+    '',
+  ])('%j is none', (v) => expect(one('date', v)).toBe(false));
   test('the longest text and a code given as a number are fine', () => {
     expect(render({ shop: 'x'.repeat(10), code: 123456 })).toEqual({
       ok: true,
@@ -126,8 +164,15 @@ test('the hardest text for the hardest template is answered in a few millisecond
     body: names.map((name) => `a{{${name}}}`).join(''),
     variables: names.map((name) => ({ name, type: 'text', size: limits.templates.textCharsMax })),
   });
+  const numbers = compileTemplate({
+    body: names.map((name) => `1{{${name}}}`).join(''),
+    variables: names.map((name) => ({ name, type: 'number' })),
+  });
+  const digits = `${'1'.repeat(limits.templates.variablesMax * 15)}x`;
   const text = `${'a'.repeat(limits.message.textUnitsMax - 1)}\n`;
   const beganMs = systemClock.monotonicMs();
-  for (let round = 0; round < 20; round += 1) expect(template.matches(text)).toBe(false);
+  for (let round = 0; round < 20; round += 1) {
+    expect([template.matches(text), numbers.matches(digits)]).toEqual([false, false]);
+  }
   expect((systemClock.monotonicMs() - beganMs) / 20).toBeLessThan(20);
 });
