@@ -84,6 +84,10 @@ export class Ledger {
     switch (event.kind) {
       case 'accepted':
       case 'scheduled':
+      // Of no record that is on its way to the carrier.
+      case 'received':
+      case 'opted_out':
+      case 'opted_in':
         return;
       case 'intent':
         // One that stands behind another node's counts for nothing: its writer has seen that too.

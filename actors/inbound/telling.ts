@@ -182,7 +182,7 @@ export class Telling {
       to: clientNumber,
       deliveries,
     };
-    if (accountId !== '') return log.info(facts, 'a message from a subscriber');
+    if (accountId !== '') return log.debug(facts, 'a message from a subscriber');
     log.warn(facts, 'a message from a subscriber to a number that no account has registered');
   }
 }

@@ -73,6 +73,17 @@ export function addReviewCommands(program: Command, accounts: Command): void {
       const { resendUnknown } = await import('./review.ts');
       await resendUnknown(id, options);
     });
+  accounts
+    .command('inbound')
+    .description('set what becomes of messages from subscribers; without options: show it')
+    .argument('<id>', 'the account (acc_…)')
+    .option('--keep-text <yes-or-no>', 'whether what they write is kept, encrypted, as long as its history')
+    .option('--help-text <text>', 'the answer to HELP, or none for the country’s')
+    .option('--json', 'print one JSON object')
+    .action(async (id: string, options: InboundOptions) => {
+      const { setInbound } = await import('./inbound.ts');
+      await setInbound(id, options);
+    });
   for (const verb of ['suspend', 'activate'] as const) {
     accounts
       .command(verb)
@@ -95,3 +106,5 @@ export type LimitOptions = {
   readonly weight?: string;
   readonly json?: boolean;
 };
+
+export type InboundOptions = { readonly keepText?: string; readonly helpText?: string; readonly json?: boolean };

@@ -133,3 +133,13 @@ test('accounts and keys are listed: what to revoke is found again when its outpu
   expect(await listed()).toMatchObject([{ id: key.id, revoked: true }]);
   expect((await cli('keys', 'list', '--account', 'nobody')).stderr).toContain('expected an account id');
 });
+
+test('what becomes of messages from subscribers is set and shown', async () => {
+  const set = await json('accounts', 'inbound', accountId, '--keep-text', 'yes', '--help-text', 'Call 09612');
+  expect(set.inbound).toEqual({ keep_text: true, help_text: 'Call 09612' });
+  expect(await readAccountSettings(store, accountId)).toMatchObject({ keepInboundText: true, helpText: 'Call 09612' });
+  await json('accounts', 'inbound', accountId, '--help-text', 'none');
+  expect((await cli('accounts', 'inbound', accountId)).stdout).toMatch(/kept, encrypted[^]*the one of the country/);
+  expect((await cli('accounts', 'inbound', accountId, '--keep-text', 'on')).stderr).toContain('expected yes or no');
+  expect((await cli('accounts', 'inbound', accountId, '--help-text', 'x'.repeat(500))).stderr).toContain('459');
+});

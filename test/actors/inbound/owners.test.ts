@@ -1,0 +1,52 @@
+// Whose a message from a subscriber is, with the directory and the event store played: the one asked always, the other
+// only when it must be.
+import { describe, expect, it } from 'vitest';
+import { type AskWriter, type Owner, ownersOf } from '../../../actors/inbound/owners.ts';
+import { accountA, accountB } from '../../support/inbound-desk.ts';
+
+const a: Owner = { accountId: accountA, sender: '16000' };
+const b: Owner = { accountId: accountB, sender: '16000' };
+const a2: Owner = { accountId: accountA, sender: '+8809612345678' };
+const directoryOf = (owners: Record<string, Owner[]>) => ({ ownersOf: (digits: string) => owners[digits] ?? [] });
+const asked: { senders: readonly string[]; livemode: boolean }[] = [];
+const writerIs =
+  (writer: Owner | null): AskWriter =>
+  (_subscriber, senders, livemode) => {
+    asked.push({ senders, livemode });
+    return Promise.resolve(writer);
+  };
+const unasked: AskWriter = () => Promise.reject(new Error('the event store must not be asked'));
+const question = { forms: ['16000'], subscriber: '+8801712345678', livemode: true };
+
+describe('a message', () => {
+  it('is its only owner’s, and the event store is not asked', async () => {
+    expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, question)).toEqual({ owner: a, all: [a] });
+    const twice = directoryOf({ '16000': [a], '9612345678': [a2] });
+    const forms = ['16000', '9612345678'];
+    expect(await ownersOf(twice, unasked, { ...question, forms })).toEqual({ owner: a, all: [a, a2] });
+  });
+
+  it('is nobody’s where nobody registered the number', async () => {
+    expect(await ownersOf(directoryOf({}), unasked, question)).toEqual({ owner: null, all: [] });
+  });
+
+  it('of a shared number is that of who wrote last, else of who registered it first', async () => {
+    const shared = directoryOf({ '16000': [a, b] });
+    expect(await ownersOf(shared, writerIs(b), question)).toEqual({ owner: b, all: [a, b] });
+    expect(await ownersOf(shared, writerIs(null), question)).toEqual({ owner: a, all: [a, b] });
+    const gone = { accountId: 'acc_01JABCDEFGHJKMNPQRSTVWXYZ8', sender: '16000' } as Owner;
+    expect(await ownersOf(shared, writerIs(gone), question)).toEqual({ owner: a, all: [a, b] });
+    expect(await ownersOf(shared, unasked, { ...question, subscriber: null })).toEqual({ owner: a, all: [a, b] });
+  });
+
+  it('on the sandbox carrier is that of the test key that wrote last, registered or not', async () => {
+    asked.length = 0;
+    const test = { ...question, livemode: false, forms: ['8809612345678'] };
+    expect(await ownersOf(directoryOf({}), writerIs(a2), test)).toEqual({ owner: a2, all: [a2] });
+    expect(asked).toEqual([{ senders: ['8809612345678', '+8809612345678'], livemode: false }]);
+    expect(await ownersOf(directoryOf({}), writerIs(null), test)).toEqual({ owner: null, all: [] });
+    expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, { ...question, livemode: false })).toMatchObject({
+      owner: a,
+    });
+  });
+});
