@@ -32,7 +32,7 @@ export class AnswerTimes {
 
   /**
    * When a segment was counted at the latest, which was written at `writtenAtMs` and is proven counted by an answer at
-   * `atMs`; in doubt no sooner than the fixed jitter after it was written.
+   * `atMs`. In doubt whatever is proven is believed, and it is no sooner than the fixed jitter after it was written.
    */
   countedByMs(writtenAtMs: number, atMs: number, inDoubt: boolean): number {
     const tookMs = atMs - writtenAtMs;
@@ -40,7 +40,7 @@ export class AnswerTimes {
     this.#learn(provenMs, atMs);
     // At first the least round trip is that of a beginning: slow. Then all of an answer's time may have been the way there.
     if (this.#isNew(atMs)) return writtenAtMs + Math.max(jitterMs, provenMs + slackMs, Math.min(tookMs, newMostMs));
-    const believed = this.#meanMs <= trustMs || provenMs > this.#usualMs;
+    const believed = inDoubt || this.#meanMs <= trustMs || provenMs > this.#usualMs;
     const latenessMs = believed ? provenMs + slackMs : Math.min(provenMs + slackMs, jitterMs);
     return writtenAtMs + (inDoubt ? Math.max(latenessMs, jitterMs) : latenessMs);
   }
