@@ -42,6 +42,8 @@ export const asideLimits = {
   tellEveryMs: 1_000,
   /** A door believes what it heard for this long: as long as an empty aside shard is still served. */
   staleMs: 10_000,
+  /** And that an account's queue is full: two lost tellings are no news. */
+  fullStaleMs: 3_500,
   bytesMax: 256 * 1024,
   /** An account that was refused for a full queue is taken again below this share of it. */
   refusedUntilShare: 0.9,

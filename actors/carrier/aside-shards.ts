@@ -85,6 +85,7 @@ export class AsideShards {
     await Promise.all([...this.#open.values()].map(async ({ consumption }) => consumption?.stop()));
     this.#open.clear();
     for (const lane of lanes) this.#accounts[lane].clear();
+    this.#tell();
   }
 
   isOpen(lane: Lane, accountId: string): boolean {

@@ -72,12 +72,13 @@ export class HeardAside {
     // Nearly always nobody floods anything: one look at an empty map.
     const nodes = this.#carriers.get(carrier);
     if (nodes === undefined) return undefined;
-    const sinceMs = this.#clock.monotonicMs() - limits.aside.staleMs;
+    const nowMs = this.#clock.monotonicMs();
+    const { staleMs, fullStaleMs } = limits.aside;
     let full: boolean | undefined;
     for (const told of nodes.values()) {
       const accounts = told.lanes[lane];
-      if (accounts === undefined || told.atMs < sinceMs || !Object.hasOwn(accounts, accountId)) continue;
-      full = full === true || accounts[accountId] === true;
+      if (accounts === undefined || nowMs - told.atMs > staleMs || !Object.hasOwn(accounts, accountId)) continue;
+      full = full === true || (accounts[accountId] === true && nowMs - told.atMs <= fullStaleMs);
     }
     return full;
   }

@@ -2,6 +2,7 @@
 // the real simulator over TCP. The actor runs here, or in a child process that can be killed.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { MoveRules } from '../../actors/carrier/health-decision.ts';
+import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { type ResendPolicy, neverResend } from '../../actors/carrier/resend.ts';
 import type { DumpSettings } from '../../actors/flight/dumps.ts';
@@ -45,6 +46,7 @@ export type CarrierHouse = TestBus & {
     moves?: MoveRules,
     lateGates?: LateGates,
     resendUnknown?: ResendPolicy,
+    more?: Partial<CarrierActorParts>,
   ): Promise<RunningActor>;
   /** Resolves with the account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
@@ -139,6 +141,7 @@ export async function openCarrierHouse(
       moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 },
       lateGates = passLateGates,
       resendUnknown = neverResend,
+      more = {},
     ) {
       const bus = await connectBus(base.nats.url, carrier.name);
       const own = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
@@ -155,6 +158,7 @@ export async function openCarrierHouse(
         lateGates,
         resendUnknown,
         clock,
+        ...more,
       });
       await actor.start();
       const one: RunningActor = {

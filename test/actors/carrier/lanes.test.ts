@@ -1,8 +1,10 @@
 // The lanes: which message goes next, and that no account can make another wait for more than a turn.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Lanes, slotsKeptFor } from '../../../actors/carrier/lanes.ts';
+import { Lanes, keptInLane, slotsKeptFor } from '../../../actors/carrier/lanes.ts';
+import { messageConsumer } from '../../../cluster/bus/streams.ts';
 import { type Category, categories } from '../../../model/message.ts';
+import { limits } from '../../../platform/limits.ts';
 
 type Item = { category: Category; number: number; message: { accountId: string; segments: number } };
 const item = (category: Category, number: number, accountId = 'one', segments = 1): Item => ({
@@ -117,6 +119,149 @@ describe('inside a lane', () => {
       expect(lanes.put(item('otp', 2, `b${round}`))).toBe(true);
       expect(drain(lanes)).toHaveLength(2);
     }
+  });
+});
+
+describe('weights inside a lane', () => {
+  type Wants = { weight: number; lengths: number[] };
+  const account = fc.record({
+    weight: fc.integer({ min: 1, max: 100 }),
+    lengths: fc.array(fc.integer({ min: 1, max: 10 }), { minLength: 1, maxLength: 5 }),
+  });
+  const several = fc.array(account, { minLength: 2, maxLength: 6 });
+
+  /** Takes until `takes` segments are served, each account always having something waiting. */
+  function serve(accounts: readonly Wants[], segments: number): { served: number[]; order: number[] } {
+    const lanes = new Lanes<Item>(10_000, 1_024, (accountId) => accounts[Number(accountId)]!.weight);
+    const next = accounts.map(() => 0);
+    const put = (number: number) => {
+      const { lengths } = accounts[number]!;
+      lanes.put(item('promotional', number, String(number), lengths[next[number]!++ % lengths.length]));
+    };
+    accounts.forEach((_, number) => [0, 1].forEach(() => put(number)));
+    const served = accounts.map(() => 0);
+    const order: number[] = [];
+    for (let total = 0; total < segments; ) {
+      const { number, message } = lanes.next()!;
+      put(number);
+      served[number]! += message.segments;
+      total += message.segments;
+      order.push(number);
+    }
+    return { served, order };
+  }
+
+  test('shares are in proportion to them, to within one message of each', () => {
+    fc.assert(
+      fc.property(several, fc.integer({ min: 1, max: 3_000 }), (accounts, segments) => {
+        const { served } = serve(accounts, segments);
+        const turns = served.map((each, number) => each / accounts[number]!.weight);
+        const longest = accounts.map(({ weight, lengths }) => Math.max(...lengths) / weight);
+        turns.forEach((one, a) =>
+          turns.forEach((other, b) => expect(one - other).toBeLessThanOrEqual(longest[a]! + longest[b]! + 1e-6)),
+        );
+      }),
+    );
+  });
+  test('nobody starves: between two messages of one the others send no more than their shares, and a message each', () => {
+    fc.assert(
+      fc.property(several, (accounts) => {
+        const { order } = serve(accounts, 4_000);
+        const longest = accounts.map(({ lengths }) => Math.max(...lengths));
+        accounts.forEach(({ weight }, number) => {
+          const others = accounts.reduce((sum, each, other) => sum + (other === number ? 0 : each.weight), 0);
+          const most = (longest[number]! / weight) * others + longest.reduce((sum, each) => sum + each, 0);
+          let since = 0;
+          for (const each of order) {
+            since = each === number ? 0 : since + 1;
+            expect(since).toBeLessThanOrEqual(most + 1);
+          }
+        });
+      }),
+      { numRuns: 30 },
+    );
+  });
+  test('a heavy account does not send its share in one go', () => {
+    const { order } = serve(
+      [1, 50, 50].map((weight) => ({ weight, lengths: [1] })),
+      303,
+    );
+    expect(order.filter((number) => number === 0)).toHaveLength(3);
+    const heavy = order.filter((number) => number > 0).map((number) => number === 1);
+    // The two heavy ones alternate.
+    expect(heavy.slice(2, -2).every((one, at, all) => at === 0 || one !== all[at - 1])).toBe(true);
+  });
+  test('who empties the queue and comes again has no more turns than who waits all the time', () => {
+    const lanes = new Lanes<Item>(1_000, 1_024, (accountId) => (accountId === 'heavy' ? 10 : 1));
+    for (let number = 0; number < 500; number += 1) lanes.put(item('otp', 1, 'heavy'));
+    let light = 0;
+    lanes.put(item('otp', 0, 'light'));
+    for (let take = 0; take < 330; take += 1) {
+      if (lanes.next()!.number !== 0) continue;
+      light += 1;
+      lanes.put(item('otp', 0, 'light'));
+    }
+    expect(light).toBeGreaterThanOrEqual(29);
+    expect(light).toBeLessThanOrEqual(31);
+  });
+  test('a weight that changes is in force from the next message on', () => {
+    let weight = 1;
+    const lanes = new Lanes<Item>(1_000, 1_024, (accountId) => (accountId === 'one' ? weight : 1));
+    for (let number = 0; number < 200; number += 1) {
+      lanes.put(item('otp', 1, 'one'));
+      lanes.put(item('otp', 2, 'two'));
+    }
+    const share = () => Array.from({ length: 40 }, () => lanes.next()!.number).filter((number) => number === 1).length;
+    expect(share()).toBe(20);
+    weight = 3;
+    expect(Math.abs(share() - 30)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('what one account may have waiting in a lane before the rest is set aside', () => {
+  const { keptMin, keptMax, keptOfOneMin } = limits.aside;
+  test('is two windows, within bounds, shared by those that wait', () => {
+    expect([1, 32, 33, 100, 512, 513, 5_000].map((window) => keptInLane(window, 1))).toEqual([
+      keptMin,
+      keptMin,
+      66,
+      200,
+      keptMax,
+      keptMax,
+      keptMax,
+    ]);
+    expect([0, 1, 2, 3, 25, 26, 1_000].map((accounts) => keptInLane(100, accounts))).toEqual([
+      200,
+      200,
+      100,
+      66,
+      keptOfOneMin,
+      keptOfOneMin,
+      keptOfOneMin,
+    ]);
+  });
+  test('leaves room in the prefetch of its shard for those that bring less', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 20 }), (window, floods) => {
+        const held = messageConsumer('otp', 'alpha', 0, window).max_ack_pending!;
+        // All windows full of this shard, and what all floods may keep waiting.
+        expect(held).toBeGreaterThan(window + floods * keptInLane(window, floods));
+      }),
+    );
+  });
+  test('is counted by account and lane', () => {
+    const lanes = new Lanes<Item>(100);
+    for (let number = 0; number < 3; number += 1) lanes.put(item('otp', number, 'one'));
+    lanes.put(item('otp', 0, 'two'));
+    lanes.put(item('promotional', 0, 'one'));
+    expect(lanes.waitingOf('otp', 'one')).toBe(3);
+    expect(lanes.waitingOf('promotional', 'one')).toBe(1);
+    expect(lanes.waitingOf('otp', 'three')).toBe(0);
+    expect(lanes.accounts('otp')).toBe(2);
+    lanes.next();
+    lanes.next();
+    expect(lanes.waitingOf('otp', 'one')).toBe(2);
+    expect(lanes.accounts('otp')).toBe(1);
   });
 });
 

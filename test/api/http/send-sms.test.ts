@@ -3,6 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
+import { type AsideBeacon, tellAside } from '../../../cluster/bus/aside-beacon.ts';
+import { asideSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
 import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from './harness.ts';
 
@@ -223,6 +225,40 @@ test('a stream that is full is answered 503 and takes messages again when there 
   await house.bus.manager.streams.update('MT_TXN', config);
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   expect(await house.count()).toBe(2);
+});
+
+test('an account whose queue is full is answered 429, in that lane only, and nobody else; below that it goes aside', async () => {
+  const { accountId } = tenant;
+  const other = await house.tenant();
+  const otp = { ...goodBody, category: 'otp' };
+  const tell = (lanes: AsideBeacon['lanes']) => tellAside(house.bus, { carrier: 'alpha', node: 'one', lanes });
+  const answerOf = async (of: Tenant, body: object) => (await post(ingress, of.live, body)).status;
+  // Each thread of the ingress hears it for itself.
+  const allAnswer = (status: number) =>
+    until(`${status}`, async () => {
+      const statuses = await Promise.all(Array.from({ length: 12 }, () => answerOf(tenant, otp)));
+      return statuses.every((each) => each === status);
+    });
+  tell({ otp: { [accountId]: true } });
+  await allAnswer(429);
+  const refused = await post(ingress, tenant.live, otp);
+  expect(refused.body).toMatchObject({ status: 429, code: 'account_queue_full' });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await answerOf(other, otp)).toBe(202);
+  expect(await answerOf(tenant, goodBody)).toBe(202);
+  await house.bus.manager.streams.purge('MT_OTP');
+  tell({ otp: { [accountId]: false } });
+  await allAnswer(202);
+  const aside = asideSubject('otp', 'alpha', accountId);
+  const { state } = await house.bus.manager.streams.info('MT_OTP', { subjects_filter: '>' });
+  expect(state.subjects?.[aside]).toBeGreaterThanOrEqual(12);
+  tell({});
+  await until('the usual way again', async () => {
+    await house.bus.manager.streams.purge('MT_OTP');
+    await Promise.all(Array.from({ length: 12 }, () => answerOf(tenant, otp)));
+    const { state: now } = await house.bus.manager.streams.info('MT_OTP', { subjects_filter: '>' });
+    return now.subjects?.[messageSubject('otp', 'alpha', accountId)] === 12;
+  });
 });
 
 test('when the event stream is nearly full the door closes first, and opens again by itself', async () => {
