@@ -14,7 +14,7 @@ import { duplicatesAreDropped, knownMessage } from './known-before.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, acceptanceTime } from './send-sms.ts';
 import { acceptedStatus } from './sms-answer.ts';
-import { smsRequestOf } from './sms-request.ts';
+import { kindOf, smsRequestOf } from './sms-request.ts';
 
 export type BatchItem = unknown;
 
@@ -56,7 +56,10 @@ export async function sendItems(
       results[index] = before;
       continue;
     }
-    const judged = judge(parts, caller, items[index], () => ({ messageId: identity.idOf(index), acceptedAtMs }));
+    const judged = judge(parts, caller, items[index], index, () => ({
+      messageId: identity.idOf(index),
+      acceptedAtMs,
+    }));
     if ('problem' in judged) {
       results[index] = judged;
       continue;
@@ -104,12 +107,12 @@ function judge(
   parts: SendSmsParts,
   caller: Caller,
   item: BatchItem,
+  index: number,
   identify: () => { readonly messageId: MessageId; readonly acceptedAtMs: number },
 ): { readonly message: Message } | { readonly problem: Problem } {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
-    return {
-      problem: problemOfFields(422, [{ field: 'messages', code: 'invalid_field', detail: 'each is an object' }]),
-    };
+    const detail = `must be an object with the fields of POST /v1/sms, found ${kindOf(item)}`;
+    return { problem: problemOfFields(422, [{ field: `messages[${index}]`, code: 'invalid_field', detail }]) };
   }
   const parsed = smsRequestOf(item as Record<string, unknown>);
   if (!parsed.ok) return parsed;

@@ -6,7 +6,7 @@ import type { HttpRequest } from 'uWebSockets.js';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/standing-gates.ts';
-import { type Problem, problem, problemOfFields } from '../problem.ts';
+import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
 import type { Caller } from './bearer.ts';
 import { missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -15,7 +15,7 @@ import type { Exchange } from './exchange.ts';
 import type { Claim, WorkResult } from './idempotency/requests.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, replayedHeaders } from './send-sms.ts';
-import { parseObject } from './sms-request.ts';
+import { kindOf, parseObject } from './sms-request.ts';
 import { type Write, keyedRequest, readWrite, refuseWith } from './write-request.ts';
 
 const operation = 'POST /v1/sms/batch';
@@ -80,16 +80,18 @@ function parseItems(body: Buffer): readonly BatchItem[] | Problem {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;
-  const [stranger] = Object.keys(others);
-  if (stranger !== undefined) {
-    const detail = 'is not a field of this request; known is messages';
-    return problemOfFields(422, [{ field: stranger.slice(0, 64).toWellFormed(), code: 'unknown_field', detail }]);
-  }
+  const detailOfStranger = 'is not a field of this request; known is messages';
+  const [stranger, ...further] = Object.keys(others)
+    .slice(0, limits.http.fieldProblemsMax)
+    .map((name): FieldProblem => {
+      return { field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail: detailOfStranger };
+    });
+  if (stranger !== undefined) return problemOfFields(422, [stranger, ...further]);
   if (messages === undefined) {
     return problemOfFields(422, [{ field: 'messages', code: 'missing_field', detail: 'is required' }]);
   }
   if (Array.isArray(messages) && messages.length >= 1 && messages.length <= messagesMax) return messages;
-  const found = Array.isArray(messages) ? `${messages.length}` : 'none';
+  const found = Array.isArray(messages) ? `${messages.length}` : kindOf(messages);
   const detail = `must be an array of 1 to ${messagesMax} messages, found ${found}`;
   return problemOfFields(422, [{ field: 'messages', code: 'invalid_field', detail }]);
 }

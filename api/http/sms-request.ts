@@ -188,7 +188,8 @@ function isValidity(value: unknown): value is number {
   );
 }
 
-function kindOf(value: unknown): string {
+/** What stands in the place of something else, for people. */
+export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
 }

@@ -9,9 +9,11 @@ const aheadMsMax = limits.message.sendAtDaysMax * dayMs;
 
 export function sendAtGate(sendAtMs: number | null | undefined, nowMs: number): Refusal | null {
   if (sendAtMs == null) return null;
-  if (sendAtMs <= nowMs) return no('is in the past: leave it out to send at once');
+  if (sendAtMs <= nowMs) return no(`is in the past, it is ${timeOf(nowMs)} here: leave it out to send at once`);
   if (sendAtMs - nowMs <= aheadMsMax) return null;
-  return no(`is more than ${limits.message.sendAtDaysMax} days ahead`);
+  return no(
+    `is more than ${limits.message.sendAtDaysMax} days ahead: ${timeOf(nowMs + aheadMsMax)} is the last moment`,
+  );
 }
 
 /** The hour a message waits for: the end of quiet hours, else its `send_at`, else none. */
@@ -28,6 +30,7 @@ export function dueOf(hour: QuietVerdict, sendAtMs: number | null | undefined, n
   };
 }
 
+const timeOf = (ms: number) => new Date(ms).toISOString();
 const waitMsMax = limits.bus.laterDaysMax * dayMs - 60_000;
 
 function no(detail: string): Refusal {

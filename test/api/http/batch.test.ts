@@ -28,7 +28,12 @@ const away = (error: unknown) => {
   return null;
 };
 
-type Result = { index: number; id?: string; status?: string; error?: { code: string; detail: string } };
+type Result = {
+  index: number;
+  id?: string;
+  status?: string;
+  error?: { code: string; detail: string; errors: { field: string; detail: string }[] };
+};
 const resultsOf = (body: Record<string, any>) => body['results'] as Result[];
 const items = (count: number, more: object = {}) =>
   Array.from({ length: count }, (_, index) => ({ ...goodBody, message: `n ${index}`, ...more }));
@@ -74,6 +79,20 @@ test('1 and 1,000 messages are taken; none, 1,001, no list and strange fields ar
   expect((await send(undefined)).body).toMatchObject({ status: 422, code: 'missing_field' });
   const strange = await call(ingress, 'POST', '/v1/sms/batch', tenant.live, { messages: items(1), dry_run: 'explain' });
   expect(strange.body).toMatchObject({ status: 422, code: 'unknown_field' });
+  const several = await call(ingress, 'POST', '/v1/sms/batch', tenant.live, { messages: items(1), a: 1, b: 2 });
+  expect(several.body['errors']).toMatchObject([{ field: 'a' }, { field: 'b' }]);
+});
+
+test('an item that is no message is told by its place, with what was found', async () => {
+  const { body } = await send([null, [], 'x', 5]);
+  expect(
+    resultsOf(body).map(({ error }) => [error?.errors[0]?.field, error?.errors[0]?.detail.split(', ')[1]]),
+  ).toEqual([
+    ['messages[0]', 'found null'],
+    ['messages[1]', 'found an array'],
+    ['messages[2]', 'found a string'],
+    ['messages[3]', 'found a number'],
+  ]);
 });
 
 test('the body cap holds for the whole: 256 KiB are taken, one octet more is not', async () => {

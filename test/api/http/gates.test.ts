@@ -116,8 +116,11 @@ describe('texts', () => {
       body: { text: 'Your code is 424242.' },
       templateId,
     });
-    const wrong = await send({ template_id: templateId, variables: { code: '42' } });
-    expect(wrong.body['errors']).toMatchObject([{ field: 'variables.code', code: 'template_mismatch' }]);
+    const wrong = await send({ template_id: templateId, variables: { code: '42', name: 'x' } });
+    expect(wrong.body['errors']).toMatchObject([
+      { field: 'variables.code', code: 'template_mismatch' },
+      { field: 'variables.name', code: 'template_mismatch' },
+    ]);
     expect((await send({ message: 'Your code is 111111.' })).status).toBe(202);
     expect((await send({ message: 'Win!' })).body['code']).toBe('template_mismatch');
     expect((await send({ message: 'x', template_id: templateId })).body['errors']).toMatchObject([
