@@ -111,7 +111,8 @@ function printCapture(carrier: string, file: string, binds: readonly Recorded[],
   print(options, { object: 'flight_capture', carrier, file, binds: rows }, [
     `Wrote ${file}`,
     ...rows.map(
-      ({ bind, pdus, first_at: from, last_at: to }) => `  ${bind}  ${pdus} PDUs, ${from ?? '–'} to ${to ?? '–'}`,
+      ({ bind, pdus, first_at: from, last_at: to }) =>
+        `  ${bind}  ${count(pdus, 'PDU')}, ${from ?? '–'} to ${to ?? '–'}`,
     ),
     'Passwords, texts and the middle of numbers are masked. On other ports than 2775: tshark -d tcp.port==PORT,smpp',
   ]);
@@ -139,9 +140,13 @@ function printListing(carrier: string, binds: readonly Recorded[], options: Flig
   print(options, { object: 'flight', carrier, decisions: decided, binds: rows }, [
     ...rows.map(
       ({ bind, state, sessions, sent, received, recorded_bytes: bytes }) =>
-        `${bind}  ${state}: ${sessions} sessions, ${sent} PDUs sent, ${received} received, the last ${Math.ceil(bytes / 1024)} KiB recorded`,
+        `${bind}  ${state}: ${count(sessions, 'session')}, ${count(sent, 'PDU')} sent, ${received} received, the last ${Math.ceil(bytes / 1024)} KiB recorded`,
     ),
-    `${carrier}  ${decided} decisions recorded`,
+    `${carrier}  ${count(decided, 'decision')} recorded`,
     'Take them out with --pcap FILE or --decisions.',
   ]);
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
