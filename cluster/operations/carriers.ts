@@ -60,24 +60,31 @@ export async function orderCarrier(
   given: NewOrder,
   clock: Clock = systemClock,
 ): Promise<Given | NoSuch> {
-  const before = await viewCarriers(bus, configured);
-  const carrier = before.find(({ name }) => name === given.carrier);
-  if (carrier === undefined) return { ok: false, what: 'carrier', there: before.map(({ name }) => name) };
-  const { bind } = given;
-  if (bind !== null && !carrier.binds.some((each) => each.bind === bind)) {
-    return { ok: false, what: 'bind', there: carrier.binds.map((each) => String(each.bind)) };
-  }
+  const refused = isConfigured(configured, given) ? null : refusalOf(given, await viewCarriers(bus, configured));
+  if (refused !== null) return refused;
   const order = await giveOrder(bus, given, clock);
   const endAtMs = clock.monotonicMs() + limits.operations.inForceWithinMs;
   for (;;) {
-    const reports = (await askForCarriers(bus)).filter((report) => report.carrier === given.carrier);
+    const reports = (await askForCarriers(bus)).filter(({ carrier }) => carrier === given.carrier);
     const follow = reports.filter(({ orders }) => orders.includes(order.id));
     const inForce = reports.length > 0 && follow.length === reports.length;
-    if (!inForce && carrier.servedBy > 0 && clock.monotonicMs() < endAtMs) continue;
+    if (!inForce && reports.length > 0 && clock.monotonicMs() < endAtMs) continue;
     const orders = (await readOrders(bus)).get(given.carrier) ?? noOrders;
     const config = configured.find(({ name }) => name === given.carrier);
     return { ok: true, order, inForce, carrier: viewOf(given.carrier, config, orders, reports) };
   }
+}
+
+function isConfigured(configured: readonly CarrierConfig[], { carrier, bind }: NewOrder): boolean {
+  const config = configured.find(({ name }) => name === carrier);
+  return config !== undefined && (bind === null || (bind > 0 && bind <= bindsOf(config, {}).length));
+}
+
+function refusalOf({ carrier: name, bind }: NewOrder, all: readonly CarrierView[]): NoSuch | null {
+  const carrier = all.find((each) => each.name === name);
+  if (carrier === undefined) return { ok: false, what: 'carrier', there: all.map((each) => each.name) };
+  if (bind === null || carrier.binds.some((each) => each.bind === bind)) return null;
+  return { ok: false, what: 'bind', there: carrier.binds.map((each) => String(each.bind)) };
 }
 
 function viewOf(

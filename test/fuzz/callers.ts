@@ -32,6 +32,8 @@ export async function makeCallers(system: WholeSystem, live: SmsClient): Promise
       { name: 'code', type: 'code', size: 6 },
     ],
   });
+  const operatorScopes = 'carriers:read,carriers:manage,audit:read';
+  const operator = await cli('keys', 'create', '--account', settings.id, '--scopes', operatorScopes);
   await Promise.all([cli('accounts', 'suspend', suspended.id), cli('templates', 'approve', template.id)]);
   const all = ['sms:send', 'sms:read', 'account:read', 'keys:manage', 'senders:manage'];
   const readOnly = await made('/v1/api-keys', { scopes: ['sms:read'] });
@@ -43,6 +45,7 @@ export async function makeCallers(system: WholeSystem, live: SmsClient): Promise
     live: system.keys.liveKey,
     test: system.keys.testKey,
     settings: settings.key,
+    operator: operator.key,
     suspended: suspended.key,
     readOnly: readOnly.key,
     fenced: fenced.key,
@@ -62,8 +65,9 @@ export async function makeCallers(system: WholeSystem, live: SmsClient): Promise
       await codeOf(keys.suspended),
       await codeOf(keys.revoked),
       await codeOf(keys.fenced),
+      await codeOf(keys.operator),
     ];
-    return codes.join() === [undefined, undefined, 'invalid_api_key', 'ip_not_allowed'].join();
+    return codes.join() === [undefined, undefined, 'invalid_api_key', 'ip_not_allowed', 'scope_missing'].join();
   });
   return { keys, templateId: template.id };
 }

@@ -29,6 +29,7 @@ let live: SmsClient;
 let test: SmsClient;
 let wire: Wire;
 let document: OpenApi;
+let operatorKey: string | null;
 
 beforeAll(async () => {
   farEnds = await startFarEnds();
@@ -36,6 +37,7 @@ beforeAll(async () => {
   live = new SmsClient(system.httpPort, system.keys.liveKey);
   test = new SmsClient(system.httpPort, system.keys.testKey);
   const { keys, templateId } = await makeCallers(system, live);
+  operatorKey = keys.operator;
   wire = new Wire(system.httpPort, keys);
   wire.remember('approved', templateId);
   document = (await live.call('GET', '/openapi.json')).json as unknown as OpenApi;
@@ -127,6 +129,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
   });
 
   it('leave every accepted message ended, or waiting for its time', { timeout: 100_000 }, async () => {
+    await resumeEverything();
     let open: string[] = [];
     const look = async () => {
       const views = [...(await live.list()), ...(await test.list())] as (SmsView & { scheduled_at?: string })[];
@@ -152,6 +155,21 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
     expect(lines.filter((line) => /"level":"(error|fatal)"|[Uu]nhandled|uncaught/.test(line)).slice(0, 5)).toEqual([]);
     expect(await system.stop()).toBe(0);
   });
+
+  /** Carriers were paused and drained like everything else: from here on they run. */
+  async function resumeEverything(): Promise<void> {
+    const call = async (method: string, path: string, body?: object) =>
+      (await live.call(method, path, body, { authorization: `Bearer ${operatorKey}` })).json;
+    const { data } = (await call('GET', '/v1/carriers')) as { data?: { name: string; binds: { bind: number }[] }[] };
+    for (const { name, binds } of data ?? []) {
+      const paths = [
+        `/v1/carriers/${name}/resume`,
+        ...binds.map(({ bind }) => `/v1/carriers/${name}/binds/${bind}/resume`),
+      ];
+      for (const path of paths) expect(await call('POST', path, {})).toMatchObject({ verb: 'resume', in_force: true });
+    }
+    expect(data?.length).toBeGreaterThan(0);
+  }
 
   function harvest(method: string, path: string, { status, text }: FuzzReply): void {
     if (status < 200 || status > 202) return;

@@ -10,7 +10,7 @@ import { given, hints, soundBodies, withOneText } from './sound-values.ts';
 export const goodKeys = ['live', 'test'] as const;
 export const badKeys = ['readOnly', 'fenced', 'slow', 'suspended', 'revoked', 'unknown', 'garbage', 'absent'] as const;
 /** `settings` belongs to an account of its own: what changes an account's settings would change what all others get. */
-export type KeyName = (typeof goodKeys)[number] | (typeof badKeys)[number] | 'settings';
+export type KeyName = (typeof goodKeys)[number] | (typeof badKeys)[number] | 'settings' | 'operator';
 
 export type FuzzRequest = {
   /** Null: no operation of the document. */
@@ -31,14 +31,27 @@ export type FuzzBody =
 const none: FuzzBody = { kind: 'none' };
 export function requestsOf(document: OpenApi, operations: readonly Operation[]): fc.Arbitrary<FuzzRequest> {
   const ofOperation = operations.map((operation) => ({
-    weight: operation.name === 'post /v1/sms' ? 12 : operation.path.startsWith('/v1/sms') ? 4 : 2,
+    weight: weightOf(operation),
     arbitrary: operationRequests(document, operation),
   }));
   return fc.oneof(...ofOperation, { weight: 4, arbitrary: strayRequests(operations) });
 }
 
+function weightOf({ name, path }: Operation): number {
+  if (name === 'post /v1/sms') return 12;
+  if (path.startsWith('/v1/sms')) return 4;
+  // An order is answered when everybody who serves the carrier follows it: the dearest of all.
+  return path.startsWith('/v1/carriers/') ? 1 : 2;
+}
+
+/** Whose business it is: an account's settings are those of one account, carriers are no account's. */
+function ownersOf({ name, path }: Operation): readonly KeyName[] {
+  if (name === 'patch /v1/account/settings') return ['settings'];
+  return /^\/v1\/(carriers|audit)/.test(path) ? ['operator'] : goodKeys;
+}
+
 function operationRequests(document: OpenApi, operation: Operation): fc.Arbitrary<FuzzRequest> {
-  const owner = operation.name === 'patch /v1/account/settings' ? (['settings'] as const) : goodKeys;
+  const owner = ownersOf(operation);
   const changesKeysOrSettings = operation.name === 'patch /v1/account/settings';
   const key: fc.Arbitrary<KeyName> = fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom<KeyName>(...owner) },
@@ -95,6 +108,7 @@ const oddSegment = fc.oneof(
 );
 
 function pathOf(operation: Operation): fc.Arbitrary<string> {
+  if (operation.path.startsWith('/v1/carriers/')) return carrierPathOf(operation.path);
   if (!operation.path.includes('{id}')) return fc.constant(operation.path);
   const noun = /\/v1\/([a-z-]+)/.exec(operation.path)?.[1] ?? '';
   const kind = { sms: 'sms', 'api-keys': 'key', senders: 'sender', templates: 'template', suppressions: 'suppression' }[
@@ -107,6 +121,14 @@ function pathOf(operation: Operation): fc.Arbitrary<string> {
     { weight: 2, arbitrary: oddSegment },
   );
   return id.map((each) => operation.path.replace('{id}', () => each));
+}
+
+function carrierPathOf(path: string): fc.Arbitrary<string> {
+  // Dots are taken out of a path before anybody sees it: then it is another one.
+  const odd = { weight: 2, arbitrary: oddSegment.filter((text) => !/^(\.|%2e)*$/i.test(text)) };
+  const name = fc.oneof({ weight: 8, arbitrary: fc.constantFrom('alpha', 'beta', 'gamma', 'sandbox', 'delta') }, odd);
+  const bind = fc.oneof({ weight: 8, arbitrary: fc.constantFrom('1', '2', '3', '0', '01', '1e1', '9999') }, odd);
+  return fc.tuple(name, bind).map(([of, nth]) => path.replace('{name}', () => of).replace('{bind}', () => nth));
 }
 
 function queryOf(document: OpenApi, operation: Operation): fc.Arbitrary<string> {
