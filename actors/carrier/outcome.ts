@@ -11,7 +11,7 @@ export type Outcome =
   | { readonly action: 'submitted' }
   /**
    * Not now: try again after `afterMs`; `pauseMs` is how long the whole carrier should be left alone, `slower` asks
-   * for half of its rate.
+   * for less of its rate.
    */
   | { readonly action: 'later'; readonly afterMs: number; readonly pauseMs: number; readonly slower: boolean }
   /** Another carrier of its plan, at once. */
