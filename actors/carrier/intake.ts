@@ -230,7 +230,7 @@ export class Intake {
     }
     held.takenBits = ledger.takenBitsOf(held.key);
     held.tries = triesOf(ledger.attemptOf(held.key));
-    if (ledger.wasResent(held.key)) held.message = { ...held.message, resends: 1 };
+    ledger.markResent(held);
     this.#held.set(held.key, held);
     if (verdict === 'intent_without_outcome') return this.#parts.onUnresolved(held);
     const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;

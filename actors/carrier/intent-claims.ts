@@ -43,8 +43,13 @@ export class SharedClaims implements IntentClaims {
     return this.#epoch();
   }
 
-  confirm(kind: ClaimKind, held: HeldMessage, then: (verdict: ClaimVerdict) => void): void {
+  confirm(kind: ClaimKind, held: HeldMessage, answer: (verdict: ClaimVerdict) => void): void {
     const { epoch } = held;
+    const then = (verdict: ClaimVerdict) => {
+      // We may hold it since before another node decided to send it once more: ours is that one time.
+      this.#ledger.markResent(held);
+      answer(verdict);
+    };
     // Another life of this node: what it began before is over.
     if (epoch !== this.#epoch()) return then('lost');
     const name = nameOf(kind, held.key, attemptNumber(held.message.delays, held.tries));

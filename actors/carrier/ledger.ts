@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { delaysOf, holdKey } from './attempt.ts';
 import { Generations } from './generations.ts';
+import type { HeldMessage } from './held-message.ts';
 import { type Rerouted, readRerouted } from './rerouted-event.ts';
 
 export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted';
@@ -56,9 +57,14 @@ export class Ledger {
     return this.#progress.get(key)?.attempt ?? 0;
   }
 
-  /** An earlier life decided to send it once more: whatever becomes of that, there is no further time. */
+  /** An earlier life, or another node, decided to send it once more: whatever becomes of that, there is no further time. */
   wasResent(key: string): boolean {
     return this.#progress.get(key)?.resent === true;
+  }
+
+  /** Gives a message the mark that goes with that, and that travels with it from now on. */
+  markResent(held: Pick<HeldMessage, 'key' | 'message'>): void {
+    if (this.wasResent(held.key)) held.message = { ...held.message, resends: 1 };
   }
 
   /** Where a record was on its way to; null when it was not. */
