@@ -72,6 +72,8 @@ export type Refusal = {
   readonly code: RefusalCode;
   readonly field: 'send_at' | 'to' | 'from' | 'message' | 'category' | 'template_id' | `variables.${string}` | null;
   readonly detail: string;
+  /** The version of the registry that says no. */
+  readonly registry?: string;
   /** Further fields that are wrong in the same way. */
   readonly others?: readonly { readonly field: `variables.${string}`; readonly detail: string }[];
 };

@@ -1,6 +1,7 @@
 // A refused request leaves a trace: an event of kind `refused` with the gate's code and the masked number, which
 // `GET /v1/sms?status=blocked` shows. It is no message and no count of messages includes it. A flood of refusals must
-// not fill EVENTS: so many a second are recorded for each account and for the thread, the others are only counted.
+// not fill EVENTS: whole batches of them are recorded, and then so many a second for each account and for the thread; the
+// others are only counted.
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { deliveryEvent } from '../../model/delivery-event.ts';
 import { newMessageId } from '../../model/ids.ts';
@@ -10,14 +11,14 @@ import { maskNumber } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Refusal, SmsRequest } from '../../policy/contract.ts';
 import type { Caller } from './bearer.ts';
+import { paceOf, takeTurn } from './rate-limits/gcra.ts';
 
 export class RefusalAudit {
   readonly #events: EventWriter;
   readonly #clock: Clock;
-  /** Of the present second; forgotten with it. */
+  /** The theoretical arrival of each account's next refusal (gcra.ts). */
   readonly #byAccount = new Map<string, number>();
-  #second = -1;
-  #inSecond = 0;
+  #ofAll = 0;
 
   constructor(events: EventWriter, clock: Clock = systemClock) {
     this.#events = events;
@@ -52,24 +53,36 @@ export class RefusalAudit {
       validUntilMs: nowMs,
       scheduledAtMs: null,
     } as const;
-    this.#events.write(deliveryEvent(context, { kind: 'refused', atMs: nowMs, error: refusal.code }), settled);
+    this.#events.write(deliveryEvent(context, { kind: 'refused', atMs: nowMs, error: errorOf(refusal) }), settled);
   }
 
   #takeTurn(accountId: string): boolean {
-    const second = Math.floor(this.#clock.monotonicMs() / 1_000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#inSecond = 0;
-      this.#byAccount.clear();
-    }
-    const { refusalsPerSecond, refusalsPerAccountPerSecond, accountsMax } = limits.audit;
-    const held = this.#byAccount.get(accountId) ?? 0;
-    if (this.#inSecond >= refusalsPerSecond || held >= refusalsPerAccountPerSecond) return false;
-    if (held === 0 && this.#byAccount.size >= accountsMax) return false;
-    this.#inSecond += 1;
-    this.#byAccount.set(accountId, held + 1);
+    const nowUs = this.#clock.monotonicMs() * 1_000;
+    const ofAll = takeTurn(paceOfAll, this.#ofAll, nowUs);
+    const ofAccount = takeTurn(paceOfAccount, this.#byAccount.get(accountId) ?? 0, nowUs);
+    if (!ofAll.ok || !ofAccount.ok) return false;
+    if (!this.#byAccount.has(accountId) && !this.#hasPlace(nowUs)) return false;
+    this.#ofAll = ofAll.arrivalUs;
+    this.#byAccount.set(accountId, ofAccount.arrivalUs);
     return true;
   }
+
+  /** Whoever has its whole burst again need not be remembered. */
+  #hasPlace(nowUs: number): boolean {
+    if (this.#byAccount.size < limits.audit.accountsMax) return true;
+    for (const [accountId, arrivalUs] of this.#byAccount) if (arrivalUs <= nowUs) this.#byAccount.delete(accountId);
+    return this.#byAccount.size < limits.audit.accountsMax;
+  }
+}
+
+const { refusalsPerAccountPerSecond, refusalsPerAccountBurst, refusalsPerSecond, refusalsBurst } = limits.audit;
+const paceOfAccount = paceOf(refusalsPerAccountPerSecond, 1_000_000, refusalsPerAccountBurst);
+const paceOfAll = paceOf(refusalsPerSecond, 1_000_000, refusalsBurst);
+
+/** The code, and what makes it of use later: the version of the registry that was asked, the field that was wrong. */
+function errorOf({ code, field, registry }: Refusal): string {
+  if (registry !== undefined) return `${code}:${registry}`;
+  return field !== null && (code === 'invalid_field' || code === 'template_mismatch') ? `${code}:${field}` : code;
 }
 
 const senderCharsMax = 16;

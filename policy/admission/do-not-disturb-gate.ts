@@ -28,6 +28,7 @@ export function doNotDisturb(rules: DoNotDisturbRules | undefined): DoNotDisturb
         ok: false,
         code: 'recipient_do_not_disturb',
         field: 'to',
+        registry: registry.version,
         detail: `is in the do-not-disturb registry (version ${registry.version}) for ${category} messages: take it off your list`,
       };
     },

@@ -49,7 +49,8 @@ export function lateGates(
       const { recipient: to, sender: from, category } = message;
       const optedOut = optOutGate(account.suppressions, { to, from, category });
       // The answer to STOP confirms it, and who asks for help gets it.
-      if (optedOut !== null && message.keyId !== keywordReplyKeyId) return { ok: false, status: 'blocked', code: optedOut.code };
+      if (optedOut !== null && message.keyId !== keywordReplyKeyId)
+        return { ok: false, status: 'blocked', code: optedOut.code };
     }
     // As at the door: a test message reaches nobody, at no hour.
     if (!message.livemode) return mayGo;
