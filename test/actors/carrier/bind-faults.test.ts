@@ -79,7 +79,9 @@ test('no submit_sm_resp: places are free again at the response timer, silent bin
   });
   expect(new Set(copies(sent, house.simulator))).toEqual(new Set([1]));
   const unknown = (await eventsOf(house.bus)).filter((each) => each.kind === 'unknown');
-  expect(unknown).toHaveLength(10);
+  // And what else was in the window of a bind when it was recycled.
+  expect(unknown.length).toBeGreaterThanOrEqual(10);
+  expect(unknown.length).toBeLessThanOrEqual(10 + 5 * house.simulator.stats().binds.total);
 }, 60_000);
 
 test('enquire_link unanswered: the bind is closed within two intervals, and traffic goes on over the other', async () => {
