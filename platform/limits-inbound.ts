@@ -32,6 +32,10 @@ export const inboundLimits = {
   /** How long the writer of decisions waits for the directory to have what it wrote, before it looks again later. */
   projectedWaitMs: 3_000,
   decisionsHeldMax: 64,
+  /** A deleted entry leaves a mark of ~150 B in the bucket. It goes when every reader has seen it: not before 10 min. */
+  marksSweepEveryMs: 15 * 60_000,
+  marksOlderThanMs: 10 * 60_000,
+  marksPerSweepMax: 10_000,
 } as const;
 
 assert(

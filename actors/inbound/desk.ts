@@ -12,6 +12,7 @@ import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { inboundPartConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import { inboundMessageId } from '../../model/ids.ts';
+import { AssertionFailed } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -83,6 +84,10 @@ export class InboundDesk {
       from.ack();
     } catch (error) {
       const { carrier } = record;
+      // The impossible happened to this one: again would be the same.
+      if (error instanceof AssertionFailed) {
+        return moveToDead(this.#parts.publisher, from, streamNames.inbound, messageOf(error));
+      }
       log.warn({ carrier, error: messageOf(error) }, 'a message from a subscriber could not be told yet');
       from.nak(limits.bus.nakDelayMsMax);
     }

@@ -1,11 +1,14 @@
 // Puts a subscriber's decision into the bucket of suppressed numbers, where every door sees it within milliseconds, and
 // takes it away again. By compare-and-set only: the later word holds, whoever writes last.
-import type { KV } from '@nats-io/kv';
+import type { KV, KvEntry } from '@nats-io/kv';
 import { RetryLater, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import type { Bus } from '../bus/connect.ts';
 import { isApiError } from '../bus/ensure.ts';
 import type { DecisionRecord } from '../bus/inbound-record.ts';
+import { keyValueBuckets } from '../bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
+import { streamOfBucket } from './watch.ts';
 
 const wrongLastSequence = 10071;
 
@@ -41,4 +44,23 @@ export async function takeDecisionAway(bucket: KV, decision: DecisionRecord): Pr
     if (!isApiError(error, wrongLastSequence)) throw error;
     ignoring(error, 'a later word has taken the place of a decision that was written down');
   }
+}
+
+/**
+ * Clears away what deleted entries left behind, or the bucket would fill with marks of decisions long written down. Only
+ * old ones: a reader that has not seen a mark yet would keep the opt-out. Returns how many went.
+ */
+export async function sweepMarks(bus: Bus, bucket: KV, nowMs: number, olderThanMs: number): Promise<number> {
+  const old: KvEntry[] = [];
+  const history = await bucket.history({ key: 'decision.>' });
+  for await (const entry of history) {
+    if (entry.operation !== 'PUT' && entry.created.getTime() <= nowMs - olderThanMs) old.push(entry);
+    if (old.length >= limits.inbound.marksPerSweepMax) break;
+  }
+  for (const { key, revision } of old) {
+    // Up to the mark itself: an entry that was put since then stays.
+    const filter = `$KV.${keyValueBuckets.suppression.name}.${key}`;
+    await bus.manager.streams.purge(streamOfBucket('suppression'), { filter, seq: revision + 1 });
+  }
+  return old.length;
 }

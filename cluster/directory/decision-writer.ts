@@ -18,7 +18,7 @@ import type { Publisher } from '../bus/publisher.ts';
 import { decisionConsumer, streamNames } from '../bus/streams.ts';
 import type { Store } from '../store/store.ts';
 import { isToldOf, writeDecision } from '../store/subscriber-decisions.ts';
-import { takeDecisionAway } from './decision-bucket.ts';
+import { sweepMarks, takeDecisionAway } from './decision-bucket.ts';
 
 export type DecisionWriter = { stop(): Promise<void> };
 
@@ -49,10 +49,20 @@ export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter 
     }
   }
 
+  const sweep = async () => {
+    const { bus } = parts;
+    const bucket = await openBucket(bus, 'suppression');
+    const swept = await sweepMarks(bus, bucket, clock.nowMs(), limits.inbound.marksOlderThanMs);
+    if (swept > 0) log.info({ swept }, 'marks of decisions that are written down were cleared away');
+  };
+  const stopSweep = clock.every(limits.inbound.marksSweepEveryMs, () => {
+    sweep().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'marks of decisions stay for now'));
+  });
   const beginning = begin();
   return {
     async stop() {
       stopping.abort();
+      stopSweep();
       await beginning;
       await consumption?.stop();
       await Promise.all(held);

@@ -7,7 +7,7 @@ import { type DecisionRecord, encodeDecision } from '../../../cluster/bus/inboun
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { decisionSubject } from '../../../cluster/bus/subjects.ts';
 import type { Directory } from '../../../cluster/directory/contract.ts';
-import { putDecision } from '../../../cluster/directory/decision-bucket.ts';
+import { putDecision, sweepMarks } from '../../../cluster/directory/decision-bucket.ts';
 import { type DecisionWriter, startDecisionWriter } from '../../../cluster/directory/decision-writer.ts';
 import { Decisions, decisionEntryName } from '../../../cluster/directory/decisions.ts';
 import { openDirectory } from '../../../cluster/directory/directory.ts';
@@ -19,6 +19,7 @@ import { type Store, openStore, operator } from '../../../cluster/store/store.ts
 import { writeDecision } from '../../../cluster/store/subscriber-decisions.ts';
 import { addSuppressions, listSuppressions } from '../../../cluster/store/suppressions.ts';
 import type { AccountId } from '../../../model/ids.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
@@ -145,6 +146,34 @@ describe('a subscriber’s decision', () => {
     await putDecision(bucket, stop);
     expect(JSON.parse((await entryOf()) ?? '{}')).toMatchObject({ keyword: 'start' });
     expect(inForce()).toBe(false);
+  });
+
+  test('leaves nothing behind in the bucket once everybody has seen that it is gone', async () => {
+    const bucket = await openBucket(bus, 'suppression');
+    const held = async () => {
+      const { state } = await bus.manager.streams.info('KV_suppression', {
+        subjects_filter: `$KV.suppression.decision.${accountId}.>`,
+      });
+      return Object.keys(state.subjects ?? {}).length;
+    };
+    await decide(decisionOf('stop'));
+    await decide(decisionOf('stop', { sender: 'HELIO' }));
+    await write();
+    await until(
+      'its entry is gone',
+      async () => (await entryOf()) === null && (await entryOf('HELIO')) === null,
+      patient,
+    );
+    await putDecision(bucket, decisionOf('stop', { sender: 'HELIO' }));
+    expect(await held()).toBe(2);
+    expect(await sweepMarks(bus, bucket, systemClock.nowMs(), 60_000)).toBe(0);
+    expect(await sweepMarks(bus, bucket, systemClock.nowMs() + 1_000, 0)).toBeGreaterThan(0);
+    expect(await held()).toBe(1);
+    expect(await entryOf('HELIO')).not.toBeNull();
+    // And what was swept may be decided again.
+    await decide(decisionOf('stop'));
+    expect(await entryOf()).not.toBeNull();
+    expect(await sweepMarks(bus, bucket, systemClock.nowMs() + 1_000, 0)).toBe(0);
   });
 
   test('about every sender covers every sender', async () => {
