@@ -1,0 +1,180 @@
+// The operator's day in the running system: a carrier is paused and resumed from the command line, also while the
+// database is away and through kill -9; the audit log, /metrics and the doctor tell of it.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../platform/deadline.ts';
+import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { SmsClient } from '../support/sms-client.ts';
+import { endSystems } from '../support/system.ts';
+import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+
+let farEnds: FarEnds;
+let system: WholeSystem;
+let client: SmsClient;
+
+beforeAll(async () => {
+  farEnds = await startFarEnds();
+  system = await startWholeSystem(farEnds.configuration);
+  client = new SmsClient(system.httpPort, system.keys.liveKey);
+}, 90_000);
+afterAll(async () => {
+  client?.close();
+  await endSystems();
+  await farEnds?.close();
+});
+
+const patience = { timeout: 120_000 };
+const waiting = { limitMs: 30_000, everyMs: 100 };
+const cli = async (...words: string[]) => JSON.parse(await system.cli(...words, '--json')) as Record<string, any>;
+const submitted = () => farEnds.carriers.alpha.stats().submits.total;
+
+async function send(count: number): Promise<void> {
+  const messages = Array.from({ length: count }, (_, index) => ({
+    to: `+88017${String(10_000_000 + index)}`,
+    from: 'HELIOGRAPH',
+    message: `operator ${index}`,
+  }));
+  expect((await client.call('POST', '/v1/sms/batch', { messages })).json).toMatchObject({ accepted: count });
+}
+
+/** The value of one series of /metrics; undefined when it is not there. */
+async function series(name: string, labels: Record<string, string>): Promise<number | undefined> {
+  const text = await (await fetch(`${system.adminUrl}/metrics`)).text();
+  const found = [...text.matchAll(new RegExp(`^heliograph_${name}\\{([^}]*)\\} ([0-9.e+-]+)$`, 'gm'))].find(
+    ([, given = '']) => Object.entries(labels).every(([label, value]) => given.includes(`${label}="${value}"`)),
+  );
+  return found === undefined ? undefined : Number(found[2]);
+}
+const reaches = (name: string, labels: Record<string, string>, fits: (value: number) => boolean) =>
+  until(`${name} ${JSON.stringify(labels)}`, async () => fits((await series(name, labels)) ?? Number.NaN), waiting);
+
+describe('an operator', () => {
+  it('pauses a carrier, sees it everywhere, and resumes it after its processes were killed', patience, async () => {
+    await send(20);
+    await until('they are submitted', () => submitted() === 20, waiting);
+    await reaches('receipt_lag_seconds_count', { carrier: 'alpha' }, (value) => value === 20);
+
+    const paused = await cli('carriers', 'pause', 'alpha', '--reason', 'their maintenance');
+    expect(paused).toMatchObject({
+      verb: 'pause',
+      target: 'alpha',
+      in_force: true,
+      carrier: { ordered: 'paused', why: 'paused' },
+    });
+    await send(30);
+    const alpha = { carrier: 'alpha' };
+    await reaches('carrier_ordered', alpha, (value) => value === 1);
+    await reaches('carrier_health', alpha, (value) => value === 2);
+    await reaches('carrier_oldest_waiting_seconds', { ...alpha, category: 'transactional' }, (value) => value > 1);
+    await reaches('carrier_lane_depth', { ...alpha, category: 'transactional' }, (value) => value > 0);
+    await reaches('bind_state', { ...alpha, bind: '1', state: 'bound' }, (value) => value === 1);
+    await reaches('bind_ordered', { ...alpha, bind: '2' }, (value) => value === 1);
+    await reaches('carrier_window', alpha, (value) => value === 0);
+    await reaches('carrier_contract_per_s', alpha, (value) => value === 5_000);
+    await reaches('stream_messages', { stream: 'MT_TXN' }, (value) => value === 30);
+    await reaches(
+      'stream_waiting_messages',
+      { ...alpha, category: 'transactional', shard: '0' },
+      (value) => value >= 0,
+    );
+    await reaches('stream_fill_share', { stream: 'EVENTS' }, (value) => value >= 0 && value < 0.1);
+
+    await system.kill9('actors');
+    const list = () => cli('carriers', 'list', 'alpha');
+    await until('it is served again', async () => (await list())['data'][0].served_by === 1, waiting);
+    expect(await list()).toMatchObject({
+      data: [{ ordered: 'paused', order: { reason: 'their maintenance', actor: 'operator' } }],
+    });
+    expect(submitted()).toBe(20);
+    expect(await cli('carriers', 'resume', 'alpha')).toMatchObject({ in_force: true, carrier: { order: null } });
+    await until('they are submitted', () => submitted() === 50, waiting);
+    await reaches('carrier_ordered', alpha, (value) => value === 0);
+    await reaches('carrier_window', alpha, (value) => value === 100);
+  });
+
+  it('orders without the database, and the audit log has it when that is back', patience, async () => {
+    // Stopped, not killed: a killed one is started again at once.
+    const postgres = await system.pidOf('postgres');
+    process.kill(postgres, 'SIGSTOP');
+    const drained = await cli('carriers', 'drain', 'alpha', '--bind', 'alpha/2', '--reason', 'no database');
+    process.kill(postgres, 'SIGCONT');
+    expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2', in_force: true });
+    await until('it is unbound', () => farEnds.carriers.alpha.stats().binds.now === 1, waiting);
+    await reaches('bind_state', { carrier: 'alpha', bind: '2', state: 'resting' }, (value) => value === 1);
+    await cli('carriers', 'resume', 'alpha', '--bind', '2');
+    const audit = async () =>
+      (await cli('audit', '--target', 'alpha/2'))['data'] as { action: string; detail: object }[];
+    await until('both are recorded', async () => (await audit()).length === 2, waiting);
+    expect(await audit()).toMatchObject([
+      { action: 'bind.resumed' },
+      { action: 'bind.drained', detail: { reason: 'no database' } },
+    ]);
+    const lines = await system.cli('audit', '--target', 'alpha');
+    expect(lines).toMatch(/operator \(\S+@\S+\) {2}carrier\.paused {2}alpha {2}reason: their maintenance/);
+  });
+
+  it(
+    'is told what there is when a name is wrong, and that a bind of a resumed carrier still stands still',
+    patience,
+    async () => {
+      const said = (...words: string[]) =>
+        system.cli(...words).then(
+          () => '',
+          (error: unknown) => (error as { stderr: string }).stderr,
+        );
+      expect(await said('carriers', 'pause', 'alfa')).toContain(
+        'carrier_not_found: there is no carrier "alfa"; there are: alpha, beta, gamma, sandbox',
+      );
+      expect(await said('carriers', 'list', 'alfa')).toContain('carrier_not_found');
+      expect(await said('carriers', 'drain', 'alpha', '--bind', '9')).toContain(
+        'bind_not_found: alpha has the binds 1, 2',
+      );
+      expect(await said('carriers', 'drain', 'alpha', '--bind', 'beta/1')).toContain('--bind: found "beta/1"');
+      await cli('carriers', 'pause', 'alpha', '--bind', '1');
+      expect(await system.cli('carriers', 'resume', 'alpha')).toContain(
+        'Bind 1 stays paused by an order of its own: carriers resume alpha --bind 1',
+      );
+      expect(await system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
+        /^Resumed {2}alpha\/1 {2}in force/,
+      );
+    },
+  );
+
+  it('may give a key of the API the right to it, that no account has by itself', patience, async () => {
+    const account = await cli('accounts', 'create', '--name', 'Operations');
+    const made = await cli(
+      'keys',
+      'create',
+      '--account',
+      account['id'],
+      '--scopes',
+      'carriers:read,carriers:manage,audit:read',
+    );
+    const authorization = { authorization: `Bearer ${made['key']}` };
+    const pause = (headers?: Record<string, string>) =>
+      client.call('POST', '/v1/carriers/beta/pause', { reason: 'by key' }, headers);
+    expect((await pause()).json).toMatchObject({ code: 'scope_missing' });
+    await until('the key is known', async () => (await pause(authorization)).status === 200, waiting);
+    expect((await client.call('POST', '/v1/carriers/beta/resume', {}, authorization)).json).toMatchObject({
+      in_force: true,
+    });
+    const audit = async () =>
+      (await client.call('GET', '/v1/audit?action=carrier.paused&target=beta', undefined, authorization)).json[
+        'data'
+      ] as object[];
+    await until('it is recorded', async () => (await audit()).length > 0, waiting);
+    expect((await audit())[0]).toMatchObject({ actor: made['id'], from: '127.0.0.1', detail: { reason: 'by key' } });
+    await expect(
+      system.cli('keys', 'create', '--account', account['id'], '--test', '--scopes', 'carriers:manage'),
+    ).rejects.toThrow('a test key cannot have carriers:manage');
+  });
+
+  it('asks the doctor, who leaves the running binds alone', patience, async () => {
+    const before = farEnds.carriers.alpha.stats().binds;
+    const { checks, ok } = await cli('doctor');
+    const names = (checks as { check: string }[]).map(({ check }) => check);
+    expect(names).toEqual(expect.arrayContaining(['alpha/1', 'alpha/2', 'beta/1', 'sandbox/1']));
+    expect({ ok, bad: (checks as { ok: boolean }[]).filter((check) => !check.ok) }).toEqual({ ok: true, bad: [] });
+    expect(JSON.stringify(checks)).toMatch(/nats-server \d+\.\d+\.\d+/);
+    expect(farEnds.carriers.alpha.stats().binds.total).toBe(before.total);
+  });
+});
