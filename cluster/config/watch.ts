@@ -80,6 +80,9 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
         verdict.needRestart.map((each) => `needs a restart: ${each}`),
         decided,
       );
+    if (refused !== null && verdict.changed.length === 0) {
+      log.info({ file }, 'the configuration file says again what is in force');
+    }
     refused = null;
     if (verdict.changed.length === 0) return;
     inForce = next;

@@ -64,11 +64,14 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
   const held = new Map(told);
   const { accounts, keys, templates } = await readTenants(store);
   const repairs = repairsOf(held, wantedEntries(accounts, keys, templates));
+  // What the outbox is about to tell is under way: written here, it is only told earlier.
+  const underWay = new Set((await readOutbox(store, limits.directory.outboxBatchMax, 'tenants')).map(entryNameOf));
   const lost = await carryOut(calls, reading.bucket, repairs);
   if (!reading.filled && lost.length === 0)
     await calls.call('marking the directory', reading.bucket.put(filledEntryName, '{"v":1}'));
   // A lost race is a change that came meanwhile, not drift.
-  const drifted = repairs.length - lost.length + (await reconcileBlocks(store, calls));
+  const isDrift = ({ name }: { readonly name: string }) => !underWay.has(name);
+  const drifted = repairs.filter(isDrift).length - lost.filter(isDrift).length + (await reconcileBlocks(store, calls));
   if (drifted > 0) {
     metrics.directoryDrift.inc(drifted);
     log.warn({ drifted }, 'the directory differed from the database and was repaired');

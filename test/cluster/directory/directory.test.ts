@@ -265,4 +265,13 @@ describe('reconciliation', () => {
     expect((await bucket.get(keyEntryName('nobodys12345')))?.operation).toBe('DEL');
     expect(await reconcile(store, calls)).toBe(0);
   });
+
+  test('a change that the outbox is about to tell is no drift, and told all the same', async () => {
+    const { token } = await newKey();
+    expect((await readOutbox(store, 1)).length).toBe(1);
+    expect(await reconcile(store, new BusCalls(bus))).toBe(0);
+    await accepted(token);
+    project();
+    await outboxEmpty();
+  });
 });
