@@ -107,7 +107,8 @@ export class Intake {
         consumeStream(bus, {
           stream,
           consumer: messageConsumer(lane, carrier, shard, windowPdus),
-          prefetch: Math.max(16, windowPdus),
+          // What is on its way aside leaves at once: what stands behind it must not wait for another round trip.
+          prefetch: windowPdus + limits.aside.inFlightMax,
           handle: (record) => this.#take(record, lane, false),
           onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, stream, reason),
           unhurried: category !== 'otp',
