@@ -6,6 +6,7 @@ import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { type ResendPolicy, neverResend } from '../../actors/carrier/resend.ts';
 import type { DumpSettings } from '../../actors/flight/dumps.ts';
+import type { SharedBus } from '../../actors/runtime/host-messages.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
@@ -95,6 +96,8 @@ export function carrierWith(
 /** `latency` and `response` as on the simulator's command line. */
 export async function openCarrierHouse(
   options: Partial<Omit<SimulatorOptions, 'latency' | 'response'>> & { latency?: string; response?: string } = {},
+  /** A bus that is there already, and outlives the house. */
+  given: TestBus | null = null,
 ): Promise<CarrierHouse> {
   const simulator = await startSimulator({
     magic: false,
@@ -102,7 +105,7 @@ export async function openCarrierHouse(
     latency: parseLatency(options.latency ?? 'fixed:20')!,
     response: parseLatency(options.response ?? 'fixed:0')!,
   });
-  const base = await startBus();
+  const base = given ?? (await startBus());
   const publisher = new Publisher(base.bus, { deadlineMs: 20_000 });
   const releaser = new LaterReleaser(base.bus, publisher);
   await releaser.start();
@@ -193,7 +196,7 @@ export async function openCarrierHouse(
       await Promise.all([...running].map((each) => each.drain(500)));
       await releaser.stop();
       publisher.close();
-      await base.stop();
+      if (given === null) await base.stop();
       await simulator.close();
     },
   };
@@ -214,11 +217,19 @@ export async function startHostChild(
   carriers: readonly CarrierConfig[],
   threads = 1,
   flightDumps: DumpSettings | null = null,
+  shared: SharedBus | null = null,
 ): Promise<HostChild> {
   const child = fork(new URL('./host-child.ts', import.meta.url), [], {
     env: {
       ...process.env,
-      TEST_HOST: JSON.stringify({ natsUrl: house.nats.url, bodyKey: bodyKey.toString('base64'), carriers, threads, flightDumps }),
+      TEST_HOST: JSON.stringify({
+        natsUrl: house.nats.url,
+        bodyKey: bodyKey.toString('base64'),
+        carriers,
+        threads,
+        flightDumps,
+        shared,
+      }),
     },
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));

@@ -1,0 +1,178 @@
+// Three nodes, each a real process, on a cluster of three real nats-servers, and one carrier they share. Counted at the
+// carrier: nothing twice, nothing lost, never more than the contract, whatever is killed, stopped or cut off.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { connectBus } from '../../cluster/bus/connect.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { account } from '../support/invariant.ts';
+import { type Proxy, type TestBus, startProxy } from '../support/bus.ts';
+import {
+  type CarrierHouse,
+  type HostChild,
+  carrierWith,
+  openCarrierHouse,
+  startHostChild,
+} from '../support/carrier-house.ts';
+import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
+
+let cluster: NatsCluster;
+let bus: TestBus;
+let house: CarrierHouse;
+const running = new Set<HostChild>();
+
+beforeAll(async () => {
+  cluster = await startNatsCluster();
+  const connection = await connectBus(cluster.url(), 'test');
+  const oneServer = { kill9: () => cluster.kill9(0), restart: async () => cluster.restart(0), dataDir: '' };
+  bus = {
+    bus: connection,
+    nats: { url: cluster.url(), ...oneServer, stop: () => cluster.stop() },
+    async stop() {
+      await connection.close();
+      await cluster.stop();
+    },
+  };
+}, 90_000);
+
+afterEach(async () => {
+  for (const child of running) {
+    child.process.kill('SIGCONT');
+    if (child.process.exitCode === null && child.process.signalCode === null) await child.kill9();
+  }
+  running.clear();
+  await house.stop();
+});
+afterAll(() => bus.stop());
+
+let processes = 0;
+
+/** Each node says its name in its binds, where the carrier's counts can tell whose they are. */
+async function startNode(
+  name: string,
+  carrier: CarrierConfig,
+  url = cluster.url(Number(name.at(-1))),
+): Promise<HostChild> {
+  processes += 1;
+  const binds = carrier.binds.map((bind) => ({ ...bind, addressRange: { ton: 0, npi: 0, range: name } }));
+  const shared = { node: name, place: name, process: `p${processes}`, replicas: 3 };
+  const child = await startHostChild({ nats: { ...bus.nats, url } }, [{ ...carrier, binds }], 1, null, shared);
+  running.add(child);
+  return child;
+}
+
+/** Sessions bound at the carrier, by the node that has them. */
+function sessions(): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const { addressRange } of house.simulator.binds()) found[addressRange] = (found[addressRange] ?? 0) + 1;
+  return found;
+}
+
+const contract = 300;
+
+/** A carrier with a counter of its own; each test has another one, with consumers and events of its own. */
+async function carrierOf(name: string, count: number, options: Parameters<typeof openCarrierHouse>[0] = {}) {
+  const accounts = [{ systemId: 'heliograph', password: 'sandbox', tps: contract }];
+  house = await openCarrierHouse({ accounts, response: 'fixed:10', latency: 'fixed:50', ...options }, bus);
+  return carrierWith(house.simulator, { name, tps: contract, bind: { window: 20, count } });
+}
+
+const send = (carrier: string, count: number) =>
+  Promise.all([
+    house.send(Math.floor(count * 0.8), { carrier }),
+    house.send(Math.ceil(count * 0.2), { carrier, category: 'otp' }),
+  ]).then((sent) => sent.flat());
+
+/** What never arrived must be known as such. */
+async function expectExact(sent: Awaited<ReturnType<typeof send>>, unknownMax: number) {
+  const settled = await house.settled(sent, 60_000);
+  expect(settled.twice).toEqual([]);
+  expect(settled.never.length).toBeLessThanOrEqual(settled.statuses['unknown'] ?? 0);
+  expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(unknownMax);
+  expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(sent.length);
+  expect(house.simulator.stats().submits.throttled).toBe(0);
+  return settled;
+}
+
+test('the binds are spread over three nodes; one is killed under load: its binds and its work move, nothing twice', async () => {
+  const carrier = await carrierOf('killed', 3);
+  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
+  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  const sending = send('killed', 1_800);
+  await until('a third of it', () => house.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await nodes[1]!.kill9();
+  const killedAtMs = systemClock.monotonicMs();
+  const lastWords = await house.send(30, { carrier: 'killed', category: 'otp' });
+  const otps = await account(bus.bus, house.simulator, lastWords);
+  expect(otps.twice).toEqual([]);
+  await until('three binds, of two nodes', () => house.simulator.stats().binds.now === 3, { limitMs: 20_000 });
+  expect(systemClock.monotonicMs() - killedAtMs).toBeLessThan(15_000);
+  expect(sessions()['n2']).toBeUndefined();
+  // What was written and not answered: a window; and intents that had no PDU yet.
+  await expectExact([...(await sending), ...lastWords], 150);
+}, 90_000);
+
+test('a nats-server is killed under load and comes back: nothing lost, nothing twice', async () => {
+  const carrier = await carrierOf('server', 3);
+  await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
+  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  const sending = send('server', 1_800);
+  await until('a third of it', () => house.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await cluster.kill9(1);
+  await systemClock.sleep(4_000);
+  cluster.restart(1);
+  await expectExact(await sending, 200);
+}, 120_000);
+
+test('the holder of the only bind is cut off from NATS: it lets go before another one binds, and nothing goes out twice', async () => {
+  // One session and no more: a second one at the same time would be refused, and counted.
+  const carrier = await carrierOf('cut', 1, { bindsMax: 1 });
+  const proxy: Proxy = await startProxy(cluster.urlOf(1));
+  try {
+    await startNode('n1', carrier, proxy.url);
+    await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
+    await startNode('n2', carrier);
+    const before = await send('cut', 200);
+    await until('some of it', () => house.simulator.stats().submits.total > 50, { limitMs: 20_000 });
+    proxy.silence();
+    const during = await send('cut', 200);
+    await until('the other one has the bind', () => sessions()['n2'] === 1, { limitMs: 20_000 });
+    await until('it sends', () => house.simulator.stats().submits.total > 250, { limitMs: 20_000 });
+    proxy.heal();
+    await expectExact([...before, ...during], 60);
+    expect(house.simulator.stats().binds.refused).toBe(0);
+  } finally {
+    await proxy.close();
+  }
+}, 120_000);
+
+test('a node that stands still for eight seconds writes nothing when it goes on: its binds and its work are another’s', async () => {
+  const carrier = await carrierOf('still', 1);
+  const first = await startNode('n1', carrier);
+  await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
+  await startNode('n2', carrier);
+  const before = await send('still', 300);
+  await until('some of it', () => house.simulator.stats().submits.total > 50, { limitMs: 20_000 });
+  first.process.kill('SIGSTOP');
+  await until('the other one has the bind', () => sessions()['n2'] === 1, { limitMs: 20_000 });
+  const after = await send('still', 100);
+  await until('it sends', () => house.simulator.stats().submits.total > 200, { limitMs: 20_000 });
+  first.process.kill('SIGCONT');
+  await until('the first has let go', () => sessions()['n1'] === undefined, { limitMs: 20_000 });
+  await expectExact([...before, ...after], 80);
+}, 120_000);
+
+test('all three are restarted one after the other under load: nothing lost, nothing twice, nothing unknown', async () => {
+  const carrier = await carrierOf('rolling', 3);
+  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
+  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  const sending = send('rolling', 2_400);
+  await until('some of it', () => house.simulator.stats().submits.total > 200, { limitMs: 20_000 });
+  for (const [at, node] of nodes.entries()) {
+    running.delete(node);
+    expect(await node.drain(8_000)).toBe(0);
+    await startNode(`n${at + 1}`, carrier);
+    await until('it has a bind again', () => (sessions()[`n${at + 1}`] ?? 0) > 0, { limitMs: 20_000 });
+  }
+  await expectExact(await sending, 0);
+}, 120_000);
