@@ -1,6 +1,7 @@
 // Messages from subscribers between real neighbours: the simulator delivers them over TCP, an actor takes them, a real
 // nats-server keeps them, the desk tells them. Counted at both ends: what the carrier saw answered, what EVENTS has.
 import { afterEach, describe, expect, test } from 'vitest';
+import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { lateGates } from '../../../policy/late/late-gates.ts';
@@ -83,6 +84,18 @@ describe('a message from a subscriber', () => {
     expect(all.map(({ accountId }) => accountId)).toEqual(['', '']);
     expect(all.map(({ sender }) => sender)).toEqual(['17000', '17000']);
     expect((await eventsOf(house.bus)).filter(({ kind }) => kind !== 'received')).toEqual([]);
+  });
+
+  test('that nobody can read goes to DEAD, and the others go on', async () => {
+    await open();
+    await house.actor(carrierWith(house.simulator));
+    const sent = await house.publisher.publishOne(inboundPartSubject('alpha'), Buffer.from('no record'), 'garbage');
+    expect(sent.ok).toBe(true);
+    say('hello');
+    await told(1);
+    const dead = async () => (await house.bus.manager.streams.info('DEAD')).state.messages;
+    await until('it is in DEAD', async () => (await dead()) === 1, patient);
+    await until('INBOUND is empty', async () => (await waiting()) === 0, patient);
   });
 
   test('twice in the same words is two messages, because a person may say a thing twice', async () => {
