@@ -119,6 +119,11 @@ export class CarrierBinds {
     return this.#keepers.map(({ gate }) => gate);
   }
 
+  /** Those that submit, in the order of bindsOf. */
+  get submitters(): readonly Pick<BindStatus, 'ordered'>[] {
+    return this.#keepers.filter(({ type }) => type !== 'receiver');
+  }
+
   get boundCount(): number {
     return this.#keepers.filter(({ keeper }) => keeper.state === 'bound').length;
   }

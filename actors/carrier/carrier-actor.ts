@@ -16,7 +16,7 @@ import type { MoveRules } from './health-decision.ts';
 import { takeParked } from './parked-receipts.ts';
 import { replayEvents } from './replay.ts';
 import { type SharedCarrier, sharedCarrier } from './shared-carrier.ts';
-import { reportOf, standDown, takeOrders } from './take-orders.ts';
+import { contractNow, reportOf, standDown, takeOrders } from './take-orders.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;
@@ -87,7 +87,7 @@ export class CarrierActor {
     const contract = contractOf(carrier);
     if (contract === before) return;
     if (this.#shared !== null) return this.#shared.configured();
-    pacing.setContract(contract);
+    pacing.setContract(contractNow(this.#made));
     sender.wake();
   }
 

@@ -176,10 +176,12 @@ export class SharedCarrier {
         ? [index]
         : [];
     });
+    // A bind that an operator stopped keeps its share of the carrier's contract: others may not know of it yet.
+    const carrying = counted.filter((index) => made.binds.submitters[index]?.ordered === 'running').length;
     // The bundled simulator of each node is a carrier of its own: nobody shares its contract.
     const share =
       carrier.tpsScope === 'bind'
-        ? carrier.tps * counted.length
+        ? carrier.tps * Math.max(carrying, Math.min(1, counted.length))
         : shareOf(counted, submitting.length, contractOf(carrier));
     if (share !== this.#share) {
       const isMore = share > this.#share;
@@ -195,11 +197,13 @@ export class SharedCarrier {
     if (leases.mayWrite()) this.#work(share > 0 && !this.#othersAreBetter());
   }
 
-  /** We have binds and none of them is up, while another node's are: what waits here would only wait. */
+  /** We have binds and none of them is up, or may be used, while another node's are: what waits here would only wait. */
   #othersAreBetter(): boolean {
     const { made, carriers } = this.#parts;
     const { carrier, health, binds } = made;
-    if (health.why !== 'no_bind' || binds.boundSubmitters > 0 || this.elsewhere.size === 0) return false;
+    const isOrdered = binds.orders.ordered !== 'running';
+    if (!isOrdered && (health.why !== 'no_bind' || binds.boundSubmitters > 0)) return false;
+    if (this.elsewhere.size === 0) return false;
     return carriers.stateOf(carrier.name) === 'good';
   }
 

@@ -2,18 +2,23 @@
 // word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
 import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
 import { orderIds } from '../../cluster/operations/watch-orders.ts';
-import type { AssembledCarrier } from './assemble.ts';
+import { type AssembledCarrier, contractOf } from './assemble.ts';
 import type { BindStatus } from './binds.ts';
 
-export function takeOrders(
-  made: Pick<AssembledCarrier, 'binds' | 'health' | 'sender' | 'intake'>,
-  orders: CarrierOrders,
-): void {
-  const { binds, health, sender } = made;
+export function takeOrders(made: AssembledCarrier, orders: CarrierOrders): void {
+  const { carrier, binds, health, sender, pacing, shared } = made;
   binds.orders.take(orders);
+  // Among other nodes the carrier's share is reckoned anew at every look.
+  if (shared === null && carrier.tpsScope === 'bind') pacing.setContract(contractNow(made));
   health.order(binds.orders.ordered);
   standDown(made);
   sender.wake();
+}
+
+/** The whole contract; of one that counts for each bind, that of the binds that may submit. */
+export function contractNow({ carrier, binds }: Pick<AssembledCarrier, 'carrier' | 'binds'>): number {
+  if (carrier.tpsScope !== 'bind') return contractOf(carrier);
+  return carrier.tps * Math.max(1, binds.submitters.filter(({ ordered }) => ordered === 'running').length);
 }
 
 /** While nothing may be submitted: what has its intent and no PDU waits in its lane, where it can still move or end. */

@@ -4,6 +4,7 @@ import type { Msg } from '@nats-io/transport-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { querySubjects } from '../../../analytics/contract.ts';
 import { type Given, orderCarrier, viewCarriers } from '../../../cluster/operations/carriers.ts';
+import { askForCarriers } from '../../../cluster/operations/reports.ts';
 import type { OrderVerb } from '../../../cluster/operations/contract.ts';
 import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
 import { newAccountId } from '../../../model/ids.ts';
@@ -220,6 +221,51 @@ describe('one bind', () => {
     others.push(mended);
     await order('resume');
     await until('it is bound', () => mended.stats().binds.now === 1, waiting);
+  });
+});
+
+describe('a carrier of two nodes', () => {
+  const nodes: HostChild[] = [];
+  afterEach(async () => {
+    for (const node of nodes.splice(0)) await node.kill9();
+  });
+
+  it('is paused on both; a bind that is paused leaves its work to the other node', patience, async () => {
+    house = await openCarrierHouse({ latency: 'fixed:50' });
+    answerAsEventStore();
+    const alpha = carrierWith(house.simulator, { tps: 200 });
+    for (const node of ['one', 'two']) {
+      nodes.push(
+        await startHostChild(house, [alpha], 1, null, {
+          node,
+          place: node,
+          process: `process of ${node}`,
+          replicas: 1,
+        }),
+      );
+    }
+    const states = async () =>
+      (await askForCarriers(house.bus)).map(({ binds }) =>
+        binds
+          .map(({ state }) => state)
+          .sort()
+          .join(),
+      );
+    await until('each has one', async () => (await states()).every((each) => each === 'bound,elsewhere'), waiting);
+    expect(await viewOf()).toMatchObject({ servedBy: 2, binds: [{ state: 'bound' }, { state: 'bound' }] });
+
+    await order('pause');
+    const sent = await house.send(40);
+    await until('they are held', async () => ((await viewOf())?.held ?? 0) > 0, waiting);
+    expect((await viewOf())?.state).toBe('down');
+    expect(total()).toBe(0);
+    await order('resume');
+    expect(await house.settled(sent, settledMs)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
+
+    await order('pause', 'alpha', 1);
+    const more = await house.send(40);
+    expect(await house.settled(more, settledMs)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
+    expect(await viewOf()).toMatchObject({ ordered: 'running', state: 'good' });
   });
 });
 
