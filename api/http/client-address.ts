@@ -19,8 +19,17 @@ export function clientAddress(rules: ProxyRules): ClientAddress {
   return (res, req) => {
     const peer = ipOfOctets(new Uint8Array(res.getRemoteAddress()));
     if (peer === null || trusted.length === 0 || !isInAny(peer, trusted)) return peer;
-    return forwardedFor(req.getHeader(rules.proxyHeader), rules.proxyHeader, peer, trusted);
+    return forwardedFor(allOf(req, rules.proxyHeader), rules.proxyHeader, peer, trusted);
   };
+}
+
+/** Every line of a header as one (RFC 9110 section 5.3): some proxies add a line of their own behind the client's. */
+function allOf(req: HttpRequest, header: string): string {
+  const lines: string[] = [];
+  req.forEach((name, value) => {
+    if (name === header) lines.push(value);
+  });
+  return lines.join(',');
 }
 
 /** The last address in the header that no trusted proxy has. Exported for tests: it decides who is let in. */

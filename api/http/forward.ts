@@ -72,7 +72,7 @@ export function forwarder(
       const headers = headersOf(req, exchange.requestId);
       const address = access.addressOf(exchange.res, req);
       // A client's own word about it was left out above.
-      if (address !== null) headers['x-forwarded-for'] = formatIp(address);
+      headers['x-forwarded-for'] = address === null ? 'unknown' : formatIp(address);
       readBody(exchange, req.getHeader('content-length'), (body) => {
         guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
       });
@@ -88,11 +88,14 @@ function finish(outgoing: ClientRequest, body: Buffer): void {
 }
 
 function headersOf(req: HttpRequest, requestId: string): Record<string, string> {
-  const headers: Record<string, string> = { 'x-request-id': requestId };
+  const headers: Record<string, string> = Object.create(null);
+  headers['x-request-id'] = requestId;
   const host = req.getHeader('host');
   if (host !== '') headers['x-forwarded-host'] = octetsOf(host);
   req.forEach((name, value) => {
-    if (!hopByHop.has(name) && !name.startsWith('x-forwarded-')) headers[name] = octetsOf(value);
+    if (hopByHop.has(name) || name.startsWith('x-forwarded-')) return;
+    // Of a header that comes twice the first was read here: the control role must not read another key than the gates.
+    headers[name] ??= octetsOf(value);
   });
   return headers;
 }

@@ -4,10 +4,13 @@ import type { z } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
 import type { Account, Directory, KeyEntry } from '../../cluster/directory/contract.ts';
 import { isStoreUnavailable } from '../../cluster/store/connection.ts';
+import { parseIp } from '../../model/ip-address.ts';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { networkGate } from '../../policy/admission/network-gate.ts';
+import { authenticate } from '../http/bearer.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
 import { type Keyed, type Once, readIdempotencyKey } from './once-per-key.ts';
@@ -80,12 +83,14 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   directory: Directory,
   endpoint: Endpoint<B, Q, P>,
 ): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
-  const caller = directory.authenticate(bearerOf(c.req.header('authorization')));
-  if (!caller.ok) {
-    const missing = caller.code === 'missing_api_key';
-    const detail = missing ? 'send Authorization: Bearer <API key>' : 'the API key is unknown, revoked or expired';
-    return { problem: problem(401, caller.code, detail) };
-  }
+  // Read as the door reads it: what only one of the two took for a key would pass the door's gates unseen.
+  const authenticated = authenticate(directory, c.req.header('authorization') ?? '');
+  if (!authenticated.ok) return authenticated;
+  const { caller } = authenticated;
+  const forwardedFor = c.req.header('x-forwarded-for');
+  // The door has asked for the networks, of every key it knows: here those it does not know yet are asked for.
+  const elsewhere = forwardedFor === undefined ? null : networkGate(caller, parseIp(forwardedFor));
+  if (elsewhere !== null) return { problem: problem(403, elsewhere.code, elsewhere.detail) };
   if (!caller.key.scopes.includes(endpoint.scope)) {
     return { problem: problem(403, 'scope_missing', `the API key lacks the scope ${endpoint.scope}`) };
   }
@@ -100,7 +105,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (!params.ok) return { problem: params.problem };
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field');
   if (!query.ok) return { problem: query.problem };
-  const from = c.req.header('x-forwarded-for') ?? 'loopback';
+  const from = forwardedFor ?? 'loopback';
   if (endpoint.body === undefined)
     return { asked: { ...caller, from, ...bodyless(), query: query.value, params: params.value }, octets: noOctets };
   const json = await readJson(c);
@@ -118,7 +123,3 @@ const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFor
 
 const noOctets = new Uint8Array(0);
 const bodyless = <B>() => ({ body: undefined as B });
-
-function bearerOf(header: string | undefined): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1] ?? (header === undefined ? undefined : header.trim());
-}

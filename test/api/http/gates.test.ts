@@ -1,5 +1,6 @@
 // The gates behind a real ingress: where a key may be used from, how fast, which texts and which numbers; and what
 // is left of a refused request.
+import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
 import { encodeBlock } from '../../../cluster/directory/suppression-entry.ts';
@@ -57,6 +58,33 @@ describe('networks', () => {
       expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db8::7' })).status).toBe(202);
       expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db9::7' })).status).toBe(403);
     }
+  });
+});
+
+/** A GET with header lines as they are, also twice the same. */
+function rawGet(path: string, headers: readonly (readonly [string, string])[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asking = request(ingress.url(path), { headers: headers.flat(), timeout: 10_000 }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode ?? 0);
+    });
+    asking.on('error', reject);
+    asking.end();
+  });
+}
+
+describe('a header that comes twice', () => {
+  test('cannot hide the address that the proxy added in a line of its own', async () => {
+    const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
+    const from = (...addresses: string[]) =>
+      rawGet('/v1/sms/x', [
+        ['host', 'x'],
+        ['authorization', `Bearer ${live}`],
+        ...addresses.map((address) => ['x-forwarded-for', address] as const),
+      ]);
+    await until('the key is known', async () => (await from('203.0.113.9')) === 404);
+    expect(await from('203.0.113.9', '198.51.100.1')).toBe(403);
+    expect(await from('198.51.100.1', '203.0.113.9')).toBe(404);
   });
 });
 

@@ -29,8 +29,21 @@ describe('requests that are refused', () => {
         code: 'invalid_api_key',
       });
     }
+    // The door takes no bare key: one taken here would not have passed its gates.
+    const bare = await call('GET', '/v1/account', { key: null, headers: { authorization: running.live } });
+    expect(refusal(bare)).toMatchObject({ status: 401, code: 'invalid_api_key' });
     const basic = await call('GET', '/v1/account', { key: null, headers: { authorization: 'Basic abc' } });
     expect(refusal(basic)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  });
+
+  test('from where the key may not be used, also when the door did not know the key yet', async () => {
+    const json = { scopes: ['account:read'], ip_allowlist: ['203.0.113.0/24'] };
+    const { key } = (await call('POST', '/v1/api-keys', { json })).body;
+    const from = (address: string) => call('GET', '/v1/account', { key, headers: { 'x-forwarded-for': address } });
+    expect((await from('203.0.113.7')).status).toBe(200);
+    for (const address of ['198.51.100.7', 'unknown']) {
+      expect(refusal(await from(address))).toMatchObject({ status: 403, code: 'ip_not_allowed' });
+    }
   });
 
   test('without the scope', async () => {
