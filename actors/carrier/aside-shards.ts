@@ -205,7 +205,7 @@ export class AsideShards {
   }
 
   async #count(): Promise<void> {
-    if (this.#counting || !this.#running) return;
+    if (this.#counting || !this.#running || (this.#open.size === 0 && this.#told === '{}')) return;
     this.#counting = true;
     try {
       for (const open of this.#open.values()) await this.#countOne(open);
