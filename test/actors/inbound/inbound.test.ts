@@ -2,6 +2,7 @@
 // nats-server keeps them, the desk tells them. Counted at both ends: what the carrier saw answered, what EVENTS has.
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { lateGates } from '../../../policy/late/late-gates.ts';
@@ -124,6 +125,30 @@ describe('a message from a subscriber', () => {
     expect((await receivedIn(house)).length).toBe(1);
   }, 40_000);
 });
+
+test('through kill -9 of the actors under load every message is told, and none of them twice', async () => {
+  house = await openCarrierHouse();
+  let child = await startHostChild(house, [carrierWith(house.simulator)]);
+  const count = 600;
+  const words = Array.from({ length: count }, (_, nth) => `message ${nth}`);
+  const saying = (async () => {
+    for (const [nth, text] of words.entries()) {
+      house.simulator.sendInbound({ from: `+88017${10_000_000 + nth}`, to: '16000', text });
+      if (nth % 10 === 9) await systemClock.sleep(20);
+    }
+  })();
+  for (let kills = 1; kills <= 2; kills += 1) {
+    await until('some are answered', () => house.simulator.stats().inbound.acked >= kills * 100, patient);
+    await child.kill9();
+    child = await startHostChild(house, [carrierWith(house.simulator)]);
+  }
+  await saying;
+  await answered(count);
+  await until('INBOUND is empty', async () => (await waiting()) === 0, patient);
+  const all = await receivedIn(house);
+  expect(all.map(({ text }) => text).sort()).toEqual([...words].sort());
+  await child.drain(2_000);
+}, 60_000);
 
 describe('a long message', () => {
   const long = `${'A long complaint about a parcel that never came. '.repeat(9)}End.`;
