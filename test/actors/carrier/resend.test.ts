@@ -10,6 +10,7 @@ import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { passLateGates } from '../../../policy/late/late-gates.ts';
+import { startSimulator } from '../../../smpp/simulator/simulator.ts';
 import {
   type CarrierHouse,
   type HostChild,
@@ -169,6 +170,31 @@ describe('what is no OTP waits a moment for news of its first copy', () => {
     await until('its answer', async () => (await kindsOf('submitted')).length === 1);
   });
 });
+
+test('a carrier that is gone by then: the one further copy goes to the next of the plan, and that was the last', async () => {
+  house = await openCarrierHouse();
+  const beta = await startSimulator({ magic: false });
+  try {
+    for (const simulator of [house.simulator, beta]) simulator.setFault('no-resp', { limit: 5 });
+    for (const simulator of [house.simulator, beta]) simulator.setFault('no-receipt');
+    const quick = { otpMovesAfterMs: 300, othersMoveAfterMs: 500 };
+    const both = [carrierWith(house.simulator), carrierWith(beta, { name: 'beta' })];
+    for (const carrier of both) {
+      await house.actor({ ...carrier, responseTimerMs: 300 }, systemClock, quick, passLateGates, resendAll);
+    }
+    const sent = await house.send(3, { plan: ['beta'] });
+    await until('they are to go again', async () => (await kindsOf('resent')).length === 3);
+    await house.simulator.close();
+    expect((await house.settled(sent, 20_000)).statuses).toEqual({ unknown: 3 });
+    expect(sent.map(({ nonce }) => [house.simulator.nonceCount(nonce), beta.nonceCount(nonce)])).toEqual(
+      sent.map(() => [1, 1]),
+    );
+    expect(await kindsOf('resent')).toHaveLength(3);
+    expect((await kindsOf('unknown')).map((each) => [each.carrier, each.hop])).toEqual(sent.map(() => ['beta', 1]));
+  } finally {
+    await beta.close();
+  }
+}, 60_000);
 
 test('a session lost in the middle of a window: OTP goes again on the next, once, and both receipts do no harm', async () => {
   house = await openCarrierHouse({ response: 'fixed:400', latency: 'fixed:700' });
