@@ -20,6 +20,8 @@ export type Endpoint<
   readonly summary: string;
   readonly description?: string;
   readonly scope: Scope;
+  /** It changes what live messages depend on: a test key may not. */
+  readonly liveOnly?: true;
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;
@@ -74,7 +76,8 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
     path,
     tags: [endpoint.tag],
     summary: endpoint.summary,
-    description: `${endpoint.description ?? ''}\n\nNeeds the scope \`${endpoint.scope}\`.`.trim(),
+    description:
+      `${endpoint.description ?? ''}\n\nNeeds the scope \`${endpoint.scope}\`${endpoint.liveOnly ? ' and a live key' : ''}.`.trim(),
     operationId: operationIdOf(method, path),
     security: [{ apiKey: [] }],
     request: {

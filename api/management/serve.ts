@@ -94,6 +94,9 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (!caller.key.scopes.includes(endpoint.scope)) {
     return { problem: problem(403, 'scope_missing', `the API key lacks the scope ${endpoint.scope}`) };
   }
+  if (endpoint.liveOnly === true && !caller.key.livemode) {
+    return { problem: problem(403, 'scope_missing', 'live messages depend on it: ask with a live key') };
+  }
   const header = refuseHeaders(c, endpoint);
   if (header !== null) return { problem: header };
 

@@ -28,6 +28,7 @@ export const getAccountSettings = {
 export const patchAccountSettings = {
   method: 'patch',
   path: '/v1/account/settings',
+  liveOnly: true,
   tag: 'Account',
   summary:
     'Change networks, templates demanded, content rules, what is sent again and what becomes of subscribers’ messages',

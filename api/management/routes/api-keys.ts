@@ -141,9 +141,7 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     if (found === null) return notFound;
     if (found.revokedAtMs !== null)
       return { problem: problem(409, 'conflict', 'the key is revoked: make another one') };
-    if (found.livemode && !key.livemode) {
-      return { problem: problem(403, 'scope_missing', 'a test key can only change test keys') };
-    }
+    if (found.livemode && !key.livemode) return notForTestKeys;
     const change = {
       ...(description === undefined ? {} : { description }),
       ...(expires === undefined ? {} : { expiresAtMs: expires === null ? null : Date.parse(expires) }),
@@ -162,11 +160,14 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
   },
 
   async revoke({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+    const found = await findKey(store, params.id as ApiKeyId, account.accountId);
+    if (found?.livemode === true && !key.livemode) return notForTestKeys;
     const revoked = await revokeKey(store, params.id as ApiKeyId, { accountId: account.accountId, actor: key.keyId });
     return revoked === null ? notFound : { body: keyShape(revoked) };
   },
 });
 
+const notForTestKeys = { problem: problem(403, 'scope_missing', 'a test key can only change test keys') };
 const notFound = { problem: problem(404, 'not_found', 'no key of this account has this id') };
 
 /** A key's own bounds hold for what it makes, unless narrower ones are asked for. */

@@ -41,6 +41,7 @@ export const deleteSenderById = {
   ...shared,
   method: 'delete',
   path: '/v1/senders/{id}',
+  liveOnly: true,
   summary: 'Give a sender up',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedSender },

@@ -62,6 +62,7 @@ export const deleteTemplateById = {
   ...shared,
   method: 'delete',
   path: '/v1/templates/{id}',
+  liveOnly: true,
   summary: 'Give a template up',
   params: idParams,
   answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },

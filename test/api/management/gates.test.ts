@@ -172,6 +172,28 @@ describe('settings', () => {
     expect(refusal(await patch(change))).toMatchObject({ status: 409, code: 'conflict' });
   });
 
+  test('a test key, which lies about more openly, changes nothing that live messages depend on', async () => {
+    const key = running.testKey;
+    const { id } = (await post('/v1/api-keys', { scopes: ['sms:send'] })).body;
+    const asked: [string, string, object?][] = [
+      ['PATCH', '/v1/account/settings', { ip_allowlist: ['203.0.113.0/24'] }],
+      ['POST', '/v1/suppressions', { number: '+8801712340000' }],
+      ['POST', '/v1/suppressions/import', { numbers: ['+8801712340000'] }],
+      ['DELETE', '/v1/suppressions/sup_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
+      ['DELETE', '/v1/senders/snd_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
+      ['DELETE', '/v1/templates/tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
+      ['DELETE', `/v1/api-keys/${id}`],
+    ];
+    for (const [method, path, json] of asked) {
+      const reply = await running.call(method, path, { key, ...(json === undefined ? {} : { json }) });
+      expect([path, refusal(reply)]).toMatchObject([path, { status: 403, code: 'scope_missing' }]);
+    }
+    const test = await post('/v1/api-keys', { scopes: ['sms:send'] }, key);
+    expect(test.body.livemode).toBe(false);
+    expect((await running.call('DELETE', `/v1/api-keys/${test.body.id}`, { key })).status).toBe(200);
+    expect((await post('/v1/senders', { name: 'FROMTEST' }, key)).status).toBe(201);
+  });
+
   test('a key widens no bounds beyond its own, not even its own', async () => {
     const bounds = { ip_allowlist: ['10.0.0.0/8'], rate_limit: { per_second: 10, burst: 10 } };
     const { id, key } = (await post('/v1/api-keys', { scopes: ['keys:manage'], ...bounds })).body;
