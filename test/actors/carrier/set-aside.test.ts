@@ -11,6 +11,7 @@ import { asideSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { type AccountId, newAccountId, newMessageId, shardOf } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import {
   bodyKey,
@@ -106,14 +107,15 @@ test('kill -9 three times while a flood is set aside: nothing is lost and nothin
   const subject = asideSubject('otp', 'alpha', accountId);
   const sent: SentMessage[] = [];
   for (let kill = 0; kill < 3; kill += 1) {
-    sent.push(...(await house.send(500, { category: 'otp', accountId })));
     const child = await startHostChild(house, [carrier]);
     children.push(child);
     const before = (await waiting('MT_OTP'))[subject] ?? 0;
+    const flood = house.send(600, { category: 'otp', accountId });
     await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
       everyMs: 1,
     });
     await child.kill9();
+    sent.push(...(await flood));
   }
   children.push(await startHostChild(house, [carrier]));
   const settled = await house.settled(sent, 40_000);
@@ -125,6 +127,26 @@ test('kill -9 three times while a flood is set aside: nothing is lost and nothin
   }
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 2 * bind.window);
 }, 90_000);
+
+test('kill -9 of nats-server, twice, while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  const accountId = account();
+  const subject = asideSubject('otp', 'alpha', accountId);
+  const sent = await house.send(1_500, { category: 'otp', accountId });
+  await house.actor(carrierWith(house.simulator, { tps: 300, bind }));
+  for (const least of [20, 400]) {
+    const aside = async () => {
+      const waits = await waiting('MT_OTP').catch((error: unknown) => ignoring(error, 'the server is just starting'));
+      return (waits?.[subject] ?? 0) > least;
+    };
+    await until('it is being set aside', aside, { everyMs: 1 });
+    await house.nats.kill9();
+    await house.nats.restart();
+  }
+  const settled = await house.settled(sent, 40_000);
+  expect(settled).toMatchObject({ twice: [], never: [] });
+  expect(settled.statuses).toEqual({ delivered: 1_500 });
+}, 60_000);
 
 describe('a record whose move an earlier life may have begun', () => {
   const cipher = bodyCipher(bodyKey);
