@@ -47,6 +47,8 @@ export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, 
 type Own = { readonly countsAtMs: number; leaving: boolean };
 
 const toldWithinMs = 1_000;
+/** An event that is durable is read a few milliseconds later; after this long its reader is broken. */
+const behindMsMax = 2_000;
 
 export class SharedCarrier {
   readonly #parts: SharedCarrierParts;
@@ -59,6 +61,7 @@ export class SharedCarrier {
   #working = false;
   #change: Promise<void> = Promise.resolve();
   #closed = false;
+  #mendedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SharedCarrierParts) {
     this.#parts = parts;
@@ -93,7 +96,13 @@ export class SharedCarrier {
 
   /** A few times a second: shares that count by now, and whether there is work for us. */
   look(): void {
-    this.#parts.claims.sweep();
+    const { claims, made } = this.#parts;
+    const nowMs = made.clock.monotonicMs();
+    if (claims.behindMs > behindMsMax && nowMs - this.#mendedAtMs > behindMsMax) {
+      this.#mendedAtMs = nowMs;
+      this.#following?.again();
+    }
+    claims.sweep();
     this.#recount();
   }
 
@@ -204,7 +213,8 @@ export class SharedCarrier {
     const isOrdered = binds.orders.ordered !== 'running';
     if (!isOrdered && (health.why !== 'no_bind' || binds.boundSubmitters > 0)) return false;
     if (this.elsewhere.size === 0) return false;
-    return carriers.stateOf(carrier.name) === 'good';
+    const state = carriers.stateOf(carrier.name);
+    return isOrdered ? state !== 'down' : state === 'good';
   }
 
   #work(wanted: boolean): void {

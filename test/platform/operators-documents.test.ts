@@ -1,0 +1,58 @@
+// docs/metrics.md is the catalogue of metrics, and docs/operations.md explains every alarm the log can tell. `-u` writes
+// the former anew; the latter is for a person to write.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { metrics } from '../../platform/telemetry.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+test('docs/metrics.md is the catalogue', async () => {
+  const rows = await Promise.all(
+    Object.values(metrics).map(async (metric) => {
+      const { name, help, type } = await metric.get();
+      const labels = (metric as unknown as { labelNames: readonly string[] }).labelNames;
+      return `| \`${name}\` | ${String(type)} | ${labels.map((label) => `\`${label}\``).join(' ')} | ${help} |`;
+    }),
+  );
+  const page = `# Metrics
+
+Every metric of Heliograph, as \`GET /metrics\` on the admin port gives it. Made from \`platform/telemetry.ts\`. The unit is
+the end of the name: \`_seconds\`, \`_bytes\`, \`_total\` (a count that only grows), \`_per_s\`, \`_share\` (0 to 1); without one
+it is a number of things. Of a histogram there are \`_bucket\`, \`_sum\` and \`_count\`. What to watch and when to be called:
+[operations](operations.md). Node's own metrics (\`process_…\`, \`nodejs_…\`) come with the label \`role\`.
+
+| name | type | labels | what it says |
+|---|---|---|---|
+${rows.sort().join('\n')}
+`;
+  await expect(page).toMatchFileSnapshot('../../docs/metrics.md');
+});
+
+test('docs/operations.md says of every alarm what it means and what to do', () => {
+  const rooms = ['actors', 'analytics', 'api', 'cluster', 'platform', 'policy', 'smpp'];
+  const alarms = rooms
+    .flatMap(filesOf)
+    .flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\balarm: (?:'([a-z_]+)'|`carrier_\$\{state\}`)/g)].flatMap(
+        ([, alarm]) => (alarm === undefined ? ['carrier_weak', 'carrier_down'] : [alarm]),
+      ),
+    );
+  const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  expect(alarms.length).toBeGreaterThan(10);
+  expect([...new Set(alarms)].filter((alarm) => !page.includes(`\`${alarm}\``))).toEqual([]);
+});
+
+test('docs/operations.md names only metrics that there are', async () => {
+  const names = new Set(await Promise.all(Object.values(metrics).map(async (metric) => (await metric.get()).name)));
+  const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  const named = [...page.matchAll(/\bheliograph_[a-z_]+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ''));
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((name) => !names.has(name) && !names.has(`${name}_count`))).toEqual([]);
+});
+
+function filesOf(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(root, folder, file));
+}
