@@ -123,6 +123,15 @@ function registryCommands(name: RegistryName, what: string, file: string): void 
       await importCommand(name, path, options);
     });
   registry
+    .command('check')
+    .description('whether a number is listed in the version in force, and as what')
+    .argument('<number>', 'E.164 with the plus sign')
+    .option('--json', 'print one JSON object')
+    .action(async (number: string, options: { json?: boolean }) => {
+      const { checkCommand } = await import('./registry.ts');
+      await checkCommand(name, number, options);
+    });
+  registry
     .command('status')
     .description('which version is in force')
     .option('--json', 'print one JSON object')

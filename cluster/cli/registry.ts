@@ -3,6 +3,10 @@
 import { AssertionFailed } from '../../platform/assert.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { categories } from '../../model/message.ts';
+import { categoryBit } from '../../policy/admission/do-not-disturb-gate.ts';
+import { numberPlan } from '../../policy/country/number-plan.ts';
+import { openTable } from '../../policy/registry/number-table.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { loadConfiguration } from '../config/load.ts';
@@ -52,6 +56,9 @@ export async function importCommand(name: RegistryName, file: string, options: I
     [
       `${report.changed ? 'In force' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
       `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
+      ...(report.conflicts === 0
+        ? []
+        : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two was taken`]),
     ],
   );
 }
@@ -67,6 +74,28 @@ export async function statusCommand(name: RegistryName, options: { json?: boolea
     { object: 'registry', registry: name, version, numbers: count, imported_at: importedAt, source, callingCode },
     [`${name} ${version}: ${format(count)} numbers, imported ${importedAt} from ${source}`],
   );
+}
+
+/** Whether a number is listed in the version in force, and as what. */
+export async function checkCommand(name: RegistryName, number: string, options: { json?: boolean }): Promise<void> {
+  const { country } = await loadConfiguration(loadSettings().configFile);
+  const refusal = numberPlan(country).refuse(number);
+  if (refusal !== null) throw new FixSetup(`found "${number}": ${refusal.detail}`);
+  const { version, mark, names } = await withBus(async (bus) => {
+    const versions = await RegistryVersions.open(bus);
+    const pointer = await versions.current(name);
+    if (pointer === null) throw new FixSetup(`${name}: nothing was imported yet`);
+    const inForce = versionName(pointer.value);
+    const table = openTable(await versions.load(name, pointer.value), inForce);
+    return { version: inForce, mark: table.markOf(number), names: table.names };
+  });
+  const unwanted = categories.filter((category) => (mark & categoryBit[category]) !== 0);
+  const carrier = names[mark - 1] ?? null;
+  const found = name === 'dnd' ? { unwanted } : { carrier };
+  const told = name === 'dnd' ? `no ${unwanted.join(', ')} messages` : `went to ${carrier}`;
+  print(options, { object: 'registry_entry', registry: name, version, number, listed: mark !== 0, ...found }, [
+    mark === 0 ? `${name} ${version}: ${number} is not listed` : `${name} ${version}: ${number} is listed: ${told}`,
+  ]);
 }
 
 /** The NATS of NATS_URL, else of what runs on the data folder. */

@@ -108,6 +108,23 @@ describe('kill -9', () => {
   }, 60_000);
 });
 
+test('a number is looked up in the version in force, and a conflict of carriers is told', async () => {
+  const run = async (...words: string[]) => {
+    const command = desk.command(house.nats.url, words);
+    return { code: await command.exited, said: command.said() };
+  };
+  const number = '+8801712345678';
+  expect(await run('dnd', 'check', number)).toMatchObject({ code: 1, said: expect.stringContaining('nothing was') });
+  await desk.import(house.bus, desk.file('dnd.csv', ['01712345678,all', '01812345678']));
+  const listed = await run('dnd', 'check', number, '--json');
+  expect(JSON.parse(listed.said)).toMatchObject({ number, listed: true, unwanted: ['transactional', 'promotional'] });
+  expect((await run('dnd', 'check', '+8801912345678')).said).toMatch(/^dnd 1-[0-9a-f]{8}: \S+ is not listed/);
+  expect(await run('dnd', 'check', '01712345678')).toMatchObject({ code: 1, said: expect.stringContaining('+880') });
+  const twice = desk.file('ported.csv', ['01712345678,alpha', '01712345678,beta']);
+  expect((await run('ported', 'import', twice)).said).toContain('Conflicts 1 numbers');
+  expect((await run('ported', 'check', number)).said).toMatch(/is listed: went to (alpha|beta)/);
+});
+
 test('a file that is not there is answered with one sentence and an exit code', async () => {
   const missing = desk.command(house.nats.url, ['dnd', 'import', join(desk.folder, 'nothing.csv')]);
   expect(await missing.exited).toBe(1);
