@@ -87,7 +87,7 @@ test('an account that locked itself out is let in again', async () => {
   expect((await readAccountSettings(store, accountId))?.ipAllowlist).toEqual([]);
 });
 
-test('an account is limited, shown, suspended and activated', async () => {
+test('an account is limited and shown', async () => {
   const limited = await json('accounts', 'limit', accountId, '--per-second', '50', '--idempotency-keys-per-hour', '0');
   expect(limited).toMatchObject({ rate_limit: { per_second: 50, burst: 50 }, idempotency_keys_per_hour: 0 });
   expect((await json('accounts', 'limit', accountId)).rate_limit).toEqual({ per_second: 50, burst: 50 });
@@ -106,6 +106,16 @@ test('an account is limited, shown, suspended and activated', async () => {
   ]) {
     expect([bad, (await cli('accounts', 'limit', accountId, ...bad)).code]).toEqual([bad, 1]);
   }
+});
+
+test('an account is suspended and activated', async () => {
+  await json('accounts', 'suspend', accountId);
+  expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
+  await json('accounts', 'activate', accountId);
+  expect(await findAccount(store, accountId)).toMatchObject({ status: 'active' });
+});
+
+test('what is sent once more is set and shown', async () => {
   const never = { otp: false, transactional: false, promotional: false };
   expect((await json('accounts', 'resend', accountId)).resend_unknown).toEqual(never);
   const some = await json('accounts', 'resend', accountId, '--categories', 'otp, transactional');
@@ -113,10 +123,6 @@ test('an account is limited, shown, suspended and activated', async () => {
   expect((await cli('accounts', 'resend', accountId, '--categories', 'spam')).stderr).toContain('found "spam"');
   expect((await cli('accounts', 'resend', 'nobody')).code).toBe(1);
   expect((await cli('accounts', 'resend', accountId, '--categories', 'none')).stdout).toContain('not sent again');
-  await json('accounts', 'suspend', accountId);
-  expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
-  await json('accounts', 'activate', accountId);
-  expect(await findAccount(store, accountId)).toMatchObject({ status: 'active' });
 });
 
 test('accounts and keys are listed: what to revoke is found again when its output is lost', async () => {
