@@ -23,12 +23,17 @@ export type FollowParts = {
   readonly clock?: Clock;
 };
 
-export type Following = { stop(): Promise<void> };
+export type Following = {
+  /** Something that must be there has not come: the consumer is made anew behind what was read. */
+  again(): void;
+  stop(): Promise<void>;
+};
 
 const caughtUpWithinMs = 60_000;
 const retryAfterMs = 500;
-/** A consumer whose server went is noticed after two missed heartbeats. */
+/** A consumer whose server went is noticed after two missed heartbeats, and replaced: the client's own mending is not waited for. */
 const pull = { max_messages: 500, expires: 5_000, idle_heartbeat: 500 };
+const lostStatuses: ReadonlySet<string> = new Set(['heartbeats_missed', 'consumer_not_found', 'consumer_deleted']);
 
 /** Resolves when everything that was there has been learnt; then it goes on. */
 export async function followEvents(parts: FollowParts): Promise<Following> {
@@ -65,7 +70,9 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     });
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) caughtUp.resolve();
-    return consumer.consume({ ...pull, callback: take });
+    const opened = await consumer.consume({ ...pull, callback: take });
+    void watch(opened);
+    return opened;
   }
 
   async function keepGoing(): Promise<void> {
@@ -82,6 +89,8 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     }
   }
 
+  const again = () => messages?.stop();
+  bus.onReconnect(again);
   messages = await open();
   const running = keepGoing();
   const stop = async () => {
@@ -95,5 +104,13 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     await stop();
     throw error;
   }
-  return { stop };
+  return { again, stop };
+}
+
+async function watch(messages: ConsumerMessages): Promise<void> {
+  try {
+    for await (const { type } of messages.status()) if (lostStatuses.has(type)) return messages.stop();
+  } catch (error) {
+    ignoring(error, 'the status stream of a stopped follower ended');
+  }
 }

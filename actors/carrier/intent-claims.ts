@@ -69,6 +69,16 @@ export class SharedClaims implements IntentClaims {
     this.#tell(nameOf(kind, key, event.attempt), event.epoch, verdict);
   }
 
+  /** Something durable has not been read in EVENTS for this long: the reading is broken. */
+  get behindMs(): number {
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const waiting of this.#waiting.values()) {
+      sinceMs = waiting.sinceMs;
+      break; // the oldest is the first
+    }
+    return Math.max(0, this.#clock.monotonicMs() - sinceMs);
+  }
+
   /** What has waited for too long gets its answer: the bus is away, or EVENTS cannot be read. */
   sweep(): void {
     const beforeMs = this.#clock.monotonicMs() - limits.carrier.claimWaitMs;
