@@ -2,6 +2,13 @@
 // there, how it is told. A file of its own only for its length; everybody reads it as `limits`.
 import { assert } from './assert.ts';
 
+/**
+ * What one account may have waiting for one carrier in each lane; more is refused (429 account_queue_full). At ~500 B
+ * each a fifth of what the stream of OTP may hold, a quarter of the others'.
+ */
+export const accountQueueMaxDefault = { otp: 100_000, txn: 1_000_000, promo: 2_000_000 } as const;
+export type AccountQueueMax = Readonly<Record<keyof typeof accountQueueMaxDefault, number>>;
+
 /** An account's share of a lane beside others that wait there. */
 export const accountWeightMax = 100;
 

@@ -5,7 +5,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
-import { type AccountQueueMax, accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
+import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import {
   type CarrierConfig,

@@ -1,6 +1,6 @@
 // What the actors process and its host threads say to each other over a MessagePort. Types only.
 import type { MessagePort } from 'node:worker_threads';
-import type { AccountQueueMax } from '../../cluster/bus/streams.ts';
+import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';

@@ -3,7 +3,7 @@
 // thread, after a wait that grows while it keeps dying. Drain is a message; abort is only the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { type AccountQueueMax, accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
+import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -3,7 +3,7 @@
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
-import { accountQueueMaxDefault } from '../../cluster/bus/streams.ts';
+import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
 import { answerForCarriers } from '../../cluster/operations/reports.ts';

@@ -10,6 +10,7 @@ import {
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { type Lane } from '../../model/message.ts';
+import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { limits } from '../../platform/limits.ts';
 import {
   decisionFilter,
@@ -66,10 +67,6 @@ export type StreamBounds = {
   /** Copies of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
-
-/** What one account may have waiting in one lane for one carrier. More is refused (429 account_queue_full). */
-export type AccountQueueMax = Readonly<Record<Lane, number>>;
-export const accountQueueMaxDefault: AccountQueueMax = { otp: 100_000, txn: 1_000_000, promo: 2_000_000 };
 
 export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };
 

@@ -5,7 +5,7 @@
 import type { Category } from '../../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { SenderKind } from '../../model/sender.ts';
-import type { AccountQueueMax } from '../bus/streams.ts';
+import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
 import type { WireConfig } from './wire.ts';
 
 export type Configuration = {

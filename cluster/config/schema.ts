@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
-import { accountQueueMaxDefault } from '../bus/streams.ts';
+import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
