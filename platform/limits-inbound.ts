@@ -15,6 +15,8 @@ export const inboundLimits = {
   answerMs: 5_000,
   /** Records one thread holds at once. */
   heldMax: 64,
+  /** A desk that stops waits this long for what it holds. */
+  stopMs: 2_000,
   /** A text whose parts did not all come within this is told with what there is. */
   partsWaitMs: 5 * 60_000,
   /** How long the parts of a text, and afterwards their digests, are kept: far longer than they are waited for. */

@@ -57,10 +57,10 @@ export class InboundDesk {
     });
   }
 
-  /** Takes nothing new and finishes what it holds. */
+  /** Takes nothing new and finishes what it holds; what the bus does not answer for is delivered again to another desk. */
   async stop(): Promise<void> {
     await this.#consumption?.stop();
-    await Promise.all(this.#held);
+    await Promise.race([Promise.all(this.#held), this.#parts.clock.sleep(limits.inbound.stopMs)]);
   }
 
   #take(from: JsMsg): void {
