@@ -3,7 +3,8 @@
 import type { HttpRequest } from 'uWebSockets.js';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type Problem, problem, problemOfFields } from '../problem.ts';
+import { refuseMediaType } from '../media-type.ts';
+import { type Problem, problemOfFields } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
@@ -24,18 +25,17 @@ export type Write = {
 };
 
 const keyPattern = /^[\x20-\x7e]+$/;
-const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 /** `use` runs once, guarded, with the whole body; or never, and then the request was answered. */
 export function readWrite(parts: WriteParts, exchange: Exchange, req: HttpRequest, use: (write: Write) => void): void {
   const contentType = req.getHeader('content-type');
   const contentLength = req.getHeader('content-length');
+  const contentEncoding = req.getHeader('content-encoding');
   const refuse = (refusal: Problem) => refuseWith(exchange, refusal);
   const authenticated = admitCaller(parts.access, exchange, req);
   if (!authenticated.ok) return refuse(authenticated.problem);
-  if (!jsonType.test(contentType)) {
-    return refuse(problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json'));
-  }
+  const media = refuseMediaType(contentType, contentEncoding);
+  if (media !== null) return refuse(media);
   const key = readKey(req);
   if ('problem' in key) return refuse(key.problem);
   const { caller } = authenticated;
@@ -53,17 +53,13 @@ export function refuseWith(exchange: Exchange, refusal: Problem): void {
 export function readKey(req: HttpRequest): { readonly idempotencyKey: string } | { readonly problem: Problem } {
   const key = req.getHeader('idempotency-key');
   const { idempotencyKeyCharsMax } = limits.http;
-  const isSound = key === '' ? !isSent(req) : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
-  if (isSound) return { idempotencyKey: key };
-  return {
-    problem: problemOfFields(422, [
-      {
-        field: 'Idempotency-Key',
-        code: 'invalid_field',
-        detail: `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`,
-      },
-    ]),
-  };
+  const times = timesSent(req);
+  const isSound = key === '' ? times === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
+  if (isSound && times < 2) return { idempotencyKey: key };
+  const detail = isSound
+    ? 'must be given only once'
+    : `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;
+  return { problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]) };
 }
 
 /** What the record of this key is found by, and what its repeats must say. */
@@ -85,10 +81,10 @@ export function keyedRequest(
 }
 
 /** uWebSockets.js reads a header beyond ASCII as empty. Taken for no key, its client would trust in vain. */
-function isSent(req: HttpRequest): boolean {
-  let sent = false;
+function timesSent(req: HttpRequest): number {
+  let times = 0;
   req.forEach((name) => {
-    if (name === 'idempotency-key') sent = true;
+    if (name === 'idempotency-key') times += 1;
   });
-  return sent;
+  return times;
 }

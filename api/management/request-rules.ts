@@ -5,17 +5,14 @@ import type { Context } from 'hono';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
+import { refuseMediaType } from '../media-type.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Variables } from './serve.ts';
 
-const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
-
 /** Refuses what cannot be honoured instead of passing over it. */
 export function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
-  if (endpoint.body !== undefined && !jsonType.test(c.req.header('content-type') ?? '')) {
-    return problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json');
-  }
-  return null;
+  if (endpoint.body === undefined) return null;
+  return refuseMediaType(c.req.header('content-type') ?? '', c.req.header('content-encoding') ?? '');
 }
 
 /** The body as a JSON object. */

@@ -17,7 +17,7 @@ export function senderGate(applicant: Applicant, request: SmsRequest): Refusal |
     return { ok: false, code: 'invalid_field', field: 'from', detail: `must be ${senderShape}` };
   }
   return applicant.key.livemode
-    ? no(`"${from}" is not an approved sender of this account: register it with POST /v1/senders`)
+    ? no(`"${from}" is not an approved sender of this account: see GET /v1/senders, or ask for it with POST /v1/senders`)
     : null;
 }
 

@@ -1,5 +1,6 @@
 // POST /v1/sms against a real ingress process: what is accepted is in the queue, what is refused is not, and each
 // refusal says what was wrong. Both sides of every limit.
+import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -211,6 +212,39 @@ test.each([
   ['application/x-www-form-urlencoded', 415],
 ])('the content type %s is answered %i', async (contentType, status) => {
   expect((await post(ingress, tenant.live, goodBody, { 'content-type': contentType })).status).toBe(status);
+});
+
+test('a packed body is refused as such, on both sides of the door', async () => {
+  for (const [encoding, status] of [
+    ['gzip', 415],
+    ['identity', 202],
+  ] as const) {
+    const { status: answered } = await post(ingress, tenant.live, goodBody, { 'content-encoding': encoding });
+    expect([encoding, answered]).toEqual([encoding, status]);
+  }
+});
+
+test('an idempotency key that comes twice is refused: nobody could say which one holds', async () => {
+  const status = await new Promise<number>((resolve, reject) => {
+    const lines = [
+      ['host', 'x'],
+      ['authorization', `Bearer ${tenant.live}`],
+      ['content-type', 'application/json'],
+      ['idempotency-key', 'one'],
+      ['idempotency-key', 'two'],
+    ];
+    const asking = request(
+      ingress.url('/v1/sms'),
+      { method: 'POST', headers: lines.flat(), timeout: 10_000 },
+      (answer) => {
+        answer.resume();
+        resolve(answer.statusCode ?? 0);
+      },
+    );
+    asking.on('error', reject);
+    asking.end(JSON.stringify(goodBody));
+  });
+  expect(status).toBe(422);
 });
 
 test('a stream that is full is answered 503 and takes messages again when there is room', async () => {

@@ -67,6 +67,8 @@ describe('requests that are refused', () => {
       const reply = await post({ raw: '{"name":"X"}', headers: { 'content-type': type } });
       expect(reply).toMatchObject({ status: 415, code: 'unsupported_media_type' });
     }
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    expect(await post({ raw: '{"name":"X"}', headers })).toMatchObject({ status: 415 });
   });
 
   test('fields that are missing, wrong or unknown, all at once and by name', async () => {
