@@ -55,10 +55,8 @@ export class CarrierHealth {
   /** A person's word goes before every judgement, at once; after it the carrier starts with a clean sheet. */
   order(ordered: Ordered): void {
     if (ordered === this.#ordered) return;
-    const { carrier, clock } = this.#parts;
-    log.info({ carrier, ordered, before: this.#ordered }, 'an operator has a word about the carrier');
     this.#ordered = ordered;
-    this.#memory = freshHealth(clock.monotonicMs());
+    this.#memory = freshHealth(this.#parts.clock.monotonicMs());
     this.#tell();
   }
 

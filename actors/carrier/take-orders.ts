@@ -2,17 +2,28 @@
 // word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
 import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
 import { orderIds } from '../../cluster/operations/watch-orders.ts';
+import { log } from '../../platform/log.ts';
 import { type AssembledCarrier, contractOf } from './assemble.ts';
 import type { BindStatus } from './binds.ts';
 
 export function takeOrders(made: AssembledCarrier, orders: CarrierOrders): void {
   const { carrier, binds, health, sender, pacing, shared } = made;
+  tellNew(binds.orders.orders, orders);
   binds.orders.take(orders);
   // Among other nodes the carrier's share is reckoned anew at every look.
   if (shared === null && carrier.tpsScope === 'bind') pacing.setContract(contractNow(made));
   health.order(binds.orders.ordered);
   standDown(made);
   sender.wake();
+}
+
+function tellNew(before: CarrierOrders, orders: CarrierOrders): void {
+  const known = new Set(orderIds(before));
+  for (const order of [orders.carrier, ...orders.binds.values()]) {
+    if (order === null || known.has(order.id)) continue;
+    const { id, carrier, bind, verb, actor, from, reason } = order;
+    log.info({ order: id, carrier, bind, verb, actor, from, reason }, 'an order is followed');
+  }
 }
 
 /** The whole contract; of one that counts for each bind, that of the binds that may submit. */
@@ -34,16 +45,16 @@ export function reportOf({ carrier, binds, health, intake }: AssembledCarrier): 
     why: health.why,
     orders: orderIds(binds.orders.orders),
     held: intake.size,
-    binds: binds.status.map((status, index) => ({
-      bind: index + 1,
-      type: status.type,
-      state: bindStateOf(status),
-      reason: status.state === 'bound' ? '' : status.reason,
-      windowUsed: status.windowUsed,
-      window: status.window,
-    })),
+    binds: binds.status.map((status, index) => {
+      const { type, windowUsed, window } = status;
+      const state = bindStateOf(status);
+      return { bind: index + 1, type, state, reason: sayItself.has(state) ? '' : status.reason, windowUsed, window };
+    }),
   };
 }
+
+/** States that need no reason. */
+const sayItself: ReadonlySet<string> = new Set(['bound', 'resting', 'elsewhere']);
 
 /** A bind that rests and was not drained is another node's. */
 export function bindStateOf({ state, ordered }: Pick<BindStatus, 'state' | 'ordered'>): string {

@@ -84,9 +84,13 @@ function asReported(carrier: CarrierConfig, reports: readonly CarrierReport[]): 
   return mergedBinds(reports).map(({ bind, type, state, reason }) => {
     const ok = state === 'bound' || state === 'resting' || state === 'elsewhere';
     const what = `${type} is ${state}${reason === '' ? '' : `: ${reason}`} (${tryIt})`;
-    const todo = state === 'stopped' ? `\n→ mend what the carrier refuses, then: carriers resume ${carrier.name}` : '';
-    return { check: `${carrier.name}/${bind}`, ok, detail: `${what}${todo}` };
+    return { check: `${carrier.name}/${bind}`, ok, detail: `${what}${todoAbout(state, carrier.name)}` };
   });
+}
+
+function todoAbout(state: string, carrier: string): string {
+  if (state === 'stopped') return `\n→ mend what the carrier refuses, then: carriers resume ${carrier}`;
+  return state === 'resting' ? `\n→ it was drained by order: carriers list ${carrier} says by whom and why` : '';
 }
 
 const notAsked = ({ name }: CarrierConfig): Finding => ({

@@ -167,3 +167,40 @@ describe('the counters', () => {
     expect(stopped.health).toMatchObject({ state: expect.not.stringMatching('good'), why: 'no_receipts' });
   });
 });
+
+describe('an operator’s word', () => {
+  test('goes before every judgement, is told at once, and leaves a clean sheet behind', () => {
+    const clock = new ManualClock();
+    const told: string[] = [];
+    const health = new CarrierHealth({
+      carrier: 'alpha',
+      clock,
+      rules,
+      tell: (state, why) => told.push(`${state} ${why}`),
+    });
+    const look = (times: number, bound: number) => {
+      for (let nth = 0; nth < times; nth += 1) {
+        clock.advance(lookEveryMs);
+        health.look(bound);
+      }
+    };
+    look(20, 0);
+    expect([health.state, health.why]).toEqual(['weak', 'no_bind']);
+    told.length = 0;
+    health.order('paused');
+    expect(told).toEqual(['down paused']);
+    look(20, 2);
+    expect([health.state, health.why]).toEqual(['down', 'paused']);
+    // Who has just begun to listen hears of it within a second.
+    expect(told).toHaveLength(5);
+    health.order('drained');
+    health.order('drained');
+    expect(told.slice(5)).toEqual(['down drained']);
+    health.order('running');
+    expect(told.at(-1)).toBe('good ');
+    look(5, 0);
+    expect(health.state).toBe('good');
+    look(1, 0);
+    expect([health.state, health.why]).toEqual(['weak', 'no_bind']);
+  });
+});
