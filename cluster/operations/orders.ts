@@ -1,11 +1,13 @@
 // Orders as records of the stream ORDERS: one publish is at once what is in force (the last record of its subject) and
 // what the audit log will say, so that neither can be without the other. No database is needed for it. Pure but for
 // giveOrder, readOrders and their bus.
+import type { StoredMsg } from '@nats-io/jetstream';
 import { type AuditId, newAuditId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { RejectMessage, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
 import type { Bus } from '../bus/connect.ts';
 import { streamNames } from '../bus/streams.ts';
 import { orderSubject, ordersNewsSubject } from '../bus/subjects.ts';
@@ -54,14 +56,24 @@ export async function readOrders(bus: Bus): Promise<ReadonlyMap<string, CarrierO
   );
   const all = new Map<string, { carrier: Order | null; binds: Map<number, Order> }>();
   for (const record of stored) {
-    if (record === null) continue;
-    const order = decodeOrder(record.data);
+    const order = record === null ? null : readable(record);
+    if (order === null) continue;
     const of = all.get(order.carrier) ?? { carrier: null, binds: new Map<number, Order>() };
     all.set(order.carrier, of);
     if (order.bind === null) of.carrier = order;
     else of.binds.set(order.bind, order);
   }
   return all;
+}
+
+/** One that cannot be read is not in force, and must not keep the others from being read. */
+function readable({ data, seq, subject }: StoredMsg): Order | null {
+  try {
+    return decodeOrder(data);
+  } catch (error) {
+    log.error({ alarm: 'order_unreadable', seq, subject, error: messageOf(error) }, 'an order cannot be read');
+    return null;
+  }
 }
 
 /** Throws RejectMessage('poison_record') for what is no order of this version. */

@@ -3,6 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { metrics } from '../../platform/telemetry.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -49,6 +50,25 @@ test('docs/operations.md names only metrics that there are', async () => {
   const named = [...page.matchAll(/\bheliograph_[a-z_]+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ''));
   expect(named.length).toBeGreaterThan(10);
   expect(named.filter((name) => !names.has(name) && !names.has(`${name}_count`))).toEqual([]);
+});
+
+test('the alert rules in docs/operations.md are rules', () => {
+  const text = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/operations.md'), 'utf8'))?.[1] ?? '';
+  const { groups } = parse(text) as { groups: { rules: Record<string, unknown>[] }[] };
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.length).toBeGreaterThan(10);
+  for (const rule of rules) {
+    expect(rule).toMatchObject({
+      alert: expect.any(String),
+      expr: expect.any(String),
+      labels: { severity: expect.stringMatching(/^(page|ticket)$/) },
+    });
+    const expr = String(rule['expr']);
+    // Every bracket that opens closes.
+    for (const [open, close] of ['()', '{}', '[]'].map((pair) => [...pair])) {
+      expect(expr.split(open as string).length, expr).toBe(expr.split(close as string).length);
+    }
+  }
 });
 
 function filesOf(folder: string): string[] {

@@ -77,6 +77,17 @@ describe('what is in force', () => {
     watch.stop();
   });
 
+  it('does not hang on a record that nobody can read, which the audit log passes over too', async () => {
+    await house.bus.jetstream.publish('ops.broken', '{"v":2,"verb":"explode"}');
+    const order = await give('pause', 'whole');
+    const orders = await readOrders(house.bus);
+    expect([orders.get('broken'), orders.get('whole')?.carrier?.id]).toEqual([undefined, order.id]);
+    const audit = auditOrders(house.bus, store);
+    const rows = () => listAuditRecords(store, { limit: 100, after: null, target: 'whole' });
+    await until('the record behind it', async () => (await rows()).items.length === 1);
+    await audit.close();
+  });
+
   it('is nothing that cannot be read', () => {
     for (const text of ['', '{}', '{"v":2}', '[]', 'null']) {
       expect(() => decodeOrder(Buffer.from(text))).toThrow('not a readable order');
