@@ -57,8 +57,13 @@ function crossProblems(
 ): string[] {
   const problems: string[] = [];
   const add = (path: PropertyKey[], text: string, onKey = false) => problems.push(problemAt(place, path, text, onKey));
-  const names = configuration.carriers.map((carrier) => carrier.name);
+  // What a live message is given to the sandbox would be told as delivered, and reach nobody.
+  const names = configuration.carriers.map(({ name }) => name).filter((name) => name !== sandboxCarrierName);
   const known = `one of the carriers ${[...new Set(names)].join(', ')}`;
+  const wrong = (carrier: string) =>
+    carrier === sandboxCarrierName
+      ? `found "${carrier}", which is for test keys only, expected ${known}`
+      : `found "${carrier}", expected ${known}`;
 
   content.carriers.forEach((carrier, index) => {
     const path = ['carriers', index];
@@ -96,7 +101,7 @@ function crossProblems(
     if (names.includes(carrier)) continue;
     const { pack, prefixes } = content.country;
     if (pack === undefined || prefixes?.[prefix] !== undefined) {
-      add(['country', 'prefixes', prefix], `found "${carrier}", expected ${known}`);
+      add(['country', 'prefixes', prefix], wrong(carrier));
     } else {
       add(
         ['country', 'carriers'],
@@ -106,11 +111,11 @@ function crossProblems(
   }
   configuration.routes.forEach((route, index) => {
     route.carriers.forEach((carrier, at) => {
-      if (!names.includes(carrier)) add(['routes', index, 'carriers', at], `found "${carrier}", expected ${known}`);
+      if (!names.includes(carrier)) add(['routes', index, 'carriers', at], wrong(carrier));
     });
   });
   configuration.routing.fallback.forEach((carrier, at) => {
-    if (!names.includes(carrier)) add(['routing', 'fallback', at], `found "${carrier}", expected ${known}`);
+    if (!names.includes(carrier)) add(['routing', 'fallback', at], wrong(carrier));
   });
   return problems;
 }

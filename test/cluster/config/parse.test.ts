@@ -44,7 +44,12 @@ describe('a bad value is named by file, line, column, found and expected', () =>
     [
       '"17": alpha',
       '"17": gamma',
-      '5:21: country.prefixes.17: found "gamma", expected one of the carriers alpha, beta, sandbox',
+      '5:21: country.prefixes.17: found "gamma", expected one of the carriers alpha, beta',
+    ],
+    [
+      '"17": alpha',
+      '"17": sandbox',
+      '5:21: country.prefixes.17: found "sandbox", which is for test keys only, expected one of the carriers alpha, beta',
     ],
     [
       '"17": alpha',
