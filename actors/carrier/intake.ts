@@ -66,7 +66,7 @@ export class Intake {
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
-    const { bus, publisher } = parts;
+    const { bus, publisher, ledger } = parts;
     this.#asideShards = new AsideShards({
       ...parts,
       take: (record, lane) => this.#take(record, lane, true),
@@ -75,6 +75,7 @@ export class Intake {
     this.#aside = new SetAside({
       ...parts,
       shards: this.#asideShards,
+      isUntouched: (key) => ledger.verdictOf(key) === 'new' && !ledger.attemptOf(key) && !ledger.takenBitsOf(key),
       stay: (held) => {
         if (!this.#isKnown(held)) this.#hold(held);
       },
@@ -199,7 +200,7 @@ export class Intake {
     }
     if (!fromAside && this.#aside.knows(held)) return;
     if (this.#isKnown(held)) return;
-    if (this.#isUntouched(held) && (fromAside ? this.#aside.asks(held) : this.#aside.takes(held))) return;
+    if (fromAside ? this.#aside.asks(held) : this.#aside.takes(held)) return;
     this.#hold(held);
   }
 
@@ -215,12 +216,6 @@ export class Intake {
     before.holdUntilMs = holdUntilMs;
     if (before.stage === 'lapsed') this.#toLane(before);
     return true;
-  }
-
-  /** Nobody has begun with it, as far as the ledger reaches: it may still wait elsewhere. */
-  #isUntouched({ key }: HeldMessage): boolean {
-    const { ledger } = this.#parts;
-    return ledger.verdictOf(key) === 'new' && ledger.attemptOf(key) === 0 && ledger.takenBitsOf(key) === 0;
   }
 
   #hold(held: HeldMessage): void {

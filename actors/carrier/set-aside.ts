@@ -31,6 +31,8 @@ export type SetAsideParts = {
   readonly lanes: Pick<Lanes<HeldMessage>, 'waitingOf' | 'accounts'>;
   readonly shards: Pick<AsideShards, 'see' | 'floods' | 'waitingOf' | 'wasLeft'>;
   readonly clock: Clock;
+  /** Nobody has begun with it, as far as the ledger reaches: it may still wait elsewhere. */
+  readonly isUntouched: (key: string) => boolean;
   /** It stays: into its lane, whatever waits there. */
   readonly stay: (held: HeldMessage) => void;
   /** Whether the carrier has begun with a message, by its recorded events. */
@@ -80,8 +82,11 @@ export class SetAside {
 
   /** A new record of an account shard. False when it stays. */
   takes(held: HeldMessage): boolean {
-    if (held.record.redelivered) void this.#moveOrStay(held);
-    else if (!this.#isTooMuch(held) || !this.#mayMove(held)) return false;
+    const { redelivered } = held.record;
+    if (!redelivered && !this.#isTooMuch(held)) return false;
+    if (!this.#parts.isUntouched(held.key)) return false;
+    if (redelivered) void this.#moveOrStay(held);
+    else if (!this.#mayMove(held)) return false;
     else this.#move(held, false);
     return true;
   }
@@ -89,7 +94,7 @@ export class SetAside {
   /** A new record of an aside shard. False when it may go into its lane. */
   asks(held: HeldMessage): boolean {
     this.#parts.shards.see(laneOf[held.category], held.message.accountId);
-    if (!hasHeader(held.record, againHeader)) return false;
+    if (!hasHeader(held.record, againHeader) || !this.#parts.isUntouched(held.key)) return false;
     const asked = this.#asked.get(held.key);
     if (asked === undefined) void this.#askAbout(held);
     else asked.record = held.record;

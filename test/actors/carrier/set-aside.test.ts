@@ -43,8 +43,14 @@ const bind = { window: 5, count: 1 };
 
 /** How many records wait in a stream, by subject. */
 async function waiting(stream: string): Promise<Readonly<Record<string, number>>> {
-  const { state } = await house.bus.manager.streams.info(stream, { subjects_filter: '>' });
-  return state.subjects ?? {};
+  // A server that was just killed does not answer at once.
+  const info = await until('the stream answers', () =>
+    house.bus.manager.streams.info(stream, { subjects_filter: '>' }).catch((error: unknown) => {
+      ignoring(error, 'it is asked again');
+      return null;
+    }),
+  );
+  return info.state.subjects ?? {};
 }
 
 test('an OTP of another account of the same shard goes before the backlog of one that came first', async () => {
@@ -132,20 +138,40 @@ test('kill -9 of nats-server, twice, while a flood is set aside: nothing is lost
   house = await openCarrierHouse({ response: 'fixed:5' });
   const accountId = account();
   const subject = asideSubject('otp', 'alpha', accountId);
-  const sent = await house.send(1_500, { category: 'otp', accountId });
   await house.actor(carrierWith(house.simulator, { tps: 300, bind }));
-  for (const least of [20, 400]) {
-    const aside = async () => {
-      const waits = await waiting('MT_OTP').catch((error: unknown) => ignoring(error, 'the server is just starting'));
-      return (waits?.[subject] ?? 0) > least;
-    };
-    await until('it is being set aside', aside, { everyMs: 1 });
+  const sent: SentMessage[] = [];
+  let before = 0;
+  for (let kill = 0; kill < 2; kill += 1) {
+    const flood = house.send(700, { category: 'otp', accountId });
+    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
+      everyMs: 1,
+    });
     await house.nats.kill9();
     await house.nats.restart();
+    sent.push(...(await flood));
+    before = (await waiting('MT_OTP'))[subject] ?? 0;
+  }
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_400 } });
+}, 60_000);
+
+test('a thread that stalls for longer than ack_wait while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  const accountId = account();
+  const subject = asideSubject('otp', 'alpha', accountId);
+  const child = await startHostChild(house, [carrierWith(house.simulator, { tps: 300, bind })]);
+  children.push(child);
+  const sent: SentMessage[] = [];
+  for (let stall = 0; stall < 2; stall += 1) {
+    const before = (await waiting('MT_OTP'))[subject] ?? 0;
+    const flood = house.send(800, { category: 'otp', accountId });
+    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
+      everyMs: 1,
+    });
+    child.inThread(0, `for (const end = Date.now() + ${limits.carrier.ackWaitOtpMs * 1.5}; Date.now() < end;);`);
+    sent.push(...(await flood));
   }
   const settled = await house.settled(sent, 40_000);
-  expect(settled).toMatchObject({ twice: [], never: [] });
-  expect(settled.statuses).toEqual({ delivered: 1_500 });
+  expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_600 } });
 }, 60_000);
 
 describe('a record whose move an earlier life may have begun', () => {
@@ -232,6 +258,30 @@ describe('a record whose move an earlier life may have begun', () => {
     await until('nothing waits', empty);
     for (let n = 0; n < 20; n += 1) expect(house.simulator.nonceCount(`c${n}`)).toBe(1);
     expect(asked()).toBe(0);
+  });
+
+  test.each([
+    ['not begun', { found: false as const }, 1],
+    ['begun', found('submitted'), 0],
+  ])('when nobody served the carrier for long it is asked about: %s', async (_what, reply, sentTimes) => {
+    house = await openCarrierHouse();
+    const asked = answerWith(reply);
+    const accountId = account();
+    const message = otp(accountId, 'left');
+    await put(messageSubject('otp', 'alpha', accountId), message, `${message.messageId}.0`);
+    // So many that some still wait when the record comes again, after ack_wait.
+    const before = Array.from({ length: 200 }, (_, n) => otp(accountId, `waits${n}`));
+    for (const each of before) await put(asideSubject('otp', 'alpha', accountId), each, `${each.messageId}.0`);
+    await deliverOnce(1);
+    const minuteMs = 60_000;
+    await house.actor(carrierWith(house.simulator, { tps: 50 }), {
+      ...systemClock,
+      nowMs: () => systemClock.nowMs() + minuteMs,
+    });
+    await until('nothing waits', empty);
+    for (let n = 0; n < before.length; n += 1) expect(house.simulator.nonceCount(`waits${n}`)).toBe(1);
+    expect(house.simulator.nonceCount('left')).toBe(sentTimes);
+    expect(asked()).toBe(1);
   });
 
   test.each([
