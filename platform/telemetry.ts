@@ -150,8 +150,9 @@ export const metrics = {
     'keyword',
     'ended',
   ]),
-  carrierUnknown: counter('carrier_unknown_total', 'Messages whose submit has no known outcome, by carrier', [
+  carrierUnknown: counter('carrier_unknown_total', 'Submits without a known outcome, by carrier and category', [
     'carrier',
+    'category',
   ]),
   resentByPolicy: counter(
     'resent_by_policy_total',
@@ -223,10 +224,10 @@ export const metrics = {
     ['carrier', 'bind'],
   ),
   bindWindowInUse: gauge('bind_window_in_use', 'submit_sm of a bind that wait for a response', ['carrier', 'bind']),
-  receiptLag: new Histogram<'carrier'>({
+  receiptLag: new Histogram<'carrier' | 'category'>({
     name: 'heliograph_receipt_lag_seconds',
-    help: 'From the answer to submit_sm to its receipt, by carrier',
-    labelNames: ['carrier'],
+    help: 'From the answer to submit_sm to its receipt, by carrier and category',
+    labelNames: ['carrier', 'category'],
     buckets: lagBucketsS,
     registers: [registry],
   }),

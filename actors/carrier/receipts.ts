@@ -4,6 +4,7 @@
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../model/delivery-event.ts';
 import { canonical } from '../../model/carrier-message-id.ts';
+import type { Category } from '../../model/message.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -60,7 +61,8 @@ export class Receipts {
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
-    this.#lag = metrics.receiptLag.labels({ carrier: parts.carrier });
+    const lagOf = (category: Category) => metrics.receiptLag.labels({ carrier: parts.carrier, category });
+    this.#lag = { otp: lagOf('otp'), transactional: lagOf('transactional'), promotional: lagOf('promotional') };
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }
 
@@ -120,7 +122,7 @@ export class Receipts {
       carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
-    this.#lag.observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
+    this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
     const urgent = submitted.category === 'otp';
     const told = this.#parts.onTold(submitted, kind);
     const done = (durable: boolean) => {

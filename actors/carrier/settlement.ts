@@ -178,7 +178,7 @@ export class Settlement {
     } catch (error) {
       ignoring(error, 'the configuration changed since: the message is told as a whole');
     }
-    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
     const open = held.parts.length === 0 ? [0] : segmentsToSend(held);
     const why = 'no_outcome_after_restart';
     const again = open.filter((segment) => this.#resend.take(held, segment, attempt, why));
@@ -238,7 +238,7 @@ export class Settlement {
   }
 
   #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
-    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name });
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
     if (this.#resend.take(held, segment, attempt, why)) return;
     this.#tellUnknown(held, segment, attempt, why);
     this.#settle(held);

@@ -51,7 +51,11 @@ describe('an operator', () => {
   it('pauses a carrier, sees it everywhere, and resumes it after its processes were killed', patience, async () => {
     await send(20);
     await until('they are submitted', () => submitted() === 20, waiting);
-    await reaches('receipt_lag_seconds_count', { carrier: 'alpha' }, (value) => value === 20);
+    await reaches(
+      'receipt_lag_seconds_count',
+      { carrier: 'alpha', category: 'transactional' },
+      (value) => value === 20,
+    );
 
     const paused = await cli('carriers', 'pause', 'alpha', '--reason', 'their maintenance');
     expect(paused).toMatchObject({
