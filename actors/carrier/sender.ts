@@ -178,16 +178,17 @@ export class Sender {
       lanes.next(); // it was ended or moved while it waited here
       return false;
     }
+    // Before anything is decided about it: it may be somebody else's by now.
+    if (!holdIsValid(held, clock.monotonicMs())) {
+      lanes.next();
+      held.stage = 'lapsed';
+      return false;
+    }
     const verdict = lateGates(held.message, clock.nowMs());
     if (!verdict.ok) {
       lanes.next();
       if (verdict.status === 'held') onHeld(held, verdict.code, verdict.untilMs);
       else onRefused(held, verdict.status, verdict.code);
-      return false;
-    }
-    if (!holdIsValid(held, clock.monotonicMs())) {
-      lanes.next();
-      held.stage = 'lapsed';
       return false;
     }
     if (held.parts.length > 0) return true;

@@ -48,22 +48,3 @@ export type BindLeases = {
   serve(carrier: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier;
   close(): Promise<void>;
 };
-
-/** One machine with a nats-server of its own: every bind is ours for as long as this process lives. */
-export const noOtherNodes: BindLeases = {
-  shared: false,
-  node: '',
-  epoch: () => 0,
-  mayWrite: () => true,
-  isLiving: () => false,
-  serve(_carrier, binds, on) {
-    return {
-      ready: () => {
-        for (const { key } of binds) on.onGranted(key);
-      },
-      heldElsewhere: new Map(),
-      close: () => Promise.resolve(),
-    };
-  },
-  close: () => Promise.resolve(),
-};

@@ -33,6 +33,8 @@ export class LeaseHolder {
   #ackedAtMs = Number.NEGATIVE_INFINITY;
   #beating = false;
   #isFirst = true;
+  /** The stranger's beat under our name as it was first seen; 0: none. */
+  #strangerAt = 0;
   #toldShared = false;
   #leaving = false;
 
@@ -88,7 +90,10 @@ export class LeaseHolder {
     const { book, identity } = this.#parts;
     const before = book.beatOf(this.key);
     if (before === null || (this.#isFirst && before.place === identity.place)) return true;
-    if (!this.#toldShared) {
+    const revision = book.revisionOf(this.key);
+    if (this.#strangerAt === 0) this.#strangerAt = revision;
+    // One that has died is only waited for; one that beats is alive.
+    if (!this.#toldShared && revision !== this.#strangerAt) {
       this.#toldShared = true;
       log.error(
         { alarm: 'node_name_shared', node: identity.node },
