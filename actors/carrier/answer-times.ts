@@ -72,7 +72,7 @@ export class AnswerTimes {
     tenth.worstMs = Math.max(tenth.worstMs, countsMs);
     if (atMs < tenth.endMs) return;
     const gain = Math.max(1 / (this.#tenths + 1), leastGain);
-    this.#meanMs += (tenth.sumMs / tenth.segments - this.#meanMs) * gain;
+    this.#meanMs += (tenth.sumMs / tenth.segments - this.#meanMs) * trustGain;
     this.#deviationMs += (Math.abs(tenth.worstMs - this.#meanWorstMs) - this.#deviationMs) * gain;
     this.#meanWorstMs += (tenth.worstMs - this.#meanWorstMs) * gain;
     this.#tenths += 1;
@@ -89,6 +89,8 @@ export const jitterMs = 25;
 const slackMs = 5;
 /** Answers that on average prove no more lateness than this are believed each by itself. */
 const trustMs = 15;
+/** Trust is lost, and won back, over some twelve seconds of answers: an overloaded minute is no reason, a habit is. */
+const trustGain = 1 / 128;
 const stretchMs = 10_000;
 const stretchAnswersLeast = 20;
 const tenthMs = 100;
