@@ -109,6 +109,14 @@ export class Exchange {
     this.res.cork(piece);
   }
 
+  /** Cuts the connection without an answer, and reads nothing more of it. */
+  cut(): void {
+    if (this.#state !== 'open') return;
+    countAborted(this.route);
+    this.#leave('aborted');
+    this.res.close();
+  }
+
   /** Cuts the connection: a streamed answer cannot be completed. */
   breakOff(): void {
     if (this.#state !== 'streaming') return;

@@ -89,6 +89,18 @@ describe('headers', () => {
     expect(closedAfterMs).toBeLessThan(1_000);
   });
 
+  test.each([
+    ['/v1/sms', 'two lengths', 2, 40],
+    ['/v1/sms', 'the same length twice', 2, 2],
+    ['/v1/senders', 'two lengths, for the control role', 2, 40],
+  ])('%s with %s: the connection is cut, and what stands behind it is not read', async (path, _name, first, second) => {
+    const lengths = [`content-length: ${first}`, `content-length: ${second}`];
+    const smuggled = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+    const { text, closedAfterMs } = await raw([`${head(lengths).replace('/v1/sms', path)}{}${smuggled}`]);
+    expect(text).toBe('');
+    expect(closedAfterMs).toBeLessThan(1_000);
+  });
+
   test('as many headers as are allowed, and one of 8 KB, are fine', async () => {
     const request = head([
       ...manyHeaders(limits.http.headersMax - ownHeaders - 2),
