@@ -1,0 +1,81 @@
+// Two machines as an operator runs them: two whole supervisors on one NATS, the second one for carriers only. A kill of
+// everything on the second loses nothing that was accepted, and its binds come back to the first.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Demo } from '../../cluster/supervisor/announce.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { type TestNats, startNats } from '../support/nats.ts';
+import { processesOf } from '../support/processes.ts';
+import { nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { SmsClient } from '../support/sms-client.ts';
+import { type TestSystem, endSystems, startSystem } from '../support/system.ts';
+import { sendTraffic } from '../support/traffic.ts';
+
+let nats: TestNats;
+let farEnds: FarEnds;
+let first: TestSystem;
+let second: TestSystem;
+let client: SmsClient;
+
+beforeAll(async () => {
+  nats = await startNats();
+  farEnds = await startFarEnds({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,400', window: 20 });
+  const configFile = join(nats.dataDir, 'heliograph.yaml');
+  writeFileSync(configFile, farEnds.configuration);
+  const httpPort = await freePort();
+  const common = {
+    NATS_URL: nats.url,
+    HELIOGRAPH_CONFIG: configFile,
+    HELIOGRAPH_BODY_KEY: Buffer.alloc(32, 5).toString('base64'),
+  };
+  first = await startSystem({ realRoles: true, env: { ...common, HELIOGRAPH_HTTP_PORT: String(httpPort) } });
+  await first.ready();
+  second = await startSystem({ realRoles: true, env: { ...common, HELIOGRAPH_ROLES: 'carriers' } });
+  await second.ready();
+  const keys = JSON.parse(readFileSync(join(first.dataDir, 'demo-keys.json'), 'utf8')) as Demo;
+  client = new SmsClient(httpPort, keys.liveKey);
+}, 120_000);
+
+afterAll(async () => {
+  client?.close();
+  await endSystems();
+  await farEnds?.close();
+  await nats?.stop();
+});
+
+/** What the carriers' line of a machine's health says: binds that are up, of all carriers but the sandbox. */
+async function bindsOf(system: TestSystem): Promise<number> {
+  const children = (await system.readiness())?.children ?? [];
+  const detail = children.find(({ name }) => name === 'actors')?.detail ?? '';
+  return [...detail.matchAll(/(?:alpha|beta|gamma) (\d+)\//g)].reduce((sum, each) => sum + Number(each[1]), 0);
+}
+
+const bindsNow = () => Object.values(farEnds.carriers).reduce((sum, carrier) => sum + carrier.stats().binds.now, 0);
+
+test('six binds of three carriers are spread over both machines, and a killed machine costs what was in the air', async () => {
+  await until('three binds each', async () => (await bindsOf(first)) === 3 && (await bindsOf(second)) === 3, {
+    limitMs: 30_000,
+    everyMs: 200,
+  });
+  expect(bindsNow()).toBe(6);
+  const sending = sendTraffic(client, { ratePerSecond: 60, seconds: 8, seed: 3 });
+  await systemClock.sleep(2_000);
+  const takenBefore = farEnds.taken();
+  expect(takenBefore).toBeGreaterThan(0);
+  // Everything of it at once, as when the power goes.
+  for (const line of await processesOf(second.dataDir)) process.kill(Number(line.split(' ')[0]), 'SIGKILL');
+  if (second.process.exitCode === null) second.process.kill('SIGKILL');
+  const promised = await sending;
+  await until('all six on the first', async () => (await bindsOf(first)) === 6, { limitMs: 30_000, everyMs: 200 });
+  const reckoning = await settledReckoning(client, farEnds, promised, 60_000);
+  const { statuses, ...wrong } = reckoning;
+  const { statuses: _none, ...nothing } = { ...nothingWrong, statuses: {} };
+  // What it had begun and never sent is told as unknown, as after every kill.
+  expect({ ...wrong, lost: [] }).toEqual({ ...nothing, lost: [] });
+  expect((statuses['delivered'] ?? 0) + (statuses['unknown'] ?? 0)).toBe(promised.length);
+  expect(statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 20);
+}, 180_000);
