@@ -1,6 +1,6 @@
 // The doctor's look at the carriers: each bind of a real carrier is bound once, as configured, and unbound; it never
 // submits. Where a running system has the binds it is asked instead, because a carrier allows only so many sessions.
-import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { probeBind } from '../../smpp/probe.ts';
 import { connectBus } from '../bus/connect.ts';
@@ -39,8 +39,9 @@ export async function examineCarriers({
   const reports = natsUrl === null ? [] : await reportsFrom(natsUrl);
   const findings = await Promise.all(
     asked.map(async (carrier) => {
-      const serving = reports.filter((report) => report.carrier === carrier.name);
+      const serving = (reports ?? []).filter((report) => report.carrier === carrier.name);
       if (serving.length > 0 && !force) return asReported(carrier, serving);
+      if (reports === null && !force) return [notKnown(carrier)];
       if (isRunning && !force) return [notAsked(carrier)];
       // Simulated carriers listen only while the system runs.
       if (carrier.simulate !== null) return only === undefined ? [] : [simulated(carrier)];
@@ -105,8 +106,15 @@ const simulated = ({ name }: CarrierConfig): Finding => ({
   detail: 'simulated: there is nothing to bind to while the system does not run',
 });
 
-/** Nothing when the server is away: the check of NATS has said so. */
-async function reportsFrom(natsUrl: string): Promise<CarrierReport[]> {
+/** A system that cannot be asked may have its binds all the same. */
+const notKnown = ({ name }: CarrierConfig): Finding => ({
+  check: name,
+  ok: false,
+  detail: `NATS does not answer, so it is not known whether a running system has this carrier\n→ doctor --carrier ${name} --force binds all the same`,
+});
+
+/** Null when the server is away. */
+async function reportsFrom(natsUrl: string): Promise<CarrierReport[] | null> {
   try {
     const bus = await connectBus(natsUrl, 'doctor', limits.operations.callTimeoutMs);
     try {
@@ -115,7 +123,7 @@ async function reportsFrom(natsUrl: string): Promise<CarrierReport[]> {
       await bus.close();
     }
   } catch (error) {
-    process.stderr.write(`NATS was not asked about the carriers: ${messageOf(error)}\n`);
-    return [];
+    ignoring(error, 'NATS was not asked about the carriers');
+    return null;
   }
 }

@@ -1,8 +1,6 @@
 // Pause, drain and resume, counted at the far end: carriers served by a real process with real threads, which is also
 // killed. While a carrier is paused nothing is submitted and receipts come in; afterwards nothing is lost, nothing twice.
-import type { Msg } from '@nats-io/transport-node';
 import { afterEach, describe, expect, it } from 'vitest';
-import { querySubjects } from '../../../analytics/contract.ts';
 import { type Given, orderCarrier, viewCarriers } from '../../../cluster/operations/carriers.ts';
 import { askForCarriers } from '../../../cluster/operations/reports.ts';
 import type { OrderVerb } from '../../../cluster/operations/contract.ts';
@@ -56,10 +54,9 @@ const viewOf = async (name = 'alpha') => (await viewCarriers(house.bus, [])).fin
 /** At 200 a second, with receipts that take a while: a pause comes into the middle of everything. */
 async function inTheMiddle(changes: Parameters<typeof carrierWith>[1] = {}) {
   house = await openCarrierHouse({ latency: 'fixed:400', response: 'fixed:30' });
-  answerAsEventStore();
   const alpha = carrierWith(house.simulator, { tps: 200, ...changes });
   host = await startHostChild(house, [alpha]);
-  // Of many accounts, as traffic is: what one account has too much of takes a way of its own.
+  // Of many accounts, as traffic is.
   const accounts = Array.from({ length: 10 }, () => newAccountId(systemClock.nowMs()));
   const sent = (await Promise.all(accounts.map((accountId) => house.send(30, { accountId })))).flat();
   await until('submits flow', () => total() > 50, waiting);
@@ -232,7 +229,6 @@ describe('a carrier of two nodes', () => {
 
   it('is paused on both; a bind that is paused leaves its work to the other node', patience, async () => {
     house = await openCarrierHouse({ latency: 'fixed:50' });
-    answerAsEventStore();
     const alpha = carrierWith(house.simulator, { tps: 200 });
     for (const node of ['one', 'two']) {
       nodes.push(
@@ -268,22 +264,6 @@ describe('a carrier of two nodes', () => {
     expect(await viewOf()).toMatchObject({ ordered: 'running', state: 'good' });
   });
 });
-
-/** As far as carriers ask it: whether a message that was moved aside was begun. */
-function answerAsEventStore(): void {
-  const answer = async (question: Msg) => {
-    const { messageId } = question.json<{ messageId: string }>();
-    const begun = (await eventsOf(house.bus)).some(
-      (event) => event.messageId === messageId && event.kind === 'submitted',
-    );
-    question.respond(JSON.stringify(begun ? { refused: 'unavailable' } : { found: false }));
-  };
-  house.bus.connection.subscribe(querySubjects.get, {
-    callback: (error, question) => {
-      if (error === null) void answer(question);
-    },
-  });
-}
 
 /** Intents without anything behind them. */
 function openIntents(events: Awaited<ReturnType<typeof eventsOf>>): number {

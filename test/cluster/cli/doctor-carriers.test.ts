@@ -225,6 +225,19 @@ describe('beside a running system', () => {
     expect(binds()).toEqual({ now: 2, total: 2, refused: 1 });
   });
 
+  it('that cannot be asked may have the binds: then only on demand', async () => {
+    const smsc = await simulator();
+    const away = { natsUrl: `nats://127.0.0.1:${await freePort()}` };
+    const [finding] = await look(smsc.port, {}, away);
+    expect(finding).toMatchObject({
+      check: 'alpha',
+      ok: false,
+      detail: expect.stringContaining('NATS does not answer'),
+    });
+    expect(smsc.stats().binds.total).toBe(0);
+    expect(await look(smsc.port, {}, { ...away, force: true })).toMatchObject([{ ok: true }]);
+  });
+
   it('whose carriers do not answer it says so and still does not bind', async () => {
     const smsc = await simulator();
     const [finding] = await look(smsc.port, {}, { isRunning: true });
