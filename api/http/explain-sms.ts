@@ -8,6 +8,7 @@ import type { SmsRequest } from '../../policy/contract.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
+import { ucs2Shape } from './sms-answer.ts';
 
 export function explainSms(
   parts: { readonly explain: Explain; readonly clock: Clock },
@@ -47,7 +48,7 @@ function writtenShape(written: ExplainedText | null): object {
     encoding: written.encoding,
     segments: written.segments,
     costly_characters: written.costlyCharacters,
-    ...(written.ucs2Because === null ? {} : { ucs2_because: written.ucs2Because }),
+    ...(written.ucs2Because === null ? {} : { ucs2_because: ucs2Shape(written.ucs2Because) }),
     national_tables: written.nationalTables,
   };
 }

@@ -7,10 +7,7 @@ import type { Admitted } from '../../policy/contract.ts';
 /** The body of the 202, and of its replays. `ucs2_because` is there only when a character forced UCS-2. */
 export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Because'] = null): string {
   const reference = message.clientReference === null ? 'null' : JSON.stringify(message.clientReference);
-  const because =
-    ucs2Because === null
-      ? ''
-      : `,"ucs2_because":{"character":${JSON.stringify(ucs2Because.character)},"index":${ucs2Because.index}}`;
+  const because = ucs2Because === null ? '' : `,"ucs2_because":${JSON.stringify(ucs2Shape(ucs2Because))}`;
   // Ids, numbers, categories and encodings hold nothing that JSON would have to escape; the rest goes through it.
   return (
     `{"id":"${message.messageId}","object":"sms","status":"${acceptedStatus(message)}","to":"${message.recipient}"` +
@@ -19,6 +16,12 @@ export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Becaus
     `,"created_at":"${isoTime(message.acceptedAtMs)}"` +
     (message.scheduledAtMs === null ? '}' : `,"scheduled_at":"${new Date(message.scheduledAtMs).toISOString()}"}`)
   );
+}
+
+/** The character that forced UCS-2, also by its code point: a no-break space looks like any other. */
+export function ucs2Shape({ character, index }: NonNullable<Admitted['ucs2Because']>): object {
+  const point = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return { character, code_point: `U+${point}`, index };
 }
 
 /** What a message is right after the door took it. */

@@ -95,6 +95,8 @@ const shared = {
   created_at: timeSchema,
 };
 
+const ucs2Because = z.strictObject({ character: z.string(), code_point: z.string(), index: z.int().min(0) });
+
 export const acceptedSms = z
   .object({
     ...shared,
@@ -102,15 +104,12 @@ export const acceptedSms = z
     scheduled_at: timeSchema.optional().openapi({
       description: 'With status scheduled: its `send_at`, or the end of the quiet hours it waits for.',
     }),
-    ucs2_because: z
-      .object({ character: z.string(), index: z.int().min(0) })
-      .optional()
-      .openapi({
-        description:
-          'With encoding auto: the character that made the text UCS-2 (with transliterate: one that has no look-alike) ' +
-          'and its position in UTF-16 units.',
-        example: { character: 'আ', index: 0 },
-      }),
+    ucs2_because: ucs2Because.optional().openapi({
+      description:
+        'With encoding auto: the character that made the text UCS-2 (with transliterate: one that has no look-alike), ' +
+        'its code point and its position in UTF-16 units.',
+      example: { character: 'আ', code_point: 'U+0986', index: 0 },
+    }),
   })
   .openapi('AcceptedSms');
 
@@ -229,7 +228,7 @@ export const explainedSms = z
     costly_characters: z
       .array(z.string())
       .openapi({ description: 'Characters that take two units, and so may cause another segment.' }),
-    ucs2_because: z.object({ character: z.string(), index: z.int().min(0) }).optional(),
+    ucs2_because: ucs2Because.optional(),
     national_tables: z
       .object({ available: z.array(z.string()), used: z.array(z.string()), why: z.string() })
       .nullable()

@@ -106,7 +106,7 @@ describe('POST /v1/sms', () => {
     const body = JSON.parse(acceptedBody(message));
     expect(acceptedSms.strict().parse(body)).toEqual(body);
     const forced = JSON.parse(acceptedBody(message, { character: '"', index: 3 }));
-    expect(forced.ucs2_because).toEqual({ character: '"', index: 3 });
+    expect(forced.ucs2_because).toEqual({ character: '"', code_point: 'U+0022', index: 3 });
     expect(acceptedSms.strict().parse(forced)).toEqual(forced);
   });
 });
