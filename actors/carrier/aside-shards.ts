@@ -227,7 +227,8 @@ export class AsideShards {
     metrics.setAsideWaiting.set({ carrier, lane, shard }, open.waiting);
     const nowMs = clock.monotonicMs();
     if (open.waiting > 0) open.emptySinceMs = nowMs;
-    else this.#forgetAccounts(open);
+    // All of it is in its lane: what comes now stands behind it there.
+    if (info.num_pending === 0) this.#forgetAccounts(open);
     if (nowMs - open.emptySinceMs < aside.lingerMs) return;
     this.#forget(open);
     await open.consumption.stop();
