@@ -124,7 +124,7 @@ export class Link {
     this.#ended = true;
     this.#cancelDestroy?.();
     // A reset is TCP's own; what TLS has encrypted it has handed on already.
-    if ('encrypted' in this.socket) this.socket.destroy();
+    if (this.socket.connecting || 'encrypted' in this.socket) this.socket.destroy();
     else this.socket.resetAndDestroy();
   }
 

@@ -4,7 +4,6 @@
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type BindConfig, type SimulatedPorts, bindsOf } from '../../cluster/config/configuration.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -46,7 +45,6 @@ export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, 
 /** One of our binds. Its share of the contract counts from `countsAtMs` on. */
 type Own = { readonly countsAtMs: number; leaving: boolean };
 
-const toldWithinMs = 1_000;
 /** An event that is durable is read a few milliseconds later; after this long its reader is broken. */
 const behindMsMax = 2_000;
 
@@ -104,6 +102,7 @@ export class SharedCarrier {
     }
     claims.sweep();
     this.#recount();
+    if (!this.#working && !this.#closed) this.#giveBack();
   }
 
   tick(): void {
@@ -221,23 +220,26 @@ export class SharedCarrier {
     if (this.#closed || wanted === this.#working) return;
     this.#working = wanted;
     const { made, begin, rest } = this.#parts;
-    const { carrier, sender, intake } = made;
+    const { carrier } = made;
     log.info({ carrier: carrier.name, wanted }, wanted ? 'takes work' : 'takes no work: others do');
     this.#change = this.#change
       .then(async () => {
         if (wanted !== this.#working) return;
         if (wanted) return begin();
         await rest();
-        sender.standDown();
-        made.events.flush();
-        // Until it is known that nothing was written, whoever gets it would wait for us.
-        await until('events durable', () => made.events.held === 0, { limitMs: toldWithinMs, clock: made.clock });
-        intake.handBack();
       })
       .catch((error: unknown) => {
         ignoring(error, 'work could not be begun or ended; the next look tries again');
         this.#working = !wanted;
       });
+  }
+
+  /** Others can send what is still here. What had its intent goes when they can know that it was not written. */
+  #giveBack(): void {
+    const { sender, intake } = this.#parts.made;
+    if (intake.size === 0) return;
+    sender.standDown();
+    intake.handBack();
   }
 
   #learn(event: DeliveryEvent, isOwn: boolean): void {
@@ -266,6 +268,7 @@ function leasedBindsOf({ made, simulated, leases }: SharedCarrierParts): LeasedB
       key: bindKey(carrier.name, identity, ordinal),
       name: bind.name,
       submits: bind.type !== 'receiver',
+      local: carrier.simulate !== null,
     };
   });
 }

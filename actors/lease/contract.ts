@@ -8,6 +8,8 @@ export type LeasedBind = {
   readonly name: string;
   /** Binds that submit and binds that only receive are dealt out apart. */
   readonly submits: boolean;
+  /** No other node has it to open: it is not dealt out at all. */
+  readonly local: boolean;
 };
 
 /** Called synchronously from the owner of leases; a release is waited for. */

@@ -246,7 +246,7 @@ export class LeaseKeeper implements BindLeases {
         const { claim, release } = dealOutBinds({
           salt: `${carrier.name} ${submits ? 'submits' : 'receives'}`,
           me: this.#holder.key,
-          takers,
+          takers: binds.every(({ local }) => local) ? [this.#holder.key] : takers,
           binds: dealt,
           leaving: new Set(binds.filter(({ key }) => leaving.has(key)).map(({ key }) => key)),
           graceMs: limits.leases.freeGraceMs,

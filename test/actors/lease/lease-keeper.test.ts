@@ -31,6 +31,7 @@ const binds = (count: number): LeasedBind[] =>
     key: bindKey('alpha', ['smsc.example', 2775, 'heliograph'], at + 1),
     name: `alpha/${at + 1}`,
     submits: true,
+    local: false,
   }));
 
 let processes = 0;
@@ -195,6 +196,34 @@ test('a second machine under the same name takes nothing while the first lives',
   expect(double.mine.size).toBe(0);
   expect(first.mine.size).toBe(2);
   expect(first.keeper.mayWrite()).toBe(true);
+});
+
+test('binds that each node has for itself stay where they are, however many nodes there are', async () => {
+  bus = await startBus();
+  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => node(name, 1)));
+  const story: string[] = [];
+  const held = nodes.map(({ keeper }, at) => {
+    const mine = new Set<string>();
+    const own = [1, 2, 3].map((nth) => ({
+      key: bindKey('sandbox', ['127.0.0.1', 2775, `n${at}`], nth),
+      name: `sandbox/${nth}`,
+      submits: true,
+      local: true,
+    }));
+    const handlers: LeaseHandlers = {
+      onGranted: (key) => mine.add(key),
+      onHandOver: async (key) => void story.push(`handed over ${key}`),
+      onFenced: () => {},
+      onUnfenced: () => {},
+      onLost: (keys) => void story.push(`lost ${keys.length}`),
+    };
+    keeper.serve('sandbox', own, handlers).ready();
+    return mine;
+  });
+  await until('three each', () => held.every((mine) => mine.size === 3), { limitMs: limits.leases.freeGraceMs });
+  const untilMs = systemClock.monotonicMs() + limits.leases.freeGraceMs + 1_000;
+  await until('longer than any grace', () => systemClock.monotonicMs() > untilMs);
+  expect(story).toEqual([]);
 });
 
 test('the bucket is lost: it is made again, and its owner has its binds again', async () => {

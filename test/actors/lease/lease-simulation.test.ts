@@ -14,6 +14,7 @@ const binds = ['alpha/1', 'alpha/2', 'alpha/3'].map((name) => ({
   key: `bind.${name.replace('/', '.')}`,
   name,
   submits: true,
+  local: false,
 }));
 const stepMs = 50;
 // Every fence is an alarm, and there are hundreds.
