@@ -74,6 +74,14 @@ export function slotsKeptFor(category: Category, windowPdus: number): number {
 }
 
 /**
+ * Of the segments of a second, as many promotional messages leave to the others: whatever came late into the second
+ * before, and so comes late into this one, an OTP finds room at once. A fiftieth: 98 % of a contract are theirs.
+ */
+export function tokensKeptFor(category: Category, ratePerS: number): number {
+  return category === 'promotional' ? Math.floor(ratePerS / 50) : 0;
+}
+
+/**
  * What one account may have waiting in a lane before what else it brings is set aside: two windows if it is alone, its
  * part of them beside others. So the records of those who bring little always find room in the prefetch of their shard.
  */

@@ -7,10 +7,13 @@ import { SlowDown } from './slow-down.ts';
 
 /** All times are monotonic. */
 export type Pacing = {
-  /** Takes the tokens of `segments` when they are due; false otherwise. `chosen` have theirs and are not written yet. */
-  take(segments: number, nowMs: number, chosen: number): boolean;
+  /**
+   * Takes the tokens of `segments` when they are due; false otherwise. `chosen` have theirs and are not written yet, and
+   * `kept` more must find room after them.
+   */
+  take(segments: number, nowMs: number, chosen: number, kept?: number): boolean;
   /** How long until `segments` may be taken; 0 says that take() will grant them. */
-  waitMs(segments: number, nowMs: number, chosen: number): number;
+  waitMs(segments: number, nowMs: number, chosen: number, kept?: number): number;
   /** So long it took from a token to a PDU that may be written. */
   intentTook(tookMs: number): void;
   /** How long until a PDU of `segments` may be written; 0 says now. */
@@ -53,19 +56,19 @@ export function pacing(segmentsPerSecond: number): Pacing {
   const spreadMs = (segments: number) => (segments * 1_000) / (contract * spreadShare);
 
   /** Not so early that it would have to wait for its PDUs, with later and more urgent ones behind it. */
-  function dueAtMs(segments: number, nowMs: number, chosen: number): number {
+  function dueAtMs(segments: number, nowMs: number, chosen: number, kept: number): number {
     if (contract === 0) return Number.POSITIVE_INFINITY;
-    const writtenAtMs = Math.max(lastSecond.roomAtMs(segments, nowMs, chosen), writeAtMs + spreadMs(chosen));
+    const writtenAtMs = Math.max(lastSecond.roomAtMs(segments, nowMs, chosen + kept), writeAtMs + spreadMs(chosen));
     return Math.max(chooseAtMs, writtenAtMs - lead.ms());
   }
 
   return {
-    take(segments, nowMs, chosen) {
-      if (nowMs < dueAtMs(segments, nowMs, chosen)) return false;
+    take(segments, nowMs, chosen, kept = 0) {
+      if (nowMs < dueAtMs(segments, nowMs, chosen, kept)) return false;
       chooseAtMs = Math.max(chooseAtMs, nowMs - madeUpMs) + (segments * 1_000) / slow.ratePerS(nowMs);
       return true;
     },
-    waitMs: (segments, nowMs, chosen) => Math.max(0, dueAtMs(segments, nowMs, chosen) - nowMs),
+    waitMs: (segments, nowMs, chosen, kept = 0) => Math.max(0, dueAtMs(segments, nowMs, chosen, kept) - nowMs),
     intentTook: lead.learn,
     writeWaitMs: (segments, nowMs) => Math.max(0, Math.max(writeAtMs, lastSecond.roomAtMs(segments, nowMs)) - nowMs),
     written(segments, bind, nowMs) {

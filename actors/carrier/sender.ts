@@ -12,7 +12,7 @@ import type { ShortMessage } from '../../smpp/pdu.ts';
 import { attemptNumber, triesMax } from './attempt.ts';
 import { type HeldMessage, holdIsValid, segmentsToSend } from './held-message.ts';
 import type { ClaimVerdict, IntentClaims } from './intent-claims.ts';
-import { type Lanes, slotsKeptFor } from './lanes.ts';
+import { type Lanes, slotsKeptFor, tokensKeptFor } from './lanes.ts';
 import type { Pacing } from './pacing.ts';
 import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
 
@@ -165,7 +165,10 @@ export class Sender {
       const segments = pdus * segmentsPerPdu(held.message, held.parts);
       const chosen = this.#reserved + this.#ready.length - this.#readyAt;
       const { pacing } = this.#parts;
-      if (!pacing.take(segments, now, chosen)) return this.#wakeIn(pacing.waitMs(segments, now, chosen), 'pacing');
+      const room = tokensKeptFor(held.category, pacing.ratePerS(now));
+      if (!pacing.take(segments, now, chosen, room)) {
+        return this.#wakeIn(pacing.waitMs(segments, now, chosen, room), 'pacing');
+      }
       this.#parts.lanes.next();
       this.#begin(held, slots, now);
     }

@@ -1,7 +1,7 @@
 // The lanes: which message goes next, and that no account can make another wait for more than a turn.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Lanes, keptInLane, slotsKeptFor } from '../../../actors/carrier/lanes.ts';
+import { Lanes, keptInLane, slotsKeptFor, tokensKeptFor } from '../../../actors/carrier/lanes.ts';
 import { messageConsumer } from '../../../cluster/bus/streams.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -273,5 +273,11 @@ describe('window slots kept from promotional messages', () => {
   });
   test('are open to everything else', () => {
     for (const category of ['otp', 'transactional'] as const) expect(slotsKeptFor(category, 100)).toBe(0);
+  });
+  test('and of the segments of a second a fiftieth', () => {
+    expect([1, 49, 50, 99, 100, 990, 4_950].map((perS) => tokensKeptFor('promotional', perS))).toEqual([
+      0, 0, 1, 1, 2, 19, 99,
+    ]);
+    for (const category of ['otp', 'transactional'] as const) expect(tokensKeptFor(category, 1_000)).toBe(0);
   });
 });

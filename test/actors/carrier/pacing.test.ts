@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jitterMs } from '../../../actors/carrier/answer-times.ts';
+import { tokensKeptFor } from '../../../actors/carrier/lanes.ts';
 import { type Pacing, pacing, shareOfContract } from '../../../actors/carrier/pacing.ts';
 
 /** The most segments in any one second: what a carrier's counter would see. */
@@ -181,4 +182,50 @@ test('a long message takes all its segments at once or none, and more than the c
   expect(pace.writeWaitMs(3, 3_000)).toBe(0);
   pace.written(3, 0, 3_000);
   expect(pace.writeWaitMs(3, 3_700)).toBeCloseTo(1_000 + jitterMs - 700);
+});
+
+describe('beside promotional messages that use all of the contract', () => {
+  const tps = 1_000;
+  /** Promotional all the time and an OTP every ten milliseconds; how long each OTP waits. The loop stalls once. */
+  function otpWaits(kept: (pace: Pacing, nowMs: number) => number, stallMs: number): number[] {
+    const pace = pacing(tps);
+    const go = (nowMs: number, keep: number) => {
+      if (pace.writeWaitMs(1, nowMs) > 0 || !pace.take(1, nowMs, 0, keep)) return false;
+      pace.answered({ number: pace.written(1, 0, nowMs), bind: 0, writtenAtMs: nowMs }, nowMs);
+      return true;
+    };
+    const waits: number[] = [];
+    const waiting: number[] = [];
+    for (let atMs = 0; atMs < 8_000; atMs += 1) {
+      if (atMs % 10 === 0) waiting.push(atMs);
+      if (atMs > 2_000 && atMs <= 2_000 + stallMs) continue;
+      while (waiting[0] !== undefined && go(atMs, 0)) waits.push(atMs - waiting.shift()!);
+      while (waiting.length === 0 && go(atMs, kept(pace, atMs)));
+    }
+    // Those of the stall itself wait for its end.
+    return waits.slice(Math.ceil((2_000 + stallMs) / 10) + 1);
+  }
+  const keeping = (pace: Pacing, nowMs: number) => tokensKeptFor('promotional', pace.ratePerS(nowMs));
+
+  test('an OTP finds room at once, also in the seconds after a stall', () => {
+    for (const stallMs of [0, 50, 100, 150]) {
+      expect(Math.max(...otpWaits(keeping, stallMs))).toBeLessThanOrEqual(10);
+    }
+  });
+  test('which it would not without the tokens that are kept for it', () => {
+    expect(Math.max(...otpWaits(() => 0, 150))).toBeGreaterThan(50);
+  });
+  test('and they alone still send nearly all of it', () => {
+    for (const perS of [10, 100, 1_000]) {
+      const pace = pacing(perS);
+      let sent = 0;
+      for (let atMs = 0; atMs < 20_000; atMs += 1) {
+        while (pace.writeWaitMs(1, atMs) === 0 && pace.take(1, atMs, 0, keeping(pace, atMs))) {
+          pace.answered({ number: pace.written(1, 0, atMs), bind: 0, writtenAtMs: atMs }, atMs);
+          sent += 1;
+        }
+      }
+      expect(sent).toBeGreaterThanOrEqual(perS * 20 * 0.97);
+    }
+  });
 });
