@@ -279,6 +279,8 @@ export const limits = {
     keysPerAccountMax: 100,
   },
   directory: {
+    /** A change is promised everywhere within a second; until so long after, two processes may know different things. */
+    heardWithinMs: 5_000,
     /** How late a change can be seen when its notification was lost: well under the promised second. */
     outboxPollMs: 250,
     /** Outbox rows projected in one go, and with it KV requests in flight. */

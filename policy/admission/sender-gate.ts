@@ -1,6 +1,7 @@
 // Whose name may stand on the message. The shape is a rule of the networks (3GPP TS 23.040 §9.1.2.5: 11 septets of
 // text, or a number); the approval is a rule of the regulators, and holds for live keys only, because a test
 // message never leaves the sandbox. It never rewrites a sender: what was approved is what is shown.
+import type { Category } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
 import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
 
@@ -17,8 +18,19 @@ export function senderGate(applicant: Applicant, request: SmsRequest): Refusal |
     return { ok: false, code: 'invalid_field', field: 'from', detail: `must be ${senderShape}` };
   }
   return applicant.key.livemode
-    ? no(`"${from}" is not an approved sender of this account: see GET /v1/senders, or ask for it with POST /v1/senders`)
+    ? no(
+        `"${from}" is not an approved sender of this account: see GET /v1/senders, or ask for it with POST /v1/senders`,
+      )
     : null;
+}
+
+/** Asked again of what waited long: whether the name still stands for this account and category. */
+export function isApproved(
+  account: Pick<Applicant['account'], 'senders' | 'senderCategories'>,
+  from: string,
+  category: Category,
+): boolean {
+  return account.senders.has(from) && (account.senderCategories?.get(from)?.includes(category) ?? true);
 }
 
 function no(detail: string): Refusal {

@@ -1,9 +1,11 @@
 // The gates that are asked again at the last moment, when a token is granted: a message can wait longer than
 // the rules that let it in. Pure: everything it needs is handed to it.
 import { type AccountId, keywordReplyKeyId } from '../../model/ids.ts';
-import type { Message } from '../../model/message.ts';
+import type { Category, Message } from '../../model/message.ts';
+import { limits } from '../../platform/limits.ts';
 import { doNotDisturb } from '../admission/do-not-disturb-gate.ts';
 import { type Suppressions, optOutGate } from '../admission/opt-out-gate.ts';
+import { isApproved } from '../admission/sender-gate.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import type { Registries } from '../registry/contract.ts';
@@ -27,10 +29,26 @@ export function passLateGates(message: Message, nowMs: number): LateVerdict {
 
 /** What is known of an account now. Undefined: nothing, and then what the door decided holds. */
 export type LateTenants = {
-  account(
-    accountId: AccountId,
-  ): { readonly status: 'active' | 'suspended'; readonly suppressions?: Suppressions } | undefined;
+  account(accountId: AccountId): LateTenant | undefined;
 };
+
+export type LateTenant = {
+  readonly status: 'active' | 'suspended';
+  readonly suppressions?: Suppressions;
+  readonly senders?: ReadonlySet<string>;
+  readonly senderCategories?: ReadonlyMap<string, readonly Category[]>;
+};
+
+/**
+ * A sender that was rejected or taken away holds up what waits in its name. The door hears of an approval some moments
+ * before an actor may: what was accepted just now is believed.
+ */
+function senderStands({ senders, senderCategories }: LateTenant, message: Message, nowMs: number): boolean {
+  if (senders === undefined || !message.livemode || message.keyId === keywordReplyKeyId) return true;
+  if (nowMs - message.acceptedAtMs < limits.directory.heardWithinMs) return true;
+  const account = { senders, ...(senderCategories === undefined ? {} : { senderCategories }) };
+  return isApproved(account, message.sender, message.category);
+}
 
 /** The late gates of a country. `registries` is asked anew for every message: versions come and go. */
 export function lateGates(
@@ -51,6 +69,8 @@ export function lateGates(
       // The answer to STOP confirms it, and who asks for help gets it.
       if (optedOut !== null && message.keyId !== keywordReplyKeyId)
         return { ok: false, status: 'blocked', code: optedOut.code };
+      if (!senderStands(account, message, nowMs))
+        return { ok: false, status: 'blocked', code: 'sender_not_registered' };
     }
     // As at the door: a test message reaches nobody, at no hour.
     if (!message.livemode) return mayGo;

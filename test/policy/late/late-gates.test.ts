@@ -1,6 +1,7 @@
 // The gates asked again when a token is granted: what changed while the message waited decides.
 import { describe, expect, test } from 'vitest';
-import { type LateTenants, lateGates } from '../../../policy/late/late-gates.ts';
+import type { Category } from '../../../model/message.ts';
+import { type LateTenant, type LateTenants, lateGates } from '../../../policy/late/late-gates.ts';
 import { messageWith } from '../../support/messages.ts';
 import { rules } from '../rules.ts';
 
@@ -23,6 +24,23 @@ describe('a message that waited', () => {
     const optedOut = tenants('active', ['+8801712345678']);
     expect(verdict(optedOut)).toEqual({ ok: false, status: 'blocked', code: 'recipient_opted_out' });
     expect(verdict(tenants('active', ['+8801712345679']))).toEqual({ ok: true });
+  });
+
+  test('is blocked when its sender was rejected meanwhile, or for its category; what was accepted just now is believed', () => {
+    const late = 10_000_000;
+    const waited = messageWith({ sender: 'HELIO', category: 'otp', acceptedAtMs: 0, validUntilMs: late * 2 });
+    const asked = (senders: string[], over: object = {}, nowMs = late, of: Partial<LateTenant> = {}) =>
+      lateGates(rules.country, noRegistry, {
+        account: () => ({ status: 'active', senders: new Set(senders), ...of }),
+      })({ ...waited, ...over }, nowMs);
+    const blocked = { ok: false, status: 'blocked', code: 'sender_not_registered' };
+    expect(asked(['HELIO'])).toEqual({ ok: true });
+    expect(asked([])).toEqual(blocked);
+    expect(asked([], { acceptedAtMs: late - 1_000 })).toEqual({ ok: true });
+    expect(asked([], { livemode: false })).toEqual({ ok: true });
+    const only = (category: Category) => ({ senderCategories: new Map([['HELIO', [category]]]) });
+    expect(asked(['HELIO'], {}, late, only('otp'))).toEqual({ ok: true });
+    expect(asked(['HELIO'], {}, late, only('promotional'))).toEqual(blocked);
   });
 
   test('expires on the millisecond, whatever else there is to say', () => {
