@@ -88,7 +88,7 @@ export const jitterMs = 25;
 /** Two clocks, a least round trip not seen yet, a carrier that gets to a bind's segments not quite in their order. */
 const slackMs = 5;
 /** Answers that on average prove no more lateness than this are believed each by itself. */
-const trustMs = 15;
+const trustMs = jitterMs;
 /** Trust is lost, and won back, over some twelve seconds of answers: an overloaded minute is no reason, a habit is. */
 const trustGain = 1 / 128;
 const stretchMs = 10_000;
