@@ -18,7 +18,9 @@ export class LeaseBook {
   readonly #beats = new Map<string, Seen<Beat>>();
   readonly #leases = new Map<string, Seen<Lease>>();
   /** When a holder was found dead, by incarnation: its leases are free since then. */
-  #deadSinceMs = new Map<string, number>();
+  readonly #deadSinceMs = new Map<string, number>();
+  /** When a lease nobody ever had was first asked about. */
+  readonly #firstAskedMs = new Map<string, number>();
 
   /** False when it tells nothing new. */
   apply(entry: LeaseEntry, nowMs: number): boolean {
@@ -38,6 +40,7 @@ export class LeaseBook {
     this.#beats.clear();
     this.#leases.clear();
     this.#deadSinceMs.clear();
+    this.#firstAskedMs.clear();
   }
 
   /** Also of what was deleted; 0 when there never was anything. */
@@ -70,7 +73,7 @@ export class LeaseBook {
 
   lease(key: string, nowMs: number): LeaseView {
     const seen = this.#leases.get(key);
-    if (seen === undefined) return { revision: 0, holder: null, freeSinceMs: Number.NEGATIVE_INFINITY };
+    if (seen === undefined) return { revision: 0, holder: null, freeSinceMs: this.#askedSinceMs(key, nowMs) };
     const { revision, value, seenAtMs } = seen;
     if (value === null) return { revision, holder: null, freeSinceMs: seenAtMs };
     if (this.isLiving(value)) {
@@ -84,6 +87,12 @@ export class LeaseBook {
       this.#deadSinceMs.set(value.incarnation, nowMs);
     }
     return { revision, holder: null, freeSinceMs: deadSinceMs };
+  }
+
+  #askedSinceMs(key: string, nowMs: number): number {
+    const sinceMs = this.#firstAskedMs.get(key) ?? nowMs;
+    this.#firstAskedMs.set(key, sinceMs);
+    return sinceMs;
   }
 }
 

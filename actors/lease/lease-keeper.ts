@@ -53,6 +53,8 @@ export class LeaseKeeper implements BindLeases {
   /** Beats that are being declared dead. */
   readonly #ending = new Set<string>();
   #fenced = false;
+  /** Since when the bucket takes our beats again. */
+  #backAtMs = Number.NEGATIVE_INFINITY;
   #watchedAtMs = 0;
   #watching = false;
   #lookAsked = false;
@@ -171,6 +173,7 @@ export class LeaseKeeper implements BindLeases {
     const mayWrite = this.mayWrite();
     if (mayWrite === !this.#fenced) return;
     this.#fenced = !mayWrite;
+    if (mayWrite) this.#backAtMs = this.#clock.monotonicMs();
     const holding = [...this.#carriers.values()].filter(({ held }) => held.size > 0);
     if (holding.length === 0) return;
     const facts = { node: this.#identity.node, carriers: holding.map(({ name }) => name) };
@@ -185,11 +188,16 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
+  /** Only while the bucket takes our own beats, and has for as long: when it takes nobody's, nobody is dead. */
   #endSilent(): void {
-    const beforeMs = this.#clock.monotonicMs() - limits.leases.deadAfterMs;
+    const isStranger = this.#holder.epoch === 0;
+    if (!this.mayWrite() && !isStranger) return;
+    const nowMs = this.#clock.monotonicMs();
+    const beforeMs = nowMs - limits.leases.deadAfterMs;
     for (const { key, beat, revision } of this.#book.living()) {
-      if (key === this.#holder.key && this.#holder.epoch !== 0) continue;
-      if (this.#book.seenAtMs(key) > beforeMs || this.#ending.has(key)) continue;
+      // Under our own name somebody else may live; then we have no beat to judge the bucket by.
+      if (isStranger !== (key === this.#holder.key)) continue;
+      if (Math.max(this.#book.seenAtMs(key), this.#backAtMs) > beforeMs || this.#ending.has(key)) continue;
       log.warn({ node: beat.node, thread: beat.thread }, 'a node is silent: its binds are free for others');
       void this.#end(key, revision);
     }
@@ -204,6 +212,7 @@ export class LeaseKeeper implements BindLeases {
         this.#book.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
         this.#askLook();
       }
+      if (written === 'unclear') await this.#clock.sleep(limits.leases.requestTimeoutMs);
     } finally {
       this.#ending.delete(key);
     }
