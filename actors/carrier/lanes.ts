@@ -74,11 +74,13 @@ export function slotsKeptFor(category: Category, windowPdus: number): number {
 }
 
 /**
- * Of the segments of a second, as many promotional messages leave to the others: whatever came late into the second
- * before, and so comes late into this one, an OTP finds room at once. A fiftieth: 98 % of a contract are theirs.
+ * Of the segments of a second, as many a message leaves to others: whatever came late into the second before, and so
+ * comes late into this one, they find room at once. Promotional messages leave a fiftieth; what has a backlog of its own
+ * account behind it a hundredth, which even sending does not use anyway.
  */
-export function tokensKeptFor(category: Category, ratePerS: number): number {
-  return category === 'promotional' ? Math.floor(ratePerS / 50) : 0;
+export function tokensKeptFor(category: Category, ratePerS: number, waitingOfAccount: number): number {
+  if (category === 'promotional') return Math.floor(ratePerS / 50);
+  return waitingOfAccount < limits.aside.keptOfOneMin ? 0 : Math.floor(ratePerS / 100);
 }
 
 /**

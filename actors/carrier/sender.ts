@@ -165,7 +165,8 @@ export class Sender {
       const segments = pdus * segmentsPerPdu(held.message, held.parts);
       const chosen = this.#reserved + this.#ready.length - this.#readyAt;
       const { pacing } = this.#parts;
-      const room = tokensKeptFor(held.category, pacing.ratePerS(now));
+      const waiting = this.#parts.lanes.waitingOf(held.category, held.message.accountId);
+      const room = tokensKeptFor(held.category, pacing.ratePerS(now), waiting);
       if (!pacing.take(segments, now, chosen, room)) {
         return this.#wakeIn(pacing.waitMs(segments, now, chosen, room), 'pacing');
       }

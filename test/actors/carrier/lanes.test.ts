@@ -274,10 +274,13 @@ describe('window slots kept from promotional messages', () => {
   test('are open to everything else', () => {
     for (const category of ['otp', 'transactional'] as const) expect(slotsKeptFor(category, 100)).toBe(0);
   });
-  test('and of the segments of a second a fiftieth', () => {
-    expect([1, 49, 50, 99, 100, 990, 4_950].map((perS) => tokensKeptFor('promotional', perS))).toEqual([
-      0, 0, 1, 1, 2, 19, 99,
-    ]);
-    for (const category of ['otp', 'transactional'] as const) expect(tokensKeptFor(category, 1_000)).toBe(0);
+  test('and of the segments of a second a fiftieth; what has a backlog of its account behind it leaves a hundredth', () => {
+    const rates = [1, 49, 50, 99, 100, 990, 4_950];
+    expect(rates.map((perS) => tokensKeptFor('promotional', perS, 1))).toEqual([0, 0, 1, 1, 2, 19, 99]);
+    const { keptOfOneMin } = limits.aside;
+    for (const category of ['otp', 'transactional'] as const) {
+      expect(rates.map((perS) => tokensKeptFor(category, perS, keptOfOneMin - 1))).toEqual(rates.map(() => 0));
+      expect(rates.map((perS) => tokensKeptFor(category, perS, keptOfOneMin))).toEqual([0, 0, 0, 0, 1, 9, 49]);
+    }
   });
 });
