@@ -177,6 +177,20 @@ describe('a good file', () => {
     expect(actors.threads).toBeGreaterThanOrEqual(1);
   });
 
+  it('bounds what one account may have waiting, by category', () => {
+    const withQueue = (queue: string) => `${good}limits: { account_queue_max: ${queue} }\n`;
+    const queueOf = (text: string) => parseConfiguration(text, 'heliograph.yaml').limits.accountQueueMax;
+    expect(queueOf(good)).toEqual({ otp: 100_000, txn: 1_000_000, promo: 2_000_000 });
+    expect(queueOf(withQueue('{ otp: 1000, promotional: 10000000 }'))).toEqual({
+      otp: 1_000,
+      txn: 1_000_000,
+      promo: 10_000_000,
+    });
+    for (const queue of ['{ otp: 999 }', '{ transactional: 10000001 }', '5', '{ sms: 1000 }']) {
+      expect([queue, problemsOf(withQueue(queue)).length]).toEqual([queue, 1]);
+    }
+  });
+
   it('takes a password from the environment', () => {
     const text = good.replace('password: secret', 'password_env: BETA_PASSWORD');
     const { carriers } = parseConfiguration(text, 'heliograph.yaml', { BETA_PASSWORD: 'from there' });
