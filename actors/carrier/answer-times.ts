@@ -89,7 +89,7 @@ export const jitterMs = 25;
 const slackMs = 5;
 /** Answers that on average prove no more lateness than this are believed each by itself. */
 const trustMs = jitterMs;
-/** Trust is lost, and won back, over some twelve seconds of answers: an overloaded minute is no reason, a habit is. */
+/** Trust is lost, and won back, over some twelve seconds of answers: a few overloaded seconds are no reason, a habit is. */
 const trustGain = 1 / 128;
 const stretchMs = 10_000;
 const stretchAnswersLeast = 20;

@@ -18,6 +18,8 @@ export class LastSecond {
   #formerMs = Number.NEGATIVE_INFINITY;
   #secondMs: number;
   #doubtedUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the latest of all that were answered was written. */
+  #answeredMs = Number.NEGATIVE_INFINITY;
   readonly #binds: Bind[] = [];
 
   constructor(segmentsPerSecond: number) {
@@ -55,6 +57,7 @@ export class LastSecond {
     const on = this.#bindAt(bind);
     const inDoubt = atMs < this.#doubtedUntilMs;
     on.times.add(writtenAtMs, atMs);
+    this.#answeredMs = Math.max(this.#answeredMs, writtenAtMs);
     while (on.first <= number) {
       const at = on.first % this.#countedByMs.length;
       this.#countedByMs[at] = on.times.countedByMs(this.#writtenAtMs[at] as number, atMs, inDoubt);
@@ -127,7 +130,10 @@ export class LastSecond {
     if (countedByMs !== unproven) return countedByMs;
     const writtenAtMs = this.#writtenAtMs[at] as number;
     const { times } = this.#bindAt(this.#bindOf[at] as number);
-    return times.isOverdue(writtenAtMs, nowMs) ? nowMs : writtenAtMs + jitterMs;
+    if (!times.isOverdue(writtenAtMs, nowMs)) return writtenAtMs + jitterMs;
+    // One bind alone is silent: the carrier is not, and what the others could send must not wait for it for long.
+    const isAlone = this.#answeredMs - writtenAtMs > aloneMs;
+    return isAlone && nowMs - writtenAtMs > aloneHeldMs ? writtenAtMs + jitterMs : nowMs;
   }
 
   #bindAt(bind: number): Bind {
@@ -141,6 +147,9 @@ type Bind = { readonly times: AnswerTimes; first: number; last: number };
 const none = Number.POSITIVE_INFINITY;
 const unproven = Number.POSITIVE_INFINITY;
 const doubtMs = 60_000;
+const aloneMs = 500;
+/** Long enough for a lost packet to be sent again. */
+const aloneHeldMs = 1_500;
 
 function sizeFor(segmentsPerSecond: number): number {
   // A share of a contract need not be whole; what the shares have in one second together must not be more.

@@ -55,6 +55,13 @@ describe('an answer', () => {
     expect(second.roomAtMs(2, nowMs + 900)).toBe(nowMs + 1_900);
     expect(second.roomAtMs(2, nowMs + 950)).toBe(nowMs + 1_950);
   });
+  test('that is missing on one bind alone holds back what goes over the others for half a second and no longer', () => {
+    const second = settled(2);
+    second.written(1, 0, nowMs);
+    second.answered(second.written(1, 1, nowMs + 600), 1, nowMs + 600, nowMs + 605);
+    expect(second.roomAtMs(1, nowMs + 1_500)).toBe(nowMs + 2_500);
+    expect(second.roomAtMs(1, nowMs + 1_501)).toBe(nowMs + 1_000 + jitterMs);
+  });
   test('out of order, or to one that is forgotten long since, changes nothing that is proven', () => {
     const second = settled(2);
     const first = second.written(1, 0, nowMs);
