@@ -59,6 +59,8 @@ export class SharedCarrier {
   #working = false;
   #change: Promise<void> = Promise.resolve();
   #closed = false;
+  /** Since then no bind may be written to, and nothing can be given back either. */
+  #fenced = false;
   #mendedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SharedCarrierParts) {
@@ -147,14 +149,17 @@ export class SharedCarrier {
       this.#recount();
     },
     onFenced: () => {
+      this.#fenced = true;
       for (const key of this.#own.keys()) this.#gateOf(key)?.cut('no word from the leases');
       this.#recount();
     },
     onUnfenced: () => {
+      this.#fenced = false;
       for (const [key, { leaving }] of this.#own) if (!leaving) this.#gateOf(key)?.lease();
       this.#recount();
     },
     onLost: (keys, why) => {
+      this.#fenced = false;
       for (const key of keys) {
         this.#own.delete(key);
         this.#gateOf(key)?.cut(why);
@@ -202,7 +207,7 @@ export class SharedCarrier {
       const gate = this.#gateOf(key);
       if (gate !== undefined) gate.mayCarry = share > 0 && counted.includes(index);
     }
-    if (leases.mayWrite()) this.#work(share > 0 && !this.#othersAreBetter());
+    if (!this.#fenced && leases.mayWrite()) this.#work(share > 0 && !this.#othersAreBetter());
   }
 
   /** We have binds and none of them is up, or may be used, while another node's are: what waits here would only wait. */

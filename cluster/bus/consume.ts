@@ -6,7 +6,7 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
-import { ensureConsumer } from './ensure.ts';
+import { consumerNotFound, ensureConsumer, isApiError } from './ensure.ts';
 
 export type ConsumeOptions = {
   readonly stream: string;
@@ -34,6 +34,11 @@ const failuresRemembered = 4_096;
 /** A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. */
 const pull = { expires: 5_000, idle_heartbeat: 500 };
 const unhurriedPull = { expires: 20_000, idle_heartbeat: 2_000 };
+/**
+ * Silent for so many heartbeats, a consumer is opened anew. The client mends it too, but when the consumer has no leader
+ * for a moment (a server of a cluster died) it waits for as long as a pull lasts before it looks again.
+ */
+const silentBeatsMax = 4;
 
 /** Resolves when the consumer exists and the first pull is out. */
 export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
@@ -44,9 +49,11 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   const running = keepGoing();
 
   async function keepGoing(): Promise<void> {
+    let again = false;
     while (!stopped) {
       try {
-        messages ??= await open(bus, options, failures);
+        messages ??= await open(bus, options, failures, again);
+        again = true;
         // Stopped while it was opened: stop() had nothing to stop yet.
         if (stopped) messages.stop();
         await messages.closed();
@@ -67,17 +74,58 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   };
 }
 
-async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, number>): Promise<ConsumerMessages> {
+/** `again`: it was there before, and need not be brought up to date. */
+async function open(
+  bus: Bus,
+  options: ConsumeOptions,
+  failures: Map<number, number>,
+  again = false,
+): Promise<ConsumerMessages> {
   const name = options.consumer.durable_name ?? '';
-  await ensureConsumer(bus.manager, options.stream, options.consumer);
-  const consumer = await bus.jetstream.consumers.get(options.stream, name);
+  if (!again) await ensureConsumer(bus.manager, options.stream, options.consumer);
+  const consumer = await bus.jetstream.consumers.get(options.stream, name).catch(async (error: unknown) => {
+    if (!isApiError(error, consumerNotFound)) throw error;
+    await ensureConsumer(bus.manager, options.stream, options.consumer);
+    return bus.jetstream.consumers.get(options.stream, name);
+  });
+  const pace = options.unhurried === true ? unhurriedPull : pull;
+  const clock = options.clock ?? systemClock;
+  const heard = { atMs: clock.monotonicMs() };
   const messages = await consumer.consume({
     max_messages: options.prefetch,
-    ...(options.unhurried === true ? unhurriedPull : pull),
-    callback: (record) => handOver(options, failures, record),
+    ...pace,
+    callback(record) {
+      heard.atMs = clock.monotonicMs();
+      handOver(options, failures, record);
+    },
   });
-  void watch(messages);
+  const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
+  void watch(messages, () => (heard.atMs = clock.monotonicMs())).finally(stopListening);
   return messages;
+}
+
+/** Ends a consumption that hears nothing, although there is a connection to hear it over. */
+function listen(
+  bus: Bus,
+  messages: ConsumerMessages,
+  name: string,
+  heard: { atMs: number },
+  heartbeatMs: number,
+  clock: Clock,
+): () => void {
+  const lookEveryMs = 2 * heartbeatMs;
+  let lookedAtMs = clock.monotonicMs();
+  return clock.every(lookEveryMs, () => {
+    const nowMs = clock.monotonicMs();
+    // A loop that stood still has not heard what came meanwhile; it will in this turn.
+    const stoodStill = nowMs - lookedAtMs > 2 * lookEveryMs;
+    lookedAtMs = nowMs;
+    if (stoodStill || !bus.connected()) heard.atMs = nowMs;
+    else if (nowMs - heard.atMs > silentBeatsMax * heartbeatMs) {
+      log.warn({ consumer: name }, 'a consumer is silent, opening it again');
+      messages.stop();
+    }
+  });
 }
 
 /**
@@ -105,9 +153,10 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
 }
 
 /** The client reports a consumer that is gone as a status; then this consumption ends and a new one is opened. */
-async function watch(messages: ConsumerMessages): Promise<void> {
+async function watch(messages: ConsumerMessages, onHeard: () => void): Promise<void> {
   try {
     for await (const status of messages.status()) {
+      if (status.type === 'heartbeat' || status.type === 'discard') onHeard();
       if (
         status.type === 'consumer_deleted' ||
         status.type === 'stream_not_found' ||
