@@ -168,7 +168,7 @@ export class SharedCarrier {
       const { sender, intake } = this.#parts.made;
       // Others have it all by now.
       if (this.#own.size === 0) {
-        sender.standDown();
+        for (const held of sender.standDown()) intake.tryAgain(held);
         intake.letGo();
       }
     },
@@ -243,7 +243,8 @@ export class SharedCarrier {
   #giveBack(): void {
     const { sender, intake } = this.#parts.made;
     if (intake.size === 0) return;
-    sender.standDown();
+    // Into its lane, from where it is given back at the next look, or sent when there is work for us again by then.
+    for (const held of sender.standDown()) intake.tryAgain(held);
     intake.handBack();
   }
 
