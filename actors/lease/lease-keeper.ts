@@ -13,7 +13,8 @@ import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from './con
 import { dealOutBinds } from './deal-out.ts';
 import { LeaseBook } from './lease-book.ts';
 import { LeaseHolder } from './lease-holder.ts';
-import { type Holder, beatKey, encodeLease, isBeatKey } from './lease-records.ts';
+import { LeaseWatch } from './lease-watch.ts';
+import { type Holder, beatKey, encodeLease } from './lease-records.ts';
 
 type Held = { readonly revision: number; leaving: boolean };
 
@@ -49,14 +50,13 @@ export class LeaseKeeper implements BindLeases {
   readonly #identity: LeaseIdentity;
   readonly #book = new LeaseBook();
   readonly #holder: LeaseHolder;
+  readonly #watch: LeaseWatch;
   readonly #carriers = new Map<string, Carrier>();
   /** Beats that are being declared dead. */
   readonly #ending = new Set<string>();
   #fenced = false;
   /** Since when the bucket takes our beats again. */
   #backAtMs = Number.NEGATIVE_INFINITY;
-  #watchedAtMs = 0;
-  #watching = false;
   #lookAsked = false;
   #stopLooks: Cancel = () => {};
   #closed = false;
@@ -74,10 +74,17 @@ export class LeaseKeeper implements BindLeases {
       carriers: () => [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name),
       onLost: (why) => this.#onLost(why),
     });
+    this.#watch = new LeaseWatch({
+      bucket,
+      book: this.#book,
+      holder: this.#holder,
+      clock,
+      onChange: () => this.#askLook(),
+    });
   }
 
   async start(): Promise<void> {
-    await this.#watch();
+    await this.#watch.open();
     await this.#endFormerLives();
     this.#holder.look();
     this.#stopLooks = this.#clock.every(limits.leases.lookEveryMs, () => this.#look());
@@ -127,21 +134,6 @@ export class LeaseKeeper implements BindLeases {
     this.#bucket.close();
   }
 
-  /** Everything the bucket says from now on. A watch that broke is replaced by a new one. */
-  async #watch(): Promise<void> {
-    this.#watching = true;
-    this.#watchedAtMs = this.#clock.monotonicMs();
-    try {
-      await this.#bucket.watch((entry) => {
-        if (!this.#book.apply(entry, this.#clock.monotonicMs())) return;
-        // Beats come all the time and change nothing but who lives.
-        if (!isBeatKey(entry.key) || entry.value === null) this.#askLook();
-      });
-    } finally {
-      this.#watching = false;
-    }
-  }
-
   /** The supervisor has seen the process end in which they lived. */
   async #endFormerLives(): Promise<void> {
     const { node, place, process } = this.#identity;
@@ -165,7 +157,7 @@ export class LeaseKeeper implements BindLeases {
     this.#holder.look();
     this.#fence();
     this.#endSilent();
-    this.#lookAtWatch();
+    this.#watch.look();
     this.#deal();
   }
 
@@ -218,22 +210,6 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
-  /**
-   * Our own beat comes back through the watch; when it does not, others' news do not either. When no beat is taken at
-   * all, the bucket itself may be gone: a new watch makes it again.
-   */
-  #lookAtWatch(): void {
-    const nowMs = this.#clock.monotonicMs();
-    const deafMs = limits.leases.watchDeafMs;
-    if (this.#watching || this.#closed || nowMs - this.#watchedAtMs < deafMs) return;
-    const { revision, ackedAtMs } = this.#holder.lastBeat;
-    const isBehind = this.#book.revisionOf(this.#holder.key) < revision;
-    const isDeaf = isBehind && this.#book.seenAtMs(this.#holder.key) < ackedAtMs - deafMs;
-    if (!isDeaf && nowMs - ackedAtMs < deafMs) return;
-    log.warn({ node: this.#identity.node }, 'the watch of the leases is deaf and opened anew');
-    this.#watch().catch((error: unknown) => ignoring(error, 'the watch of the leases is opened again soon'));
-  }
-
   #deal(): void {
     const nowMs = this.#clock.monotonicMs();
     const living = [...this.#book.living()];
@@ -280,6 +256,8 @@ export class LeaseKeeper implements BindLeases {
         if (isOurs && carrier.ready && this.mayWrite()) void this.#claim(carrier, key);
       } else if (revision > held.revision && !isOurs) {
         carrier.held.delete(key);
+        // What we gave up may come back through the watch before the answer to it.
+        if (held.leaving) continue;
         metrics.leaseLosses.inc({ carrier: carrier.name, why: 'taken' });
         carrier.on.onLost([key], 'taken away');
       }
