@@ -2,7 +2,7 @@
 // it and to find it again. Messages come out of their records, as in an actor, so that nothing is shared by accident.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Outstanding } from '../actors/carrier/outstanding.ts';
+import { Outstanding } from '../actors/carrier/receipts/outstanding.ts';
 import { bodyCipher } from '../cluster/bus/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../cluster/bus/message-record.ts';
 import { type DeliveryEvent, eventOfMessage } from '../model/delivery-event.ts';

@@ -12,11 +12,11 @@ import { log } from '../../platform/log.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier, contractOf } from './assemble.ts';
 import { setGauges } from './carrier-gauges.ts';
-import type { MoveRules } from './health-decision.ts';
-import { takeParked } from './parked-receipts.ts';
-import { replayEvents } from './replay.ts';
-import { type SharedCarrier, sharedCarrier } from './shared-carrier.ts';
-import { contractNow, reportOf, standDown, takeOrders } from './take-orders.ts';
+import type { MoveRules } from './health/health-decision.ts';
+import { takeParked } from './receipts/parked-receipts.ts';
+import { replayEvents } from './repeats/replay.ts';
+import { type SharedCarrier, sharedCarrier } from './repeats/shared-carrier.ts';
+import { contractNow, reportOf, standDown, takeOrders } from './binds/take-orders.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;

@@ -5,8 +5,8 @@ import { type Category, categories } from '../../model/message.ts';
 import type { Ordered } from '../../cluster/operations/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AssembledCarrier, contractOf } from './assemble.ts';
-import type { HeldMessage } from './held-message.ts';
-import { bindStateOf } from './take-orders.ts';
+import type { HeldMessage } from './intake/held-message.ts';
+import { bindStateOf } from './binds/take-orders.ts';
 
 const orderedOrder: readonly Ordered[] = ['running', 'paused', 'drained'];
 const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];

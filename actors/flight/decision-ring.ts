@@ -4,8 +4,8 @@
 import type { Decision, DecisionsPiece } from '../../cluster/bus/flight.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { HeldMessage, Refusal } from '../carrier/held-message.ts';
-import type { Outcome } from '../carrier/outcome.ts';
+import type { HeldMessage, Refusal } from '../carrier/intake/held-message.ts';
+import type { Outcome } from '../carrier/outcome/outcome.ts';
 
 /** Told again after this long, although nothing has changed. */
 const sameAgainMs = 1_000;

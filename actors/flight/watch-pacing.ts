@@ -1,7 +1,7 @@
 // The pace of a carrier as the settlement changes it, with a note for each change: a cut only when it was one, a pause
 // only when it begins.
 import type { Clock } from '../../platform/clock.ts';
-import type { Pacing } from '../carrier/pacing.ts';
+import type { Pacing } from '../carrier/pacing/pacing.ts';
 import type { DecisionRing } from './decision-ring.ts';
 
 type Pace = Pick<Pacing, 'pauseUntil' | 'slowDown'>;

@@ -5,7 +5,7 @@ import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import type { MoveRules } from '../carrier/health-decision.ts';
+import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 

@@ -14,7 +14,7 @@ import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import type { MoveRules } from '../carrier/health-decision.ts';
+import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 import type { FromHost, HostTask, SharedBus, ToHost } from './host-messages.ts';

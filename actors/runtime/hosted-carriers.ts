@@ -8,7 +8,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { CarrierActor } from '../carrier/carrier-actor.ts';
-import type { MoveRules } from '../carrier/health-decision.ts';
+import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 
 export type NewActor = (carrier: CarrierConfig, moves: MoveRules) => CarrierActor;

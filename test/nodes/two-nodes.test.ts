@@ -9,7 +9,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { passLateGates } from '../../policy/late/late-gates.ts';
-import { neverResend } from '../../actors/carrier/resend.ts';
+import { neverResend } from '../../actors/carrier/outcome/resend.ts';
 import { type CarrierHouse, type RunningActor, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
 import { eventsOf } from '../support/invariant.ts';
 

@@ -1,10 +1,10 @@
 // A carrier actor between its real neighbours: a real nats-server, messages put straight into the MT streams, and
 // the real simulator over TCP. The actor runs here, or in a child process that can be killed.
 import { type ChildProcess, fork } from 'node:child_process';
-import type { MoveRules } from '../../actors/carrier/health-decision.ts';
+import type { MoveRules } from '../../actors/carrier/health/health-decision.ts';
 import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
-import { type ResendPolicy, neverResend } from '../../actors/carrier/resend.ts';
+import { type ResendPolicy, neverResend } from '../../actors/carrier/outcome/resend.ts';
 import type { DumpSettings } from '../../actors/flight/dumps.ts';
 import type { SharedBus } from '../../actors/runtime/host-messages.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';

@@ -1,5 +1,5 @@
 // Orders about carriers and the audit log over real HTTP, on a real nats-server and PostgreSQL. That an order stops
-// traffic is proven at the far end, in test/actors/carrier/orders.test.ts.
+// traffic is proven at the far end, in test/actors/carrier/binds/orders.test.ts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CarrierReport } from '../../../cluster/operations/contract.ts';
 import { answerForCarriers } from '../../../cluster/operations/reports.ts';

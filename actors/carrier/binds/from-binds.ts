@@ -1,0 +1,86 @@
+// What comes back over a carrier's binds, and who is told of it: answers to the settlement, receipts to the
+// receipts, subscribers' messages to the inbound door, and all of it to health, which judges the carrier by nothing else.
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import { eventOfMessage } from '../../../model/delivery-event.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { commandStatus } from '../../../smpp/command-status.ts';
+import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
+import { parseReceipt } from '../../../smpp/receipt.ts';
+import type { BindHandlers } from './binds.ts';
+import type { CarrierHealth } from '../health/health.ts';
+import type { InboundDoor, Source } from '../receipts/inbound-door.ts';
+import { isCarriersDoing } from '../outcome/outcome.ts';
+import type { Pacing } from '../pacing/pacing.ts';
+import type { Receipts, Respond } from '../receipts/receipts.ts';
+import type { SubmitToken } from '../submit/sender.ts';
+import type { Settlement, SubmitAnswer } from '../outcome/settlement.ts';
+import { segmentToldOf } from '../submit/submit-pdu.ts';
+
+export type FromBindsParts = {
+  readonly carrier: string;
+  readonly clock: Clock;
+  readonly health: CarrierHealth;
+  readonly pacing: Pick<Pacing, 'answered' | 'unanswered'>;
+  readonly settlement: Settlement;
+  readonly receipts: Receipts;
+  readonly inbound: InboundDoor;
+  readonly events: EventWriter;
+  /** More can be submitted than a moment ago. */
+  readonly onRoom: () => void;
+};
+
+export function fromBinds(parts: FromBindsParts): BindHandlers {
+  const { carrier, clock, health, pacing, settlement, receipts, events, inbound } = parts;
+  const roundTrip = metrics.submitRoundTrip.labels({ carrier });
+
+  function onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const nowMs = clock.monotonicMs();
+    const tookMs = nowMs - token.writtenAtMs;
+    pacing.answered(token, nowMs);
+    health.onAnswer(isCarriersDoing(answer.status), tookMs);
+    if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
+    roundTrip.observe(tookMs / 1_000);
+    settlement.onAnswer(token, answer);
+  }
+
+  function onNoAnswer(token: SubmitToken, why: string): void {
+    // A session that ends is told by its binds; only silence on a session that stands is a fault of the carrier.
+    if (why === 'no_response') health.onNoAnswer();
+    pacing.unanswered(token, clock.monotonicMs());
+    settlement.onNoAnswer(token, why);
+  }
+
+  /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
+  function onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    if (answer.status !== commandStatus.ESME_ROK) return;
+    const { held, segment, attempt } = token;
+    const submitted = eventOfMessage(held.message, {
+      kind: 'submitted',
+      segment: segmentToldOf(held.message, held.parts, segment),
+      attempt,
+      carrierMessageId: answer.carrierMessageId,
+      atMs: clock.nowMs(),
+    });
+    const told = settlement.onLateTaken(token);
+    events.write(submitted, (durable) => durable && told());
+    receipts.onSubmitted(submitted);
+  }
+
+  function onDeliver(pdu: ShortMessagePdu, respond: Respond, source?: Source): void {
+    const reading = parseReceipt(pdu);
+    if (reading.kind === 'receipt') {
+      health.onReceipt();
+      const { receipt } = reading;
+      const recipient = receipt.recipient.startsWith('+') ? receipt.recipient : `+${receipt.recipient}`;
+      return receipts.take({ ...receipt, recipient }, respond);
+    }
+    if (reading.kind === 'not_a_receipt' && source !== undefined) return inbound.take(pdu, source, respond);
+    // It claims to be a receipt and names no message: refused for good, so that the carrier does not repeat it.
+    log.warn({ carrier, kind: reading.kind }, 'a receipt that names no message was refused');
+    respond(commandStatus.ESME_RX_R_APPN);
+  }
+
+  return { onAnswer, onNoAnswer, onLateAnswer, onDeliver, onRoom: parts.onRoom };
+}

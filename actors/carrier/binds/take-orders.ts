@@ -1,0 +1,62 @@
+// What an operator's order does to a carrier as a whole: binds first, so that nothing is submitted any more, then the
+// word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
+import type { CarrierOrders, CarrierReport } from '../../../cluster/operations/contract.ts';
+import { orderIds } from '../../../cluster/operations/watch-orders.ts';
+import { log } from '../../../platform/log.ts';
+import { type AssembledCarrier, contractOf } from '../assemble.ts';
+import type { BindStatus } from './binds.ts';
+
+export function takeOrders(made: AssembledCarrier, orders: CarrierOrders): void {
+  const { carrier, binds, health, sender, pacing, shared } = made;
+  tellNew(binds.orders.orders, orders);
+  binds.orders.take(orders);
+  // Among other nodes the carrier's share is reckoned anew at every look.
+  if (shared === null && carrier.tpsScope === 'bind') pacing.setContract(contractNow(made));
+  health.order(binds.orders.ordered);
+  standDown(made);
+  sender.wake();
+}
+
+function tellNew(before: CarrierOrders, orders: CarrierOrders): void {
+  const known = new Set(orderIds(before));
+  for (const order of [orders.carrier, ...orders.binds.values()]) {
+    if (order === null || known.has(order.id)) continue;
+    const { id, carrier, bind, verb, actor, from, reason } = order;
+    log.info({ order: id, carrier, bind, verb, actor, from, reason }, 'an order is followed');
+  }
+}
+
+/** The whole contract; of one that counts for each bind, that of the binds that may submit. */
+export function contractNow({ carrier, binds }: Pick<AssembledCarrier, 'carrier' | 'binds'>): number {
+  if (carrier.tpsScope !== 'bind') return contractOf(carrier);
+  return carrier.tps * Math.max(1, binds.submitters.filter(({ ordered }) => ordered === 'running').length);
+}
+
+/** While nothing may be submitted: what has its intent and no PDU waits in its lane, where it can still move or end. */
+export function standDown({ binds, sender, intake }: Pick<AssembledCarrier, 'binds' | 'sender' | 'intake'>): void {
+  if (binds.orders.ordered === 'running') return;
+  for (const held of sender.standDown()) intake.tryAgain(held);
+}
+
+export function reportOf({ carrier, binds, health, intake }: AssembledCarrier): CarrierReport {
+  return {
+    carrier: carrier.name,
+    state: health.state,
+    why: health.why,
+    orders: orderIds(binds.orders.orders),
+    held: intake.size,
+    binds: binds.status.map((status, index) => {
+      const { type, windowUsed, window } = status;
+      const state = bindStateOf(status);
+      return { bind: index + 1, type, state, reason: sayItself.has(state) ? '' : status.reason, windowUsed, window };
+    }),
+  };
+}
+
+/** States that need no reason. */
+const sayItself: ReadonlySet<string> = new Set(['bound', 'resting', 'elsewhere']);
+
+/** A bind that rests and was not drained is another node's. */
+export function bindStateOf({ state, ordered }: Pick<BindStatus, 'state' | 'ordered'>): string {
+  return state === 'resting' && ordered !== 'drained' ? 'elsewhere' : state;
+}

@@ -1,0 +1,144 @@
+// How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
+// the picture changes. The judgement itself is pure and stands in health-decision.ts. On the hot path it only adds.
+import { sandboxCarrierName } from '../../../cluster/config/configuration.ts';
+import type { Ordered } from '../../../cluster/operations/contract.ts';
+import type { CarrierState } from '../../../model/carrier-state.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { type HealthMemory, type MoveRules, type Signs, decideHealth, freshHealth } from './health-decision.ts';
+
+export type CarrierHealthParts = {
+  readonly carrier: string;
+  readonly clock: Clock;
+  readonly rules: MoveRules;
+  /** At every look that changes something, and every second. */
+  readonly tell: (state: CarrierState, why: string) => void;
+};
+
+const bucketMs = 10_000;
+/** A receipt is missed when its submit is this many buckets old. */
+const bucketsUntilDue = 6;
+
+export class CarrierHealth {
+  readonly #parts: CarrierHealthParts;
+  #rules: MoveRules;
+  #memory: HealthMemory;
+  #lookedAtMs: number;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #ordered: Ordered = 'running';
+  #answers = 0;
+  #faults = 0;
+  #answerMsSum = 0;
+  #receipts = 0;
+  #due = 0;
+  #sendsReceipts = false;
+  #submitted: number[] = [0];
+  #bucketAtMs: number;
+
+  constructor(parts: CarrierHealthParts) {
+    this.#parts = parts;
+    this.#rules = parts.rules;
+    this.#lookedAtMs = parts.clock.monotonicMs();
+    this.#bucketAtMs = this.#lookedAtMs;
+    this.#memory = freshHealth(this.#lookedAtMs);
+  }
+
+  get state(): CarrierState {
+    return this.#ordered === 'running' ? this.#memory.state : 'down';
+  }
+
+  get why(): string {
+    return this.#ordered === 'running' ? this.#memory.why : this.#ordered;
+  }
+
+  /** A person's word goes before every judgement, at once; after it the carrier starts with a clean sheet. */
+  order(ordered: Ordered): void {
+    if (ordered === this.#ordered) return;
+    this.#ordered = ordered;
+    this.#memory = freshHealth(this.#parts.clock.monotonicMs());
+    this.#tell();
+  }
+
+  /** An answer after `tookMs`; `isFault`: it speaks against the carrier and not against the message. */
+  onAnswer(isFault: boolean, tookMs: number): void {
+    this.#answers += 1;
+    this.#answerMsSum += tookMs;
+    if (isFault) this.#faults += 1;
+  }
+
+  onNoAnswer(): void {
+    this.#answers += 1;
+    this.#faults += 1;
+  }
+
+  onSubmitted(): void {
+    this.#submitted[0] = (this.#submitted[0] ?? 0) + 1;
+  }
+
+  onReceipt(): void {
+    this.#receipts += 1;
+  }
+
+  setRules(rules: MoveRules): void {
+    this.#rules = rules;
+  }
+
+  /** True when the state has changed. */
+  look(bound: number): boolean {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#fade(nowMs);
+    if (this.#ordered !== 'running') {
+      if (nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) this.#tell();
+      return false;
+    }
+    const before = this.#memory;
+    this.#memory = decideHealth(before, this.#signs(bound), nowMs, this.#rules);
+    const { state, why } = this.#memory;
+    const changed = state !== before.state;
+    if (changed) {
+      const facts = { carrier: this.#parts.carrier, state, why: why || before.why };
+      if (state === 'good') log.info(facts, 'the carrier is good again');
+      else if (this.#parts.carrier === sandboxCarrierName) log.info(facts, 'the sandbox plays a carrier in trouble');
+      else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
+    }
+    if (changed || why !== before.why || nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) {
+      this.#tell();
+    }
+    return changed;
+  }
+
+  #tell(): void {
+    this.#toldAtMs = this.#parts.clock.monotonicMs();
+    this.#parts.tell(this.state, this.why);
+  }
+
+  #signs(bound: number): Signs {
+    const { answersMin, receiptsMin, receiptShareUsual } = limits.carrierHealth;
+    const enough = this.#answers >= answersMin;
+    const receiptShare = this.#due >= receiptsMin ? this.#receipts / this.#due : null;
+    if (receiptShare !== null && receiptShare >= receiptShareUsual) this.#sendsReceipts = true;
+    return {
+      bound,
+      errorShare: enough ? this.#faults / this.#answers : null,
+      answerMs: enough ? this.#answerMsSum / this.#answers : null,
+      receiptShare: this.#sendsReceipts ? receiptShare : null,
+    };
+  }
+
+  #fade(nowMs: number): void {
+    const passedMs = nowMs - this.#lookedAtMs;
+    this.#lookedAtMs = nowMs;
+    const answersLeft = Math.exp(-passedMs / limits.carrierHealth.answersFadeMs);
+    this.#answers *= answersLeft;
+    this.#faults *= answersLeft;
+    this.#answerMsSum *= answersLeft;
+    const receiptsLeft = Math.exp(-passedMs / limits.carrierHealth.receiptsFadeMs);
+    this.#receipts *= receiptsLeft;
+    this.#due *= receiptsLeft;
+    if (nowMs - this.#bucketAtMs < bucketMs) return;
+    this.#bucketAtMs = nowMs;
+    this.#submitted.unshift(0);
+    if (this.#submitted.length > bucketsUntilDue) this.#due += this.#submitted.pop() ?? 0;
+  }
+}

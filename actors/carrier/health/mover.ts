@@ -1,0 +1,64 @@
+// Goes through what a carrier holds and has not begun: what can no longer go out in time ends, and while the carrier
+// is avoided everything that may goes to the next carrier of its plan. It looks at messages only; how a move is made
+// repeat-safe is reroute.ts's business, and when a carrier is avoided health.ts's.
+import type { CarrierState } from '../../../model/carrier-state.ts';
+import { categories } from '../../../model/message.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { isAvoided } from '../../../policy/routing/avoid.ts';
+import type { HeldMessage } from '../intake/held-message.ts';
+import type { Reroute } from './reroute.ts';
+
+export type MoverParts = {
+  readonly clock: Clock;
+  readonly reroute: Pick<Reroute, 'go' | 'otherWay'>;
+  readonly held: () => Iterable<HeldMessage>;
+  readonly hasRoom: () => boolean;
+  readonly onExpired: (held: HeldMessage) => void;
+  /** Its intent is durable and no PDU was written: told before it moves. */
+  readonly onNotWritten: (held: HeldMessage) => void;
+};
+
+export class Mover {
+  readonly #parts: MoverParts;
+
+  constructor(parts: MoverParts) {
+    this.#parts = parts;
+  }
+
+  /** Ends what is too late. */
+  expire(): void {
+    const nowMs = this.#parts.clock.nowMs();
+    for (const held of this.#parts.held()) {
+      if (nowMs >= held.message.validUntilMs && isIdle(held)) this.#parts.onExpired(held);
+    }
+  }
+
+  /** Moves what may go another way: OTP first, a bounded number at each look. */
+  move(state: CarrierState, why: string): void {
+    let left: number = limits.reroute.movesPerLook;
+    for (const category of categories) {
+      if (!isAvoided(state, category)) continue;
+      for (const held of this.#parts.held()) {
+        if (left === 0 || !this.#parts.hasRoom()) return;
+        if (held.category === category && this.moveOne(held, why)) left -= 1;
+      }
+    }
+  }
+
+  /** False when it stays: it has begun, or it has no better way. */
+  moveOne(held: HeldMessage, why: string): boolean {
+    if (!isIdle(held)) return false;
+    const way = this.#parts.reroute.otherWay(held.message);
+    if (way === null || way.how !== 'good') return false;
+    if (held.stage === 'sending') this.#parts.onNotWritten(held);
+    this.#parts.reroute.go(held, way.to, why, true);
+    return true;
+  }
+}
+
+/** No PDU of it is out and none was taken. `sending`: its intent is durable, but no bind took a PDU. */
+function isIdle(held: HeldMessage): boolean {
+  if (held.takenBits !== 0 || held.outstanding !== 0) return false;
+  return held.stage === 'lane' || held.stage === 'resting' || held.stage === 'sending';
+}

@@ -1,0 +1,144 @@
+// Gives a message to another carrier of its plan: durable `rerouted` event, publish with the next hop, ack, in this
+// order. A redelivery that finds the event only repeats the publish, to the same carrier. It never takes a message
+// of which this carrier may have any part: that is asserted here, whoever asks.
+import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import { encodeMessage } from '../../../cluster/bus/message-record.ts';
+import type { Publisher } from '../../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../../cluster/bus/subjects.ts';
+import { eventOfMessage } from '../../../model/delivery-event.ts';
+import type { Message } from '../../../model/message.ts';
+import { assert } from '../../../platform/assert.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { CarrierHealthView } from '../../../policy/contract.ts';
+import { isAvoided } from '../../../policy/routing/avoid.ts';
+import { attemptNumber } from '../submit/attempt.ts';
+import type { HeldMessage } from '../intake/held-message.ts';
+import type { Intake } from '../intake/intake.ts';
+import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
+import type { Ledger } from '../repeats/ledger.ts';
+import { type Rerouted, reroutedText } from './rerouted-event.ts';
+
+export type RerouteParts = {
+  readonly carrier: string;
+  readonly publisher: Publisher;
+  readonly events: EventWriter;
+  readonly cipher: BodyCipher;
+  readonly ledger: Ledger;
+  readonly claims: IntentClaims;
+  /** Somebody else's word in EVENTS stands before the `rerouted` of this message. */
+  readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
+  readonly clock: Clock;
+  readonly carriers: CarrierHealthView;
+  readonly intake: () => Intake;
+  /** Acks the record when nothing else of it is on its way. */
+  readonly finish: (held: HeldMessage) => void;
+  /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
+  readonly wasTaken: (message: Message, by: string) => Promise<'yes' | 'no' | 'unclear'>;
+};
+
+/** `good`: it may go there now · `avoided`: only when the message can go nowhere else. */
+export type OtherWay = { readonly to: string; readonly how: 'good' | 'avoided' };
+
+/** The stream knows the id of a publish this long; a repeat within it cannot make a second copy. */
+const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
+
+export class Reroute {
+  readonly #parts: RerouteParts;
+
+  constructor(parts: RerouteParts) {
+    this.#parts = parts;
+  }
+
+  /** Null: this carrier is the last. Carriers that do well come first, in the plan's order. */
+  otherWay(message: Message): OtherWay | null {
+    const { carrier, carriers } = this.#parts;
+    if (message.plan.length === 0 || message.hop + 1 >= limits.reroute.hopsMax) return null;
+    let second: string | null = null;
+    for (const to of message.plan) {
+      if (to === carrier) continue;
+      if (!isAvoided(carriers.stateOf(to), message.category)) return { to, how: 'good' };
+      if (second === null || (carriers.stateOf(second) === 'down' && carriers.stateOf(to) === 'weak')) second = to;
+    }
+    return second === null ? null : { to: second, how: 'avoided' };
+  }
+
+  /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
+  go(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
+    assert(held.takenBits === 0 && held.outstanding === 0, 'a part of the message may be at this carrier');
+    const { events, ledger, clock, claims, onBehind } = this.#parts;
+    const { message } = held;
+    held.stage = 'settling';
+    held.epoch = claims.epoch();
+    held.eventsInFlight += 1; // given back when the publish is acknowledged
+    const rerouted = eventOfMessage(message, {
+      kind: 'rerouted',
+      attempt: attemptNumber(message.delays, held.tries),
+      error: reroutedText(to, why),
+      detail: String(message.hop),
+      epoch: held.epoch,
+      atMs: clock.nowMs(),
+    });
+    const publish = (verdict: ClaimVerdict) => {
+      if (verdict === 'new') {
+        ledger.reroute(held.key, { to, why, atMs: rerouted.atMs });
+        return this.#publish(held, to, why, mayComeBack);
+      }
+      held.eventsInFlight -= 1;
+      onBehind(held, verdict);
+    };
+    events.write(
+      rerouted,
+      (durable) => {
+        // Not durable: we stop, the record comes back and is decided anew.
+        if (durable) claims.confirm('rerouted', held, publish);
+      },
+      held.category === 'otp',
+    );
+  }
+
+  /** The record came back although its `rerouted` event is durable: whether the publish was made, nobody knows. */
+  repeat(held: HeldMessage, { to, why, atMs }: Rerouted): void {
+    held.stage = 'settling';
+    held.eventsInFlight += 1;
+    if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(held, to, why, false);
+    void this.#parts.wasTaken(held.message, to).then((taken) => {
+      if (taken === 'no') return this.#publish(held, to, why, false);
+      held.eventsInFlight -= 1;
+      if (taken === 'yes') this.#parts.finish(held);
+      else this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
+    });
+  }
+
+  #publish(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
+    const { publisher, cipher, carrier } = this.#parts;
+    const moved = movedTo(held.message, to, why, mayComeBack);
+    publisher.publish(
+      messageSubject(moved.category, to, moved.accountId),
+      encodeMessage(moved, cipher),
+      `${moved.messageId}.${moved.hop}`,
+      (result) => {
+        held.eventsInFlight -= 1;
+        // Its queue is full or the bus is away: the event stands, so the record comes back and goes there and nowhere else.
+        if (!result.ok) return this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
+        metrics.rerouted.inc({ carrier, to, category: moved.category });
+        this.#parts.finish(held);
+      },
+    );
+  }
+}
+
+/** The message as the next carrier gets it. Every hop takes one name from its plan, so that it cannot wander for ever. */
+export function movedTo(message: Message, to: string, why: string, mayComeBack: boolean): Message {
+  const left = message.plan.filter((carrier) => carrier !== to && carrier !== message.carrier);
+  return {
+    ...message,
+    carrier: to,
+    hop: message.hop + 1,
+    delays: 0,
+    trace: [...message.trace, `${message.carrier}: ${why}`],
+    plan: mayComeBack ? [...left, message.carrier] : left,
+  };
+}

@@ -1,0 +1,66 @@
+// A message this carrier holds: taken from its stream, not acked yet. Types and the two pure questions that
+// decide whether it may be written and whether it is done.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { EncodedSegment } from '../../../model/text/octets.ts';
+import type { Category, Message } from '../../../model/message.ts';
+
+export type HeldMessage = {
+  readonly key: string;
+  /** Changes in one thing only: the mark of a message that is sent once more. */
+  message: Message;
+  readonly category: Category;
+  /** The latest delivery of the record: redelivery swaps it, and acks always go to the latest. */
+  record: JsMsg;
+  /** Until then (monotonic) the server gives the record to nobody else. */
+  holdUntilMs: number;
+  /**
+   * lane: waits for a token · intent: chosen, its intent is on the way to EVENTS · sending: PDUs may be written ·
+   * resting: refused for a moment · resending: its outcome is unknown and it goes once more, as soon as that is durable
+   * and every segment still out is answered · lapsed: the server may have given it to somebody else; only a redelivery
+   * brings it back · settling: only durability of its events and the ack are left
+   */
+  stage: 'lane' | 'intent' | 'sending' | 'resting' | 'resending' | 'lapsed' | 'settling';
+  tries: number;
+  /** Under which its last intent was written; see intent-claims.ts. */
+  epoch: number;
+  /** A refusal after which it wants to another carrier, while other segments of it still wait for their answers. */
+  leaving: Refusal | null;
+  /** The carrier's last word on it; null before the first. */
+  lastRefusal: string | null;
+  parts: readonly EncodedSegment[];
+  /** Bits 1..n of the segments that the carrier has taken. */
+  takenBits: number;
+  /** Segments written and not answered. */
+  outstanding: number;
+  /** Events on their way to EVENTS; the ack waits for them. */
+  eventsInFlight: number;
+};
+
+/** What the carrier said about one segment of it. */
+export type Refusal = {
+  readonly status: number;
+  readonly statusName: string;
+  readonly segment: number;
+  readonly attempt: number;
+  /** It was not the message that was refused: this carrier stays in its plan. */
+  readonly mayComeBack: boolean;
+};
+
+/** A PDU may be written only while the record is surely ours. */
+export function holdIsValid(held: HeldMessage, nowMs: number): boolean {
+  return nowMs < held.holdUntilMs;
+}
+
+/** Nothing is left to wait for but the ack. */
+export function isDone(held: HeldMessage): boolean {
+  return held.stage === 'settling' && held.outstanding === 0 && held.eventsInFlight === 0;
+}
+
+/** The segments that still have to be written, 1-based. */
+export function segmentsToSend(held: HeldMessage): number[] {
+  const segments: number[] = [];
+  for (let segment = 1; segment <= held.parts.length; segment += 1) {
+    if ((held.takenBits & (1 << segment)) === 0) segments.push(segment);
+  }
+  return segments;
+}

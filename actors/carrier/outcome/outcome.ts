@@ -1,0 +1,85 @@
+// What a submit_sm_resp's command_status means for the message: one pure function over one table. A carrier's own
+// meaning for a status comes from heliograph.yaml and wins. Any status but 0 is a clear refusal: only those may
+// send a message another way; an answer that never came is none, and never gets here.
+import type { CarrierErrorAction } from '../../../cluster/config/configuration.ts';
+import type { Category } from '../../../model/message.ts';
+import { jitteredBackoffMs, type Random, systemRandom } from '../../../platform/random.ts';
+import { commandStatus } from '../../../smpp/command-status.ts';
+import { type OutcomeRow, outcomeTable, unnamedStatus } from './outcome-table.ts';
+
+export type Outcome =
+  | { readonly action: 'submitted' }
+  /**
+   * Not now: try again after `afterMs`; `pauseMs` is how long the whole carrier should be left alone, `slower` asks
+   * for less of its rate.
+   */
+  | { readonly action: 'later'; readonly afterMs: number; readonly pauseMs: number; readonly slower: boolean }
+  /** Another carrier of its plan, at once. */
+  | { readonly action: 'next'; readonly pauseMs: number; readonly slower: boolean }
+  | { readonly action: 'reject' }
+  /** The carrier refuses us, not the message: nothing more is sent on it until a person has looked. */
+  | { readonly action: 'stop'; readonly afterMs: number; readonly goesElsewhere: boolean };
+
+export type OutcomeQuestion = {
+  readonly status: number;
+  readonly statusName: string;
+  readonly category: Category;
+  /** 1 for the first submit of this message. */
+  readonly attempt: number;
+  readonly overrides: Readonly<Record<string, CarrierErrorAction>>;
+  /** The best of the other carriers of its plan, when it may still change: one that does well, one that is avoided, none. */
+  readonly otherWay: 'good' | 'avoided' | 'none';
+  readonly random?: Random;
+};
+
+const waitMs = { otp: { base: 200, cap: 2_000 }, other: { base: 1_000, cap: 60_000 } } as const;
+const throttlePauseMs = 250;
+const stopRetryMs = 30_000;
+
+export function decideOutcome(question: OutcomeQuestion): Outcome {
+  const { status, category, otherWay } = question;
+  if (status === commandStatus.ESME_ROK) return { action: 'submitted' };
+  const throttled = status === commandStatus.ESME_RTHROTTLED;
+  const full = status === commandStatus.ESME_RMSGQFUL;
+  const slower = throttled || full;
+  const pauseMs = throttled ? throttlePauseMs : 0;
+  const action = actionFor(question);
+  switch (action) {
+    case 'later':
+      // An OTP has no time to wait for a carrier that has too much to do.
+      if (slower && category === 'otp' && otherWay === 'good') return { action: 'next', pauseMs, slower };
+      return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
+    case 'stop':
+      return { action: 'stop', afterMs: stopRetryMs, goesElsewhere: otherWay === 'good' };
+    case 'next':
+      return otherWay !== 'none' ? { action: 'next', pauseMs, slower } : { action: 'reject' };
+    case 'reject':
+      return { action: 'reject' };
+  }
+}
+
+function actionFor({ status, statusName, overrides }: OutcomeQuestion): CarrierErrorAction {
+  const override = overrides[statusName] ?? overrides[String(status)] ?? overrides[`0x${status.toString(16)}`];
+  return override ?? rowOf(status).action;
+}
+
+const rowByStatus = new Map<number, OutcomeRow>(
+  Object.entries(outcomeTable).map(([name, row]) => [commandStatus[name as keyof typeof commandStatus], row]),
+);
+
+function rowOf(status: number): OutcomeRow {
+  return rowByStatus.get(status) ?? unnamedStatus;
+}
+
+/** Whether a refusal speaks against the carrier (its load, its state) and not against the message. */
+export function isCarriersDoing(status: number): boolean {
+  const { action } = rowOf(status);
+  return action === 'later' || action === 'stop';
+}
+
+/** At least half of the exponential: jitter spreads the retries, but must not make them immediate. */
+function laterMs({ category, attempt, random = systemRandom }: OutcomeQuestion): number {
+  const { base, cap } = category === 'otp' ? waitMs.otp : waitMs.other;
+  const fullMs = Math.min(cap, base * 2 ** Math.min(attempt - 1, 20));
+  return Math.floor(fullMs / 2 + jitteredBackoffMs(0, fullMs / 2, fullMs / 2, random));
+}

@@ -1,0 +1,129 @@
+// Asks the carrier (query_sm) about submits whose answer came too late: they are `unknown`, their id is known, and
+// perhaps their receipt is lost. A final state becomes the receipt that did not come, and takes the way of every
+// receipt from there; one that had come already makes it a repeat. It sends nothing again and decides no status.
+import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import { readAs } from '../../../model/carrier-message-id.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type QueryFields, type ShortMessage, type ShortMessagePdu, tlvTag } from '../../../smpp/pdu.ts';
+import type { QueryAnswer, QueryDone } from '../../../smpp/query-window.ts';
+import type { ReceiptState } from '../../../smpp/receipt.ts';
+import { receiptStateNumber } from '../../../smpp/receipt-text.ts';
+
+export type QueryUnknownParts = {
+  readonly receiptId: CarrierConfig['receiptId'];
+  readonly clock: Clock;
+  /** False when no bind can ask now. */
+  readonly query: (fields: QueryFields, done: QueryDone) => boolean;
+  /** As a deliver_sm; answered with another status than 0 it was not safe, and is told again. */
+  readonly onReceipt: (pdu: ShortMessagePdu, respond: (status: number) => void) => void;
+  readonly afterMs?: readonly number[];
+};
+
+type Watched = { carrierMessageId: string; pdu: ShortMessage; recipient: string; asked: number; cancel: Cancel };
+
+/** No bind can ask at this moment: soon again. */
+const againMs = 5_000;
+
+export class QueryUnknown {
+  readonly #parts: QueryUnknownParts;
+  readonly #afterMs: readonly number[];
+  readonly #watched = new Map<string, Watched>();
+  #closed = false;
+
+  constructor(parts: QueryUnknownParts) {
+    this.#parts = parts;
+    this.#afterMs = parts.afterMs ?? limits.carrier.queryAfterMs;
+  }
+
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** A late answer told this id. `pdu` is the submit it belongs to, `recipient` in E.164. */
+  watch(carrierMessageId: string, pdu: ShortMessage, recipient: string): void {
+    if (this.#closed || carrierMessageId === '' || this.#watched.has(carrierMessageId)) return;
+    if (this.#watched.size >= limits.carrier.queriedSubmitsMax) this.#forget(this.#watched.keys().next().value!);
+    const watched = { carrierMessageId, pdu, recipient, asked: 0, cancel: () => {} };
+    this.#watched.set(carrierMessageId, watched);
+    this.#askIn(watched, this.#afterMs[0] ?? againMs);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const id of [...this.#watched.keys()]) this.#forget(id);
+  }
+
+  #askIn(watched: Watched, delayMs: number): void {
+    watched.cancel = this.#parts.clock.after(delayMs, () => this.#ask(watched));
+  }
+
+  #ask(watched: Watched): void {
+    const { sourceTon, sourceNpi, source } = watched.pdu;
+    const fields = { messageId: watched.carrierMessageId, sourceTon, sourceNpi, source };
+    if (!this.#parts.query(fields, (answer) => this.#onAnswer(watched, answer))) this.#askIn(watched, againMs);
+  }
+
+  #onAnswer(watched: Watched, answer: QueryAnswer): void {
+    if (this.#watched.get(watched.carrierMessageId) !== watched) return;
+    if (answer.ok && isFinal(answer.state)) {
+      const receipt = this.#receiptOf(watched, answer.state, answer.errorCode);
+      return this.#parts.onReceipt(receipt, (status) => {
+        if (this.#watched.get(watched.carrierMessageId) !== watched) return;
+        if (status === 0) this.#forget(watched.carrierMessageId);
+        else this.#askIn(watched, againMs);
+      });
+    }
+    // The session went before it answered: that was no answer about the message.
+    if (!answer.ok && answer.why === 'closed') return this.#askIn(watched, againMs);
+    watched.asked += 1;
+    const nextMs = this.#afterMs[watched.asked];
+    if (nextMs !== undefined) return this.#askIn(watched, nextMs);
+    this.#forget(watched.carrierMessageId);
+    ignoring(undefined, 'the carrier does not tell what became of a message; it stays unknown');
+  }
+
+  #receiptOf(watched: Watched, state: ReceiptState, errorCode: number): ShortMessagePdu {
+    const { pdu, recipient, carrierMessageId } = watched;
+    const id = this.#asReceiptsSpellIt(carrierMessageId);
+    return {
+      command: 'deliver_sm',
+      status: 0,
+      sequence: 0,
+      sourceTon: 1,
+      sourceNpi: 1,
+      source: recipient.replace(/^\+/, ''),
+      destinationTon: pdu.sourceTon,
+      destinationNpi: pdu.sourceNpi,
+      destination: pdu.source,
+      esmClass: 0x04,
+      registeredDelivery: 0,
+      dataCoding: 0,
+      octets: Buffer.alloc(0),
+      tlvs: [
+        { tag: tlvTag.receiptedMessageId, value: Buffer.from(id, 'latin1') },
+        { tag: tlvTag.messageState, value: Buffer.from([receiptStateNumber[state]]) },
+        // Network type 0: the carrier does not say whose code it is.
+        ...(errorCode > 0 ? [{ tag: tlvTag.networkErrorCode, value: Buffer.from([0, 0, errorCode & 0xff]) }] : []),
+      ],
+    };
+  }
+
+  /** The id is the response's; where receipts are read in another base it must be written in theirs. */
+  #asReceiptsSpellIt(id: string): string {
+    const { receiptId } = this.#parts;
+    if (receiptId === 'hex') return readAs(id, 'decimal') ?? id;
+    return receiptId === 'decimal' ? (readAs(id, 'hex') ?? id) : id;
+  }
+
+  #forget(id: string): void {
+    this.#watched.get(id)?.cancel();
+    this.#watched.delete(id);
+  }
+}
+
+/** `unknown` is no news about a message that is unknown; the others are still on their way. */
+function isFinal(state: ReceiptState): boolean {
+  return state !== 'enroute' && state !== 'accepted' && state !== 'unknown';
+}

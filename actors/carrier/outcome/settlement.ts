@@ -1,0 +1,346 @@
+// What an answer (or its absence) does to a held message: the events it becomes, and what happens to the
+// record afterwards. The one rule of this page: the record is acked only when every event of the message is
+// durable. Whatever kills us before that, the redelivered record finds the events and is only acked again.
+import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import { publishLater } from '../../../cluster/bus/later.ts';
+import { encodeMessage } from '../../../cluster/bus/message-record.ts';
+import type { Publisher } from '../../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../../cluster/bus/subjects.ts';
+import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import { type DeliveryEvent, type EventKind, type Happening, eventOfMessage } from '../../../model/delivery-event.ts';
+import type { Message } from '../../../model/message.ts';
+import { assert } from '../../../platform/assert.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
+import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
+import { type HeldMessage, type Refusal, isDone, segmentsToSend } from '../intake/held-message.ts';
+import type { Intake } from '../intake/intake.ts';
+import type { Ledger } from '../repeats/ledger.ts';
+import { type Outcome, decideOutcome } from './outcome.ts';
+import type { Pacing } from '../pacing/pacing.ts';
+import type { Reroute } from '../health/reroute.ts';
+import { type ResendPolicy, Resend, endOf } from './resend.ts';
+import type { SubmitToken } from '../submit/sender.ts';
+import { segmentToldOf, segmentsOf } from '../submit/submit-pdu.ts';
+import type { Submitted } from '../receipts/submit-store.ts';
+
+export type SettlementParts = {
+  readonly carrier: CarrierConfig;
+  readonly publisher: Publisher;
+  readonly events: EventWriter;
+  readonly cipher: BodyCipher;
+  readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly intake: () => Intake;
+  readonly reroute: () => Reroute;
+  /** Why the carrier is avoided right now; empty when it is not. */
+  readonly whyAvoided: () => string;
+  /** What is sent once more when its outcome is unknown. */
+  readonly resendUnknown: ResendPolicy;
+  /** A segment was taken by the carrier: its receipt may come from now on. */
+  readonly onSubmitted: (submitted: DeliveryEvent) => void;
+  /** The outcome of a submit is not known: a late receipt may still tell. */
+  readonly onUnknown: (unknown: DeliveryEvent) => void;
+  /** What a refusal is taken for. */
+  readonly onVerdict?: (held: HeldMessage, refusal: Refusal, outcome: Outcome) => void;
+};
+
+export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };
+
+/** After this many tries in memory a message waits in LATER, where waiting costs nothing. */
+const triesInMemoryMax = 8;
+/** Longer than this and it waits in LATER at once. */
+const restInMemoryMsMax = 1_000;
+const restAgainMs = 100;
+
+export class Settlement {
+  readonly #parts: SettlementParts;
+  readonly #resend: Resend;
+
+  constructor(parts: SettlementParts) {
+    this.#parts = parts;
+    this.#resend = new Resend({
+      carrier: parts.carrier.name,
+      clock: parts.clock,
+      policy: parts.resendUnknown,
+      write: (held, happening) => this.#write(held, happening),
+      onUnknown: parts.onUnknown,
+      tryAgain: (held) => parts.intake().tryAgain(held),
+      finish: (held) => this.#finishWhenDone(held),
+    });
+  }
+
+  /** submit_sm_resp. */
+  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const { held, segment, attempt } = token;
+    held.outstanding -= 1;
+    const statusName = nameOfStatus(answer.status);
+    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusName });
+    if (answer.status === commandStatus.ESME_ROK) return this.#taken(held, segment, attempt, answer.carrierMessageId);
+    held.lastRefusal = statusName;
+    this.#refused(held, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
+  }
+
+  #refused(held: HeldMessage, refusal: Refusal): void {
+    const { carrier, pacing, clock } = this.#parts;
+    const { statusName, segment, attempt } = refusal;
+    // Once the carrier has a part of it, it can go nowhere else.
+    const mayLeave = held.takenBits === 0 && held.stage !== 'settling' && held.stage !== 'resending';
+    const otherWay = mayLeave ? this.#parts.reroute().otherWay(held.message) : null;
+    const outcome = decideOutcome({
+      status: refusal.status,
+      statusName,
+      category: held.category,
+      attempt: held.message.delays + held.tries,
+      overrides: carrier.errors,
+      otherWay: otherWay?.how ?? 'none',
+    });
+    this.#parts.onVerdict?.(held, refusal, outcome);
+    switch (outcome.action) {
+      case 'submitted':
+        return assert(false, 'a refusal was taken for a submit');
+      case 'reject':
+        this.#write(held, { ...endOf(held.message, 'rejected', statusName), segment, attempt, atMs: clock.nowMs() });
+        return this.#settle(held);
+      case 'stop':
+        log.error(
+          { alarm: 'carrier_refuses_us', carrier: carrier.name, status: statusName },
+          'the carrier refuses this account',
+        );
+        pacing.pauseUntil(clock.monotonicMs() + outcome.afterMs);
+        if (held.stage === 'resending') return this.#resend.goOn(held);
+        if (outcome.goesElsewhere) return this.#leave(held, { ...refusal, mayComeBack: true });
+        return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
+      case 'next':
+        this.#spare(outcome);
+        return this.#leave(held, refusal);
+      case 'later':
+        this.#spare(outcome);
+        // Another segment of it goes again already, and this one with it.
+        if (held.stage === 'resending') return this.#resend.goOn(held);
+        if (held.leaving !== null) return this.#leave(held, held.leaving);
+        return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
+    }
+  }
+
+  /** To the next carrier, as soon as every segment that is out has been refused. */
+  #leave(held: HeldMessage, refusal: Refusal): void {
+    if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+    held.stage = 'resting';
+    held.leaving = refusal;
+    if (held.outstanding > 0) return;
+    held.leaving = null;
+    const way = held.takenBits === 0 ? this.#parts.reroute().otherWay(held.message) : null;
+    // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
+    if (way === null) return this.#refused(held, refusal);
+    this.#parts.reroute().go(held, way.to, refusal.statusName, refusal.mayComeBack);
+  }
+
+  /** What the answer asks for on behalf of the carrier, whatever becomes of the message. */
+  #spare({ pauseMs, slower }: { readonly pauseMs: number; readonly slower: boolean }): void {
+    const { pacing, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    if (slower) pacing.slowDown(nowMs);
+    if (pauseMs > 0) pacing.pauseUntil(nowMs + pauseMs);
+  }
+
+  /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
+  onNoAnswer(token: SubmitToken, why: string): void {
+    token.held.outstanding -= 1;
+    this.#becomeUnknown(token.held, token.segment, token.attempt, why);
+  }
+
+  /** An answer that came after its time took the segment. What it returns is called when that is durable. */
+  onLateTaken({ held, segment }: SubmitToken): () => void {
+    return this.#resend.arrived(held, segment);
+  }
+
+  /** A receipt told what became of a submit. What it returns is called when that is durable. */
+  onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
+    const held = this.#parts.intake().find(holdKey(messageId, hop, delaysOf(attempt)));
+    return this.#resend.arrived(held, segment, kind !== 'delivered');
+  }
+
+  /**
+   * The record's intent was written by an earlier life that left no outcome. Each segment without one is told by
+   * itself: one segment's receipt must not speak for the others.
+   */
+  onUnresolved(held: HeldMessage): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    try {
+      held.parts = segmentsOf(held.message, this.#parts.carrier);
+    } catch (error) {
+      ignoring(error, 'the configuration changed since: the message is told as a whole');
+    }
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
+    const open = held.parts.length === 0 ? [0] : segmentsToSend(held);
+    const why = 'no_outcome_after_restart';
+    const again = open.filter((segment) => this.#resend.take(held, segment, attempt, why));
+    if (again.length > 0) return;
+    for (const segment of open) this.#tellUnknown(held, segment, attempt, why);
+    this.#settle(held);
+  }
+
+  /** The message ends before it was written. */
+  onRefused(held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    // Why it could not go out in time is what the client wants to know.
+    const reason = status === 'expired' ? (held.lastRefusal ?? this.#parts.whyAvoided()) : '';
+    const error = reason === '' ? code : `${code}:${reason}`;
+    this.#write(held, { ...endOf(held.message, status, error), attempt, atMs: this.#parts.clock.nowMs() });
+    this.#settle(held);
+  }
+
+  /** It came into hours in which its category keeps quiet: it comes back when they end. */
+  onHeld(held: HeldMessage, code: string, untilMs: number): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    this.#waitInLater(held, attempt, code, Math.max(0, untilMs - this.#parts.clock.nowMs()));
+  }
+
+  /**
+   * Its intent is durable but nothing was written, and now nothing will be (its hold lapsed, or we stop). Told,
+   * so that the next owner sends it instead of taking it for `unknown`.
+   */
+  onNotWritten(held: HeldMessage): void {
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    const detail = `not_written.${held.tries}`;
+    const segment = segmentsToSend(held)[0] ?? 1;
+    this.#write(held, {
+      kind: 'deferred',
+      segment,
+      attempt,
+      error: 'not_written',
+      detail,
+      atMs: this.#parts.clock.nowMs(),
+    });
+  }
+
+  #taken(held: HeldMessage, segment: number, attempt: number, carrierMessageId: string): void {
+    held.takenBits |= 1 << segment;
+    const submitted = this.#write(held, {
+      kind: 'submitted',
+      segment: segmentToldOf(held.message, held.parts, segment),
+      attempt,
+      carrierMessageId,
+      atMs: this.#parts.clock.nowMs(),
+    });
+    this.#parts.onSubmitted(submitted);
+    const all = ((1 << held.parts.length) - 1) << 1;
+    if (held.takenBits === all) return this.#settle(held);
+    if (held.leaving !== null) return this.#leave(held, held.leaving);
+    this.#finishWhenDone(held);
+  }
+
+  #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
+    if (this.#resend.take(held, segment, attempt, why)) return;
+    this.#tellUnknown(held, segment, attempt, why);
+    this.#settle(held);
+  }
+
+  #tellUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
+    const unknown = this.#write(held, {
+      kind: 'unknown',
+      segment: segmentToldOf(held.message, held.parts, segment),
+      attempt,
+      error: why,
+      atMs: this.#parts.clock.nowMs(),
+    });
+    this.#parts.onUnknown(unknown);
+  }
+
+  #notNow(held: HeldMessage, segment: number, attempt: number, error: string, afterMs: number): void {
+    if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+    const { clock } = this.#parts;
+    // A message of which the carrier has taken a part must not lose that knowledge: it rests here.
+    const mayWaitElsewhere = held.takenBits === 0 && held.outstanding === 0;
+    const restsHere = !mayWaitElsewhere || (held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax);
+    if (!restsHere) return this.#waitInLater(held, attempt, error, afterMs);
+    this.#write(held, { kind: 'deferred', segment, attempt, error, detail: String(held.tries), atMs: clock.nowMs() });
+    this.#rest(held, Math.min(afterMs, restInMemoryMsMax));
+  }
+
+  /** Back to its lane after the wait, and not before the segments still out are answered or given up. */
+  #rest(held: HeldMessage, afterMs: number): void {
+    held.stage = 'resting';
+    this.#parts.clock.after(afterMs, () => {
+      if (held.stage !== 'resting') return;
+      if (held.outstanding > 0) return this.#rest(held, restAgainMs);
+      this.#parts.intake().tryAgain(held);
+    });
+  }
+
+  /** Publishes the message into LATER, tells so, and only then acks the record it came with. */
+  #waitInLater(held: HeldMessage, attempt: number, error: string, afterMs: number): void {
+    const { publisher, cipher, clock } = this.#parts;
+    const { message } = held;
+    const now = clock.nowMs();
+    held.stage = 'settling';
+    held.eventsInFlight += 1;
+    const delayed = { ...message, delays: message.delays + 1, trace: traceWith(message.trace, error) };
+    const record = {
+      subject: messageSubject(message.category, message.carrier, message.accountId),
+      payload: encodeMessage(delayed, cipher),
+      dueAtMs: Math.min(now + afterMs, message.validUntilMs),
+      id: `${message.messageId}.${message.hop}.${delayed.delays}`,
+      shardKey: message.messageId,
+    };
+    publishLater(publisher, record, now, (result) => {
+      held.eventsInFlight -= 1;
+      if (!result.ok) return this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
+      this.#write(held, { kind: 'deferred', attempt, error, detail: 'later', atMs: now });
+      this.#finishWhenDone(held);
+    });
+  }
+
+  #write(held: HeldMessage, happening: Happening): DeliveryEvent {
+    const event = eventOfMessage(held.message, { epoch: held.epoch, ...happening });
+    held.eventsInFlight += 1;
+    this.#parts.events.write(
+      event,
+      (durable) => {
+        held.eventsInFlight -= 1;
+        if (durable) this.#finishWhenDone(held);
+      },
+      held.category === 'otp',
+    );
+    return event;
+  }
+
+  #settle(held: HeldMessage): void {
+    held.stage = 'settling';
+    this.#finishWhenDone(held);
+  }
+
+  /** Acks the record when nothing of it is on its way any more. */
+  finish(held: HeldMessage): void {
+    this.#finishWhenDone(held);
+  }
+
+  #finishWhenDone(held: HeldMessage): void {
+    this.#resend.goOn(held);
+    if (!isDone(held)) return;
+    this.#parts.ledger.settle(held.key);
+    this.#parts.intake().release(held);
+    held.record.ack();
+  }
+}
+
+const refusedMark = 'put off: ';
+
+/** The reason travels with the message into LATER: when it expires there, somebody wants to know why. */
+function traceWith(trace: readonly string[], error: string): readonly string[] {
+  return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
+}
+
+/** What a message that was in LATER was put off for; null when it never was. */
+export function putOffFor({ trace }: Pick<Message, 'trace'>): string | null {
+  const line = trace.at(-1);
+  return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;
+}

@@ -1,0 +1,122 @@
+// Which submitted segments wait for a receipt, by the carrier's message id. Carriers write one id in several
+// ways: hexadecimal in the response and decimal in the receipt, with leading zeros, in either case. Ids are
+// kept in one canonical form; a receipt's id is tried in each reading, the one that worked last first, and a
+// match counts only when the recipient is the same, so that two readings can never mix two messages up.
+import { type IdReading, canonical, readAs } from '../../../model/carrier-message-id.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { Generations } from '../repeats/generations.ts';
+import { SubmitStore, type Submitted } from './submit-store.ts';
+
+export type IdForm = IdReading | 'auto';
+
+export type Match =
+  | { readonly repeated: false; readonly submitted: Submitted }
+  /** Its receipt was here before. */
+  | { readonly repeated: true };
+
+/** After the first receipt a segment is remembered this long, to recognise the second as a repeat. */
+const settledSpanMs = 60_000;
+
+export class Outstanding {
+  readonly #form: IdForm;
+  /** The place of each in the store. */
+  readonly #waiting = new Map<string, number>();
+  readonly #store: SubmitStore;
+  /** Whose receipt was here: the recipient. */
+  readonly #settled: Generations<string, string>;
+  readonly #onLearnt: (reading: IdReading) => void;
+  #readings: IdReading[];
+  #learnt: IdReading | null = null;
+
+  /** `onLearnt`: receipts' ids matched in another reading than the one before; the first match tells it too. */
+  constructor(form: IdForm, clock: Clock = systemClock, onLearnt: (reading: IdReading) => void = () => {}) {
+    this.#form = form;
+    this.#readings = form === 'auto' ? ['raw', 'hex', 'decimal'] : [form];
+    this.#onLearnt = onLearnt;
+    this.#settled = new Generations(settledSpanMs, limits.carrier.outstandingMax, clock);
+    this.#store = new SubmitStore((lost, place) => this.#lose(lost, place));
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Octets that hold what waits; the ids it is found by come on top. */
+  get bytes(): number {
+    return this.#store.bytes;
+  }
+
+  /** The reading of receipt ids that worked last: what `receipt_id: auto` has learnt. Null before the first match. */
+  get learnt(): IdReading | null {
+    return this.#learnt;
+  }
+
+  /** Remembers a submitted segment until its receipt; the oldest go first when there are too many. */
+  add(submitted: Submitted): void {
+    if (submitted.carrierMessageId === null) return;
+    const key = canonical(submitted.carrierMessageId);
+    this.#forget(key);
+    this.#waiting.set(key, this.#store.put(submitted));
+    if (this.#waiting.size <= limits.carrier.outstandingMax) return;
+    const [oldest] = this.#waiting.keys();
+    if (oldest !== undefined) this.#forget(oldest);
+  }
+
+  /** The submit a receipt is about. `recipient` in E.164, or null when the receipt does not name it. */
+  find(receiptId: string, recipient: string | null): Match | null {
+    for (const [at, reading] of this.#readings.entries()) {
+      const key = readAs(receiptId, reading);
+      if (key === null) continue;
+      const match = this.#matchOf(key, recipient);
+      if (match === null) continue;
+      if (at > 0) this.#prefer(reading);
+      if (this.#learnt !== reading) {
+        this.#learnt = reading;
+        this.#onLearnt(reading);
+      }
+      return match;
+    }
+    return null;
+  }
+
+  /** The canonical ids a receipt's id may stand for: what to ask the event store for. */
+  candidates(receiptId: string): string[] {
+    return [...new Set(this.#readings.map((reading) => readAs(receiptId, reading)).filter((each) => each !== null))];
+  }
+
+  settle({ carrierMessageId, recipient }: Pick<Submitted, 'carrierMessageId' | 'recipient'>): void {
+    if (carrierMessageId === null) return;
+    const key = canonical(carrierMessageId);
+    this.#forget(key);
+    this.#settled.set(key, recipient);
+  }
+
+  #matchOf(key: string, recipient: string | null): Match | null {
+    const place = this.#waiting.get(key);
+    if (place !== undefined) {
+      const submitted = this.#store.read(place);
+      return recipient === null || submitted.recipient === recipient ? { submitted, repeated: false } : null;
+    }
+    const settled = this.#settled.get(key);
+    return settled !== undefined && (recipient === null || settled === recipient) ? { repeated: true } : null;
+  }
+
+  #forget(key: string): void {
+    const place = this.#waiting.get(key);
+    if (place === undefined) return;
+    this.#waiting.delete(key);
+    this.#store.drop(place);
+  }
+
+  /** From now on it is found through the event store. */
+  #lose({ carrierMessageId }: Submitted, place: number): void {
+    const key = canonical(carrierMessageId ?? '');
+    if (this.#waiting.get(key) === place) this.#waiting.delete(key);
+  }
+
+  #prefer(reading: IdReading): void {
+    if (this.#form !== 'auto') return;
+    this.#readings = [reading, ...this.#readings.filter((each) => each !== reading)];
+  }
+}

@@ -1,0 +1,197 @@
+// Finds the message of every receipt and answers the carrier only when the receipt cannot be lost any more:
+// its event is durable, or the receipt itself is parked. A receipt may overtake its response, come twice, come
+// on another bind, come after a restart, or come for a submit whose outcome nobody knew.
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../../model/delivery-event.ts';
+import { canonical } from '../../../model/carrier-message-id.ts';
+import type { Category } from '../../../model/message.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { commandStatus } from '../../../smpp/command-status.ts';
+import type { Receipt } from '../../../smpp/receipt.ts';
+import type { Outstanding } from './outstanding.ts';
+import type { Submitted } from './submit-store.ts';
+import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
+
+export type Respond = (status: number) => void;
+
+export type ReceiptsParts = {
+  readonly carrier: string;
+  readonly events: EventWriter;
+  readonly outstanding: Outstanding;
+  readonly unknown: UnknownSubmits;
+  readonly clock: Clock;
+  /** Keeps a receipt without a match for later; tells whether it is safe. `waits` counts the times before. */
+  readonly park: (receipt: Receipt, waits: number, done: (safe: boolean) => void) => void;
+  /** A receipt tells what became of a submit; what it returns is called when that is durable. */
+  readonly onTold: (submitted: Submitted, kind: EventKind) => () => void;
+  /** Asks the event store for a submit that memory does not hold; null when there is none or it is away. */
+  readonly lookUp: (receipt: Receipt, carrierIds: readonly string[]) => Promise<DeliveryEvent | null>;
+};
+
+type Early = { readonly receipt: Receipt; readonly respond: Respond; readonly waits: number; readonly atMs: number };
+type Ended = 'matched' | 'parked' | 'duplicate' | 'unmatched' | 'intermediate' | 'not_safe';
+
+const sweepEveryMs = 250;
+
+/** The event a final state becomes; null for states that settle nothing. */
+const kindOfState: Readonly<Record<Receipt['state'], EventKind | null>> = {
+  delivered: 'delivered',
+  undelivered: 'undelivered',
+  deleted: 'undelivered',
+  expired: 'expired',
+  rejected: 'rejected',
+  unknown: 'unknown',
+  accepted: null,
+  enroute: null,
+};
+
+export class Receipts {
+  readonly #parts: ReceiptsParts;
+  /** Receipts whose id is not known (yet), by each way to read it. */
+  readonly #early = new Map<string, Early[]>();
+  #earlyCount = 0;
+  /** Receipts the event store is asked about: they count against the same bound. */
+  #searching = 0;
+  /** False while the replay still tells which ids are ours: until then no receipt is without a message. */
+  #open = false;
+  readonly #stopSweep: Cancel;
+  readonly #lag;
+
+  constructor(parts: ReceiptsParts) {
+    this.#parts = parts;
+    const lagOf = (category: Category) => metrics.receiptLag.labels({ carrier: parts.carrier, category });
+    this.#lag = { otp: lagOf('otp'), transactional: lagOf('transactional'), promotional: lagOf('promotional') };
+    this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
+  }
+
+  /** A receipt from the carrier (`waits` 0) or back from its parking place. */
+  take(receipt: Receipt, respond: Respond, waits = 0): void {
+    const kind = kindOfState[receipt.state];
+    if (kind === null) return this.#end('intermediate', respond);
+    // The bus is away: the carrier keeps it better than our memory would.
+    if (!this.#parts.events.hasRoom) return this.#end('not_safe', respond);
+    const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient);
+    if (match?.repeated === true) return this.#end('duplicate', respond);
+    if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
+    this.#wait({ receipt, respond, waits, atMs: this.#parts.clock.monotonicMs() });
+  }
+
+  /** The replay has told every id it knows: what came meanwhile finds its message now, or is searched for. */
+  open(): void {
+    this.#open = true;
+    for (const early of this.#allEarly()) {
+      this.#forget(early);
+      this.take(early.receipt, early.respond, early.waits);
+    }
+  }
+
+  /** A response has told an id: perhaps its receipt is here already. */
+  onSubmitted(submitted: DeliveryEvent): void {
+    this.#parts.outstanding.add(submitted);
+    if (this.#earlyCount === 0 || submitted.carrierMessageId === null) return;
+    const id = canonical(submitted.carrierMessageId);
+    for (const early of this.#early.get(id) ?? []) {
+      this.#forget(early);
+      this.take(early.receipt, early.respond, early.waits);
+    }
+  }
+
+  onUnknown(unknown: DeliveryEvent): void {
+    this.#parts.unknown.add(unknown);
+  }
+
+  /** What still waits here is answered as "not now": the carrier keeps it and sends it again. */
+  close(): void {
+    this.#stopSweep();
+    for (const early of this.#allEarly()) this.#end('not_safe', early.respond);
+    this.#early.clear();
+    this.#earlyCount = 0;
+  }
+
+  #settle(submitted: Submitted, kind: EventKind, receipt: Receipt, respond: Respond): void {
+    this.#parts.outstanding.settle(submitted);
+    this.#parts.unknown.settle(submitted);
+    const event = deliveryEvent(submitted, {
+      kind,
+      atMs: this.#parts.clock.nowMs(),
+      attempt: submitted.attempt,
+      segment: submitted.segment,
+      // In the response's form, under which a replay has the submit; the receipt's may be another.
+      carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
+      error: kind === 'delivered' ? null : errorOf(receipt),
+    });
+    this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
+    const urgent = submitted.category === 'otp';
+    const told = this.#parts.onTold(submitted, kind);
+    const done = (durable: boolean) => {
+      if (durable) told();
+      this.#end(durable ? 'matched' : 'not_safe', respond);
+    };
+    this.#parts.events.write(event, done, urgent);
+  }
+
+  #wait(early: Early): void {
+    if (this.#earlyCount + this.#searching >= limits.carrier.earlyReceiptsMax)
+      return this.#end('not_safe', early.respond);
+    for (const id of this.#parts.outstanding.candidates(early.receipt.carrierMessageId)) {
+      const waiting = this.#early.get(id);
+      if (waiting === undefined) this.#early.set(id, [early]);
+      else waiting.push(early);
+    }
+    this.#earlyCount += 1;
+  }
+
+  #sweep(): void {
+    if (this.#earlyCount === 0 || !this.#open) return;
+    const before = this.#parts.clock.monotonicMs() - limits.carrier.earlyReceiptWaitMs;
+    for (const early of this.#allEarly()) {
+      if (early.atMs > before) continue;
+      this.#forget(early);
+      void this.#search(early);
+    }
+  }
+
+  /** No response brought this id in time: the event store may know it, or an unknown submit fits. */
+  async #search({ receipt, respond, waits }: Early): Promise<void> {
+    const { outstanding, unknown, lookUp, park } = this.#parts;
+    const kind = kindOfState[receipt.state] as EventKind;
+    this.#searching += 1;
+    const stored = await lookUp(receipt, outstanding.candidates(receipt.carrierMessageId)).finally(() => {
+      this.#searching -= 1;
+    });
+    if (stored !== null) return this.#settle(stored, kind, receipt, respond);
+    // The response may have come while the store was asked: then nothing else fits better.
+    if (outstanding.find(receipt.carrierMessageId, receipt.recipient) !== null)
+      return this.take(receipt, respond, waits);
+    const fits = unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null);
+    if (fits !== null) return this.#settle(fits, kind, receipt, respond);
+    if (waits >= limits.carrier.parkedReceiptWaitsMs.length) return this.#end('unmatched', respond);
+    park(receipt, waits, (safe) => this.#end(safe ? 'parked' : 'not_safe', respond));
+  }
+
+  #forget(early: Early): void {
+    for (const id of this.#parts.outstanding.candidates(early.receipt.carrierMessageId)) {
+      const left = (this.#early.get(id) ?? []).filter((each) => each !== early);
+      if (left.length === 0) this.#early.delete(id);
+      else this.#early.set(id, left);
+    }
+    this.#earlyCount -= 1;
+  }
+
+  #allEarly(): Set<Early> {
+    return new Set([...this.#early.values()].flat());
+  }
+
+  #end(ended: Ended, respond: Respond): void {
+    metrics.receipts.inc({ carrier: this.#parts.carrier, ended });
+    // ESME_RX_T_APPN asks the carrier to keep the receipt and to try again.
+    respond(ended === 'not_safe' ? commandStatus.ESME_RX_T_APPN : commandStatus.ESME_ROK);
+  }
+}
+
+function errorOf(receipt: Receipt): string {
+  const code = receipt.errorCode === '' ? '' : `:${receipt.errorCode}`;
+  return `receipt_${receipt.state}${code}`;
+}

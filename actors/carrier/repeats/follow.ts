@@ -1,0 +1,116 @@
+// Reads a carrier's events as long as its actor lives, beginning with the replay window: what other nodes write about
+// messages they hold is known here a moment later, and the order is that of the stream, the same for everybody. Only
+// where nodes share a carrier; alone, replay.ts reads the window once. It learns nothing itself.
+import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { eventFilter } from '../../../cluster/bus/subjects.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
+import { log } from '../../../platform/log.ts';
+import { reachOf } from './replay.ts';
+
+export type FollowParts = {
+  readonly bus: Bus;
+  readonly carrier: string;
+  /** The events' writer of this actor: its batches are known by their ids. */
+  readonly writerId: string;
+  /** Each event once, in stream order. `isOwn`: this actor has written it itself. */
+  readonly learn: (event: DeliveryEvent, isOwn: boolean) => void;
+  readonly clock?: Clock;
+};
+
+export type Following = {
+  /** Something that must be there has not come: the consumer is made anew behind what was read. */
+  again(): void;
+  stop(): Promise<void>;
+};
+
+const caughtUpWithinMs = 60_000;
+const retryAfterMs = 500;
+/** A consumer whose server went is noticed after two missed heartbeats, and replaced: the client's own mending is not waited for. */
+const pull = { max_messages: 500, expires: 5_000, idle_heartbeat: 500 };
+const lostStatuses: ReadonlySet<string> = new Set(['heartbeats_missed', 'consumer_not_found', 'consumer_deleted']);
+
+/** Resolves when everything that was there has been learnt; then it goes on. */
+export async function followEvents(parts: FollowParts): Promise<Following> {
+  const { bus, carrier, writerId, learn, clock = systemClock } = parts;
+  const ownPrefix = `${writerId}.`;
+  const since = new Date(clock.nowMs() - (await reachOf(bus, carrier, clock.nowMs()))).toISOString();
+  let lastSeq = 0;
+  let stopped = false;
+  let messages: ConsumerMessages | null = null;
+  const caughtUp = Promise.withResolvers<void>();
+
+  function take(record: JsMsg): void {
+    // A consumer that was made anew may begin with what it had told before.
+    if (record.seq > lastSeq) {
+      lastSeq = record.seq;
+      const isOwn = record.headers?.get('Nats-Msg-Id').startsWith(ownPrefix) === true;
+      try {
+        for (const event of decodeEvents(record.data)) learn(event, isOwn);
+      } catch (error) {
+        ignoring(error, 'a poison batch of events was skipped by a follower');
+      }
+    }
+    if (record.info.pending === 0) caughtUp.resolve();
+  }
+
+  async function open(): Promise<ConsumerMessages> {
+    const from =
+      lastSeq === 0
+        ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: since }
+        : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: lastSeq + 1 };
+    const consumer = await bus.jetstream.consumers.get(streamNames.events, {
+      filter_subjects: eventFilter(carrier),
+      ...from,
+    });
+    const { num_pending: waiting } = await consumer.info();
+    if (waiting === 0) caughtUp.resolve();
+    const opened = await consumer.consume({ ...pull, callback: take });
+    void watch(opened);
+    return opened;
+  }
+
+  async function keepGoing(): Promise<void> {
+    while (!stopped) {
+      try {
+        messages ??= await open();
+        if (stopped) messages.stop();
+        await messages.closed();
+      } catch (error) {
+        log.warn({ carrier, error: messageOf(error) }, 'the events of other nodes are not heard, trying again');
+      }
+      messages = null;
+      if (!stopped) await clock.sleep(retryAfterMs);
+    }
+  }
+
+  const again = () => messages?.stop();
+  bus.onReconnect(again);
+  messages = await open();
+  const running = keepGoing();
+  const stop = async () => {
+    stopped = true;
+    messages?.stop();
+    await Promise.race([running, clock.sleep(2_000)]);
+  };
+  try {
+    await withDeadline(`replay of ${carrier}`, caughtUpWithinMs, caughtUp.promise, clock);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { again, stop };
+}
+
+async function watch(messages: ConsumerMessages): Promise<void> {
+  try {
+    for await (const { type } of messages.status()) if (lostStatuses.has(type)) return messages.stop();
+  } catch (error) {
+    ignoring(error, 'the status stream of a stopped follower ended');
+  }
+}

@@ -1,0 +1,336 @@
+// The pump of one carrier: when a token is due and a window slot is free it chooses the next message, asks the
+// late gates once more, makes the intent durable, and only then writes the PDUs. It decides nothing about
+// answers (settlement.ts) and never writes a PDU whose record may already be somebody else's.
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import { eventOfMessage } from '../../../model/delivery-event.ts';
+import type { LateGates } from '../../../policy/late/late-gates.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { RejectMessage } from '../../../platform/errors.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { ShortMessage } from '../../../smpp/pdu.ts';
+import { attemptNumber, triesMax } from './attempt.ts';
+import { type HeldMessage, holdIsValid, segmentsToSend } from '../intake/held-message.ts';
+import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
+import { type Lanes, slotsKeptFor, tokensKeptFor } from '../intake/lanes.ts';
+import type { Pacing } from '../pacing/pacing.ts';
+import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
+
+/** What a response is matched with: the session gives it back with the answer. */
+export type SubmitToken = {
+  readonly held: HeldMessage;
+  readonly segment: number;
+  readonly attempt: number;
+  /** When it was written, monotonic. */
+  readonly writtenAtMs: number;
+  /** The port it was written to, and the number pacing knows it by. */
+  readonly bind: number;
+  number: number;
+};
+
+/** One bind as the sender sees it. */
+export type SubmitPort = {
+  /** Submits it may have out at once; 0 when it is not bound. */
+  readonly window: number;
+  /** Submits it would take now; 0 when it is not bound or its socket is full. */
+  readonly windowFree: number;
+  submit(pdu: ShortMessage, token: SubmitToken): boolean;
+};
+
+export type SenderParts = {
+  readonly carrier: CarrierConfig;
+  readonly lanes: Lanes<HeldMessage>;
+  /** Decides when the next message is chosen, and when the next PDU may be written: intents come back in bursts. */
+  readonly pacing: Pacing;
+  readonly events: EventWriter;
+  /** Whose intent counts, where nodes share the carrier. */
+  readonly claims: IntentClaims;
+  /** Somebody else's word in EVENTS stands before the intent of this message. */
+  readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
+  readonly ports: readonly SubmitPort[];
+  readonly clock: Clock;
+  /** The message ends before it was written. */
+  readonly onRefused: (held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
+  /** It may go out at that time: it waits in LATER. */
+  readonly onHeld: (held: HeldMessage, code: string, untilMs: number) => void;
+  /** Whether it may still go out, asked when its turn has come. */
+  readonly lateGates: LateGates;
+  /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
+  readonly onNotWritten: (held: HeldMessage) => void;
+  /** The next message or PDU has to wait, and what for. */
+  readonly onHeldBack?: (why: HeldBackBy) => void;
+};
+
+export type HeldBackBy = 'bind' | 'window' | 'bus' | 'pacing';
+
+/** However long it is told to wait, it looks again: what it waits for may have changed. */
+const wakeWithinMs = 1_000;
+
+type Part = { readonly held: HeldMessage; readonly segment: number };
+
+export class Sender {
+  readonly #parts: SenderParts;
+  /** Segments whose intent is durable, in the order their tokens were granted. */
+  #ready: Part[] = [];
+  #readyAt = 0;
+  /** Window slots promised to chosen messages that are not written yet. */
+  #reserved = 0;
+  #timer: Cancel | null = null;
+  #timerAtMs = 0;
+  #pumpScheduled = false;
+  #stopped = false;
+  #closed = false;
+  readonly #submits;
+  readonly #latency;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+    const carrier = parts.carrier.name;
+    const categories = ['otp', 'transactional', 'promotional'] as const;
+    this.#submits = Object.fromEntries(
+      categories.map((category) => [category, metrics.submits.labels({ carrier, category })]),
+    );
+    this.#latency = Object.fromEntries(
+      categories.map((category) => [category, metrics.acceptToSubmit.labels({ category })]),
+    );
+  }
+
+  /** Something changed (arrival, answer, bind): look again at the end of this turn. */
+  wake(): void {
+    if (this.#pumpScheduled || this.#closed) return;
+    this.#pumpScheduled = true;
+    queueMicrotask(() => {
+      this.#pumpScheduled = false;
+      this.#pump();
+    });
+  }
+
+  /** Chooses nothing more; what has its intent is still written. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** After stop: nothing more can be written now, because all is, or because no bind takes any. */
+  get rested(): boolean {
+    if (this.#reserved > 0) return false;
+    return this.#ready.length === 0 || this.#widestPort() < 0;
+  }
+
+  /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
+  standDown(): ReadonlySet<HeldMessage> {
+    const ready = this.#ready.slice(this.#readyAt);
+    const idle = ready.filter(({ held }) => held.stage === 'sending' && held.outstanding + held.takenBits === 0);
+    const back = new Set(idle.map(({ held }) => held));
+    if (back.size === 0) return back;
+    this.#ready = ready.filter(({ held }) => !back.has(held));
+    this.#readyAt = 0;
+    for (const held of back) {
+      held.stage = 'resting';
+      this.#parts.onNotWritten(held);
+    }
+    return back;
+  }
+
+  /** Ends it. What has its intent and was not written is told as such. */
+  close(): void {
+    this.#stopped = true;
+    this.#closed = true;
+    this.#timer?.();
+    this.#timer = null;
+    for (const { held } of this.#ready.slice(this.#readyAt)) {
+      if (held.stage !== 'sending') continue;
+      held.stage = 'resting';
+      this.#parts.onNotWritten(held);
+    }
+    this.#ready = [];
+    this.#readyAt = 0;
+  }
+
+  #pump(): void {
+    if (this.#closed) return;
+    this.#writeReady();
+    while (!this.#stopped) {
+      const held = this.#parts.lanes.peek();
+      if (held === undefined) return;
+      if (!this.#mayBegin(held)) continue;
+      const pdus = Math.max(1, segmentsToSend(held).length);
+      const windows = this.#windowsBound();
+      if (windows === 0) return this.#parts.onHeldBack?.('bind'); // it wakes us
+      const kept = slotsKeptFor(held.category, windows);
+      const slots = Math.min(pdus, windows - kept);
+      // An answer or a bind wakes us.
+      if (this.#windowFree() - this.#reserved - kept < slots) return this.#parts.onHeldBack?.('window');
+      if (!this.#parts.events.hasRoom) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
+      const now = this.#parts.clock.monotonicMs();
+      const segments = pdus * segmentsPerPdu(held.message, held.parts);
+      const chosen = this.#reserved + this.#ready.length - this.#readyAt;
+      const { pacing } = this.#parts;
+      const waiting = this.#parts.lanes.waitingOf(held.category, held.message.accountId);
+      const room = tokensKeptFor(held.category, pacing.ratePerS(now), waiting);
+      if (!pacing.take(segments, now, chosen, room)) {
+        return this.#wakeIn(pacing.waitMs(segments, now, chosen, room), 'pacing');
+      }
+      this.#parts.lanes.next();
+      this.#begin(held, slots, now);
+    }
+  }
+
+  /** False when the message was taken out of its lane instead. */
+  #mayBegin(held: HeldMessage): boolean {
+    const { lanes, clock, onRefused, onHeld, lateGates } = this.#parts;
+    if (held.stage !== 'lane') {
+      lanes.next(); // it was ended or moved while it waited here
+      return false;
+    }
+    // Before anything is decided about it: it may be somebody else's by now.
+    if (!holdIsValid(held, clock.monotonicMs())) {
+      lanes.next();
+      held.stage = 'lapsed';
+      return false;
+    }
+    const verdict = lateGates(held.message, clock.nowMs());
+    if (!verdict.ok) {
+      lanes.next();
+      if (verdict.status === 'held') onHeld(held, verdict.code, verdict.untilMs);
+      else onRefused(held, verdict.status, verdict.code);
+      return false;
+    }
+    if (held.parts.length > 0) return true;
+    try {
+      held.parts = segmentsOf(held.message, this.#parts.carrier);
+      this.#pduOf(held, 1);
+      return true;
+    } catch (error) {
+      if (!(error instanceof RejectMessage)) throw error;
+      lanes.next();
+      onRefused(held, 'failed', error.code);
+      return false;
+    }
+  }
+
+  #begin(held: HeldMessage, slots: number, chosenAtMs: number): void {
+    const { events, clock, pacing, claims } = this.#parts;
+    held.stage = 'intent';
+    held.epoch = claims.epoch();
+    held.tries = Math.min(held.tries + 1, triesMax);
+    held.eventsInFlight += 1;
+    this.#reserved += slots;
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    const begin = (verdict: ClaimVerdict) => {
+      this.#reserved -= slots;
+      pacing.intentTook(clock.monotonicMs() - chosenAtMs);
+      if (verdict !== 'new') return this.#parts.onBehind(held, verdict);
+      if (this.#closed) return this.#parts.onNotWritten(held);
+      held.stage = 'sending';
+      for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
+      this.wake();
+    };
+    const intent = eventOfMessage(held.message, { kind: 'intent', atMs: clock.nowMs(), attempt, epoch: held.epoch });
+    events.write(
+      intent,
+      (durable) => {
+        held.eventsInFlight -= 1;
+        if (durable) return claims.confirm('intent', held, begin);
+        this.#reserved -= slots; // stopping: the record goes back to its stream unwritten
+      },
+      held.category === 'otp',
+    );
+  }
+
+  #writeReady(): void {
+    const { clock, pacing, onNotWritten } = this.#parts;
+    while (this.#readyAt < this.#ready.length) {
+      const part = this.#ready[this.#readyAt] as Part;
+      const { held, segment } = part;
+      const now = clock.monotonicMs();
+      if (held.stage === 'sending' && !holdIsValid(held, now)) {
+        held.stage = 'lapsed';
+        onNotWritten(held);
+      }
+      // Not ours any more, or a segment before it was refused: then it is not written.
+      if (held.stage === 'sending') {
+        const bind = this.#widestPort();
+        if (bind < 0) break;
+        const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.parts), now);
+        if (waitMs > 0) {
+          this.#wakeIn(waitMs, 'pacing');
+          break;
+        }
+        if (!this.#write(bind, held, segment, now)) break;
+      }
+      this.#readyAt += 1;
+    }
+    if (this.#readyAt === this.#ready.length) {
+      this.#ready = [];
+      this.#readyAt = 0;
+    } else if (this.#readyAt > 1_024) {
+      this.#ready = this.#ready.slice(this.#readyAt);
+      this.#readyAt = 0;
+    }
+  }
+
+  #write(bind: number, held: HeldMessage, segment: number, nowMs: number): boolean {
+    const { ports, pacing } = this.#parts;
+    const attempt = attemptNumber(held.message.delays, held.tries);
+    const token: SubmitToken = { held, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
+    if (ports[bind]?.submit(this.#pduOf(held, segment), token) !== true) return false;
+    token.number = pacing.written(segmentsPerPdu(held.message, held.parts), bind, nowMs);
+    held.outstanding += 1;
+    this.#submits[held.category]?.inc();
+    if (segment === 1 && held.tries === 1) {
+      this.#latency[held.category]?.observe(
+        (this.#parts.clock.nowMs() - (held.message.scheduledAtMs ?? held.message.acceptedAtMs)) / 1_000,
+      );
+    }
+    return true;
+  }
+
+  #pduOf(held: HeldMessage, segment: number): ShortMessage {
+    const part = held.parts[segment - 1];
+    if (part === undefined) throw new RejectMessage('message_empty', 'a message without segments');
+    return submitPdu(held.message, part, this.#parts.carrier, this.#parts.clock.nowMs());
+  }
+
+  /** Of the binds there are now: a long message waits for as much as they hold, not for a bind that is away. */
+  #windowsBound(): number {
+    let windows = 0;
+    for (const port of this.#parts.ports) windows += port.window;
+    return windows;
+  }
+
+  #windowFree(): number {
+    let free = 0;
+    for (const port of this.#parts.ports) free += port.windowFree;
+    return free - (this.#ready.length - this.#readyAt);
+  }
+
+  /** The index of the port with the most room; -1 when none has any. */
+  #widestPort(): number {
+    let widest = -1;
+    let free = 0;
+    const { ports } = this.#parts;
+    for (let bind = 0; bind < ports.length; bind += 1) {
+      const { windowFree } = ports[bind] as SubmitPort;
+      if (windowFree <= free) continue;
+      widest = bind;
+      free = windowFree;
+    }
+    return widest;
+  }
+
+  #wakeIn(delayMs: number, why: HeldBackBy): void {
+    this.#parts.onHeldBack?.(why);
+    const { clock } = this.#parts;
+    const afterMs = Math.min(wakeWithinMs, Math.max(1, Math.ceil(delayMs)));
+    const atMs = clock.monotonicMs() + afterMs;
+    if (this.#timer !== null) {
+      if (this.#timerAtMs <= atMs) return;
+      this.#timer();
+    }
+    this.#timerAtMs = atMs;
+    this.#timer = clock.after(afterMs, () => {
+      this.#timer = null;
+      this.wake();
+    });
+  }
+}

@@ -1,0 +1,112 @@
+// The submit_sm of one segment: octets and addresses as the carrier wants them, the rest of the message's life as
+// validity_period, the optional fields of its contract. Pure (SMPP 3.4 sections 4.4.1 and 7.1.1). It must leave the
+// number of segments alone: a contract counts those, however few PDUs they travel in.
+import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { AddressKind, TlvSource, WireTlvConfig } from '../../../cluster/config/wire.ts';
+import { hash } from 'node:crypto';
+import type { Message } from '../../../model/message.ts';
+import { RejectMessage, messageOf } from '../../../platform/errors.ts';
+import { destinationAddress, isRefusal, senderAddress, typeOfNumber } from '../../../smpp/numbers.ts';
+import type { ShortMessage, Tlv } from '../../../smpp/pdu.ts';
+import { wireOctets, type WireSegment, wireSegments } from '../../../smpp/text/wire-segments.ts';
+import { tlvOf } from '../../../smpp/tlv-value.ts';
+import { absoluteTime, relativeTime } from '../../../smpp/times.ts';
+
+export type SubmitRules = Pick<CarrierConfig, 'addr' | 'wire'>;
+
+const esmClassUdh = 0x40;
+
+/** The segments of a message as octets; throws RejectMessage when its encoding cannot hold its text. The concatenation reference follows from the id: a retry repeats it. */
+export function segmentsOf(message: Message, { wire }: SubmitRules): readonly WireSegment[] {
+  const { body } = message;
+  if (!('text' in body)) return [wireOctets(body, wire.text)];
+  try {
+    return wireSegments(body.text, message.encoding, referenceOf(message), wire.text, message.shift);
+  } catch (error) {
+    // A record nobody should have written must end its own message, not the thread, again and again.
+    throw new RejectMessage('encoding_mismatch', messageOf(error));
+  }
+}
+
+/** How many segments of the contract each PDU of a message takes: all of them when one carries the whole text. */
+export function segmentsPerPdu(message: Message, parts: readonly unknown[]): number {
+  return parts.length === 1 ? message.segments : 1;
+}
+
+/** What an event about PDU `part` calls its segment: 0, the whole message, when that PDU carries all of several. */
+export function segmentToldOf(message: Message, parts: readonly unknown[], part: number): number {
+  return segmentsPerPdu(message, parts) > 1 ? 0 : part;
+}
+
+/** Throws RejectMessage when an address cannot stand in a PDU. */
+export function submitPdu(message: Message, part: WireSegment, rules: SubmitRules, nowMs: number): ShortMessage {
+  const { addr, wire } = rules;
+  const source = senderAddress(message.sender);
+  const destination = destinationAddress(message.recipient, wire.destination);
+  if (isRefusal(source)) throw new RejectMessage('sender_not_usable', 'the sender cannot stand in source_addr');
+  if (isRefusal(destination)) throw new RejectMessage('invalid_recipient', 'the recipient is no E.164 number');
+  const byKind = wire.source[kindOf[source.ton] ?? 'international'];
+  const tlvs = tlvsOf(message, part, wire.tlvs);
+  return {
+    serviceType: wire.serviceType[message.category],
+    sourceTon: message.senderTonNpi?.ton ?? byKind.ton ?? addr.sourceTon ?? source.ton,
+    sourceNpi: message.senderTonNpi?.npi ?? byKind.npi ?? addr.sourceNpi ?? source.npi,
+    source: source.address,
+    destinationTon: message.recipientTonNpi?.ton ?? addr.destTon ?? destination.ton,
+    destinationNpi: message.recipientTonNpi?.npi ?? addr.destNpi ?? destination.npi,
+    destination: destination.address,
+    esmClass: part.hasUdh ? esmClassUdh : 0,
+    priority: wire.priorityFlag[message.category],
+    validity: validityOf(message, wire.validityPeriod, nowMs),
+    registeredDelivery: wire.registeredDelivery ?? message.registeredDelivery,
+    dataCoding: part.dataCoding,
+    octets: part.octets,
+    ...(tlvs && { tlvs }),
+  };
+}
+
+const kindOf: Readonly<Record<number, AddressKind>> = {
+  [typeOfNumber.alphanumeric]: 'alphanumeric',
+  [typeOfNumber.networkSpecific]: 'short_code',
+  [typeOfNumber.international]: 'international',
+  [typeOfNumber.national]: 'national',
+};
+
+function validityOf(message: Message, form: SubmitRules['wire']['validityPeriod'], nowMs: number): string {
+  if (form === 'none') return '';
+  return form === 'absolute' ? absoluteTime(message.validUntilMs) : relativeTime(message.validUntilMs - nowMs);
+}
+
+function tlvsOf(message: Message, part: WireSegment, vendor: readonly WireTlvConfig[]): Tlv[] | undefined {
+  if (vendor.length === 0) return part.tlvs;
+  const tlvs = [...(part.tlvs ?? [])];
+  for (const each of vendor) {
+    const text = 'value' in each ? each.value : fieldOf(message, each.from);
+    const tlv = text === null ? undefined : tlvOf(each.tag, each.type, text);
+    if (tlv) tlvs.push(tlv);
+  }
+  return tlvs;
+}
+
+function fieldOf(message: Message, from: TlvSource): string | null {
+  switch (from) {
+    case 'sender':
+      return message.sender;
+    case 'message_id':
+      return message.messageId;
+    case 'account_id':
+      return message.accountId;
+    case 'client_reference':
+      return message.clientReference;
+    case 'template_id':
+      return message.templateId;
+    case 'campaign_id':
+      return message.campaignId;
+    case 'category':
+      return message.category;
+  }
+}
+
+function referenceOf(message: Message): number {
+  return message.segments === 1 ? 0 : hash('sha1', message.messageId, 'buffer').readUInt16BE(0);
+}

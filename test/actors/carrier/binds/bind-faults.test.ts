@@ -1,0 +1,223 @@
+// A sick bind, or a carrier that takes no more, while messages flow (faults 18, 19, 20, 23, 27, 28): what it costs is
+// bounded, the other binds go on, and every message is at the far end once. Real sockets, counted at the simulators.
+import net from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { isTerminal } from '../../../../model/status.ts';
+import { type Clock, systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { bindFields } from '../../../../smpp/session-contract.ts';
+import { openSession } from '../../../../smpp/session.ts';
+import { parseLatency } from '../../../../smpp/simulator/latency.ts';
+import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
+
+let house: CarrierHouse;
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  await house.stop();
+  for (const end of ends.splice(0)) await end();
+});
+
+async function secondSimulator(): Promise<Simulator> {
+  const simulator = await startSimulator({
+    magic: false,
+    latency: parseLatency('fixed:20')!,
+    response: parseLatency('fixed:0')!,
+  });
+  ends.push(() => simulator.close());
+  return simulator;
+}
+
+/** One carrier with a bind at each of these ports. */
+function carrierAt(ports: readonly number[], changes: Partial<CarrierConfig> = {}): CarrierConfig {
+  const carrier = carrierWith({ port: 0 }, changes);
+  const [bind] = carrier.binds;
+  return { ...carrier, binds: ports.map((port) => ({ ...bind!, port, count: 1, window: 10 })) };
+}
+
+async function allTerminal(sent: readonly SentMessage[], limitMs = 20_000): Promise<Record<string, number>> {
+  return until(
+    'every message terminal',
+    async () => {
+      const states = await statesOf(house.bus);
+      const all = sent.map(({ messageId }) => states.get(messageId)?.status ?? 'accepted');
+      if (!all.every(isTerminal)) return false;
+      return Object.fromEntries([...new Set(all)].map((one) => [one, all.filter((each) => each === one).length]));
+    },
+    { limitMs, everyMs: 150 },
+  );
+}
+
+const copies = (sent: readonly SentMessage[], ...simulators: Simulator[]) =>
+  sent.map(({ nonce }) => simulators.reduce((sum, each) => sum + each.nonceCount(nonce), 0));
+
+/** Timers of a minute and more end soon; what was asked for is remembered. */
+function hurried(): { clock: Clock; long: number[] } {
+  const long: number[] = [];
+  const after: Clock['after'] = (delayMs, run) => {
+    if (delayMs < limits.smpp.ghostSessionMs) return systemClock.after(delayMs, run);
+    long.push(delayMs);
+    return systemClock.after(400, run);
+  };
+  return { clock: { ...systemClock, after }, long };
+}
+
+test('no submit_sm_resp: places are free again at the response timer, silent binds are recycled, each message is there once', async () => {
+  house = await openCarrierHouse({ latency: 'fixed:50' });
+  house.simulator.setFault('no-resp', { limit: 10 });
+  await house.actor(carrierWith(house.simulator, { responseTimerMs: 300, bind: { window: 5, count: 2 } }));
+  const sent = await house.send(60);
+  await until('the rest is answered', () => house.simulator.stats().submits.accepted >= 60, { limitMs: 15_000 });
+  expect(house.simulator.stats().submits.unanswered).toBe(10);
+  // Three silences in a row on one session: it was opened anew.
+  expect(house.simulator.stats().binds.total).toBeGreaterThan(2);
+  await until('late receipts settle what was unknown', async () => (await allTerminal(sent))['delivered'] === 60, {
+    limitMs: 20_000,
+  });
+  expect(new Set(copies(sent, house.simulator))).toEqual(new Set([1]));
+  const unknown = (await eventsOf(house.bus)).filter((each) => each.kind === 'unknown');
+  // And what else was in the window of a bind when it was recycled.
+  expect(unknown.length).toBeGreaterThanOrEqual(10);
+  expect(unknown.length).toBeLessThanOrEqual(10 + 5 * house.simulator.stats().binds.total);
+}, 60_000);
+
+test('enquire_link unanswered: the bind is closed within two intervals, and traffic goes on over the other', async () => {
+  house = await openCarrierHouse();
+  const healthy = await secondSimulator();
+  const enquireLinkMs = 400;
+  await house.actor(carrierAt([house.simulator.port, healthy.port], { enquireLinkMs, tps: 400 }));
+  await until('both binds', () => house.simulator.stats().binds.now + healthy.stats().binds.now === 2);
+  const first = await house.send(50);
+  await until('both take messages', () => house.simulator.stats().submits.total > 0);
+  house.simulator.setFault('no-enquire-resp');
+  const asked = house.simulator.stats().enquireLinks;
+  const second = await house.send(400);
+  await until('the deaf bind is closed', () => house.simulator.stats().binds.now === 0, { everyMs: 5 });
+  // One question more than was answered: at the second interval it ends.
+  expect(house.simulator.stats().enquireLinks - asked).toBeLessThanOrEqual(2);
+  const third = await house.send(50);
+  const sent = [...first, ...second, ...third];
+  const { delivered = 0, unknown = 0 } = await allTerminal(sent);
+  expect(delivered + unknown).toBe(500);
+  // At most what was in its window when it was closed, each time.
+  expect(unknown).toBeLessThanOrEqual(10 * house.simulator.stats().binds.total);
+  expect(Math.max(...copies(sent, house.simulator, healthy))).toBe(1);
+  expect(healthy.stats().submits.total).toBeGreaterThan(0);
+}, 60_000);
+
+test('TCP accepted, bind never answered: given up at the bind timer, tried again after a backoff, the other bind delivers all', async () => {
+  house = await openCarrierHouse();
+  const connectedAtMs: number[] = [];
+  const sockets = new Set<net.Socket>();
+  const mute = net.createServer((socket) => {
+    connectedAtMs.push(systemClock.monotonicMs());
+    sockets.add(socket.on('error', () => {}));
+  });
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  ends.push(() => {
+    for (const socket of sockets) socket.destroy();
+    mute.close();
+  });
+  const bindTimerMs = 300;
+  const after: Clock['after'] = (delayMs, run) =>
+    systemClock.after(delayMs === limits.smpp.bindTimerMs ? bindTimerMs : delayMs, run);
+  const { port } = mute.address() as net.AddressInfo;
+  const { actor } = await house.actor(carrierAt([port, house.simulator.port]), { ...systemClock, after });
+  const sent = await house.send(300);
+  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
+  await until('it was tried four times', () => connectedAtMs.length >= 4, { limitMs: 25_000 });
+  expect(actor.status.bindsBound).toBe(1);
+  // Never before the timer of the attempt before: the difference of two times cannot be shorter than that timer.
+  const gapsMs = connectedAtMs.slice(1).map((atMs, at) => atMs - connectedAtMs[at]!);
+  expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(bindTimerMs - 5);
+}, 60_000);
+
+test('a ghost of our own session is still bound: one try, a wait past the inactivity timer, and the other bind goes on', async () => {
+  house = await openCarrierHouse({
+    bindsMax: 1,
+    accounts: ['one', 'two'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
+  });
+  const ghost = openSession<string>(
+    {
+      host: '127.0.0.1',
+      port: house.simulator.port,
+      bind: { type: 'transceiver', ...bindFields('one', 'sandbox') },
+      windowPdusMax: 1,
+      responseTimerMs: 5_000,
+      enquireLinkMs: 5_000,
+      clock: systemClock,
+    },
+    {
+      onBound: () => {},
+      onSubmitResponse: () => {},
+      onSubmitTimeout: () => {},
+      onDeliver: (_pdu, respond) => respond(0),
+      onWindowOpen: () => {},
+      onClosed: () => {},
+    },
+  );
+  ends.push(() => ghost.close('the test is over', 0));
+  await until('the ghost', () => house.simulator.stats().binds.now === 1);
+  const carrier = carrierAt([house.simulator.port, house.simulator.port]);
+  const binds = carrier.binds.map((bind, at) => ({ ...bind, systemId: at === 0 ? 'one' : 'two' }));
+  const { clock, long } = hurried();
+  const { actor } = await house.actor({ ...carrier, binds }, clock);
+  const sent = await house.send(200);
+  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
+  await until('it was refused', () => house.simulator.stats().binds.refused >= 1);
+  expect(actor.status.reasons[0]).toContain('ESME_RALYBND');
+  await ghost.close('the carrier has noticed', 0);
+  await until('both binds', () => actor.status.bindsBound === 2);
+  // Each refusal was one connection, and each was followed by the long wait.
+  expect(long.length).toBe(house.simulator.stats().binds.refused);
+  expect(Math.min(...long)).toBeGreaterThanOrEqual(limits.smpp.ghostSessionMs);
+}, 60_000);
+
+test('a carrier that stops reading: what is written and held is bounded, the rest waits in its stream, and all goes when it reads again', async () => {
+  house = await openCarrierHouse();
+  const { actor } = await house.actor(
+    carrierWith(house.simulator, {
+      enquireLinkMs: 120_000,
+      responseTimerMs: 120_000,
+      tps: 20_000,
+      bind: { window: 1_000, count: 1 },
+    }),
+  );
+  await until('the bind', () => actor.status.bindsBound === 1);
+  house.simulator.setFault('stall');
+  const text = (nonce: string) => `#${nonce}# ${'x'.repeat(140)}`;
+  const sent = await house.send(5_000, {}, text);
+  const waiting = async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages;
+  let seen = { held: 0, taken: 0, stream: 0 };
+  await until(
+    'nothing moves any more',
+    async () => {
+      const now = { held: actor.status.held, taken: house.simulator.stats().submits.total, stream: await waiting() };
+      const still = now.held === seen.held && now.taken === seen.taken && now.stream === seen.stream;
+      seen = now;
+      return still && now.held > 0;
+    },
+    { everyMs: 700 },
+  );
+  // What its shard may hold, and what an account that has too much there may have set aside.
+  expect(seen.held).toBeLessThanOrEqual(limits.carrier.shardHeldMax + limits.aside.heldMax);
+  expect(seen.stream).toBe(5_000 - house.simulator.stats().submits.accepted);
+  expect(seen.taken).toBeLessThan(1_000);
+  house.simulator.setFault(null);
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 5_000 } });
+}, 90_000);
+
+test('part 2 of 3 rejected: the third is never sent, and the message has one failed status', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('reject-part', { arg: 2 });
+  await house.actor(carrierWith(house.simulator, { bind: { window: 1, count: 1 } }));
+  const sent = await house.send(5, { segments: 3 }, (nonce) => `#${nonce}# ${'long '.repeat(80)}`);
+  expect((await house.settled(sent)).statuses).toEqual({ rejected: 5 });
+  const { submits } = house.simulator.stats();
+  expect([submits.total, submits.accepted]).toEqual([10, 5]);
+  const rejected = (await eventsOf(house.bus)).filter((each) => each.kind === 'rejected');
+  expect(rejected.map((each) => each.segment)).toEqual([2, 2, 2, 2, 2]);
+});

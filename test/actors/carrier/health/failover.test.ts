@@ -1,0 +1,239 @@
+// A carrier that cannot take a message now, or at all, and another one that can: two simulators, two actors, a real
+// nats-server. Counted at both far ends: nothing lost, nothing twice, and nothing moved whose fate is not known.
+import { afterEach, describe, expect, test } from 'vitest';
+import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { isTerminal } from '../../../../model/status.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { parseLatency } from '../../../../smpp/simulator/latency.ts';
+import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse, startHostChild } from '../../../support/carrier-house.ts';
+import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
+
+let house: CarrierHouse;
+let beta: Simulator;
+const others: Simulator[] = [];
+afterEach(async () => {
+  await house.stop();
+  await Promise.all([beta, ...others.splice(0)].map((each) => each.close()));
+});
+
+const quick = { otpMovesAfterMs: 500, othersMoveAfterMs: 1_500 };
+
+function simulatorAt(port = 0): Promise<Simulator> {
+  return startSimulator({
+    magic: false,
+    port,
+    latency: parseLatency('fixed:20')!,
+    response: parseLatency('fixed:0')!,
+  });
+}
+
+async function open(
+  changes: Partial<CarrierConfig> = {},
+): Promise<{ alpha: CarrierConfig; betaConfig: CarrierConfig }> {
+  house = await openCarrierHouse();
+  beta = await simulatorAt();
+  return { alpha: carrierWith(house.simulator, changes), betaConfig: carrierWith(beta, { name: 'beta' }) };
+}
+
+async function openBoth(changes: Partial<CarrierConfig> = {}): Promise<{ loseAlpha(): Promise<void> }> {
+  const { alpha, betaConfig } = await open(changes);
+  const { actor } = await house.actor(alpha, systemClock, quick);
+  await house.actor(betaConfig, systemClock, quick);
+  return {
+    /** Gone, and the actor has seen it: what is written into a dying socket is `unknown`, rightly. */
+    async loseAlpha() {
+      await house.simulator.close();
+      await until('the binds are lost', () => actor.status.bindsBound === 0, { everyMs: 1 });
+    },
+  };
+}
+
+const countOf = (nonce: string) =>
+  [house.simulator, beta, ...others].reduce((sum, simulator) => sum + simulator.nonceCount(nonce), 0);
+
+async function settled(sent: readonly SentMessage[], limitMs = 15_000): Promise<Record<string, number>> {
+  let statuses: Record<string, number> = {};
+  await until(
+    'every message terminal',
+    async () => {
+      const states = await statesOf(house.bus);
+      const all = sent.map(({ messageId }) => states.get(messageId)?.status ?? 'none');
+      statuses = Object.fromEntries([...new Set(all)].map((one) => [one, all.filter((each) => each === one).length]));
+      return all.every((each) => each !== 'none' && isTerminal(each));
+    },
+    { limitMs, everyMs: 150 },
+  ).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(statuses)}`, { cause: error });
+  });
+  return statuses;
+}
+
+const expectOnce = (sent: readonly SentMessage[]) =>
+  expect(sent.filter(({ nonce }) => countOf(nonce) !== 1).map(({ nonce }) => `${nonce}: ${countOf(nonce)}`)).toEqual(
+    [],
+  );
+
+describe('a refusal', () => {
+  test.each(['throttle', 'queue-full'] as const)('%s: an OTP is on the next carrier within a second', async (fault) => {
+    await openBoth();
+    house.simulator.setFault(fault);
+    const began = systemClock.monotonicMs();
+    const sent = await house.send(10, { category: 'otp', plan: ['beta'] });
+    await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), { everyMs: 5 });
+    expect(systemClock.monotonicMs() - began).toBeLessThan(1_000);
+    expect(await settled(sent)).toEqual({ delivered: 10 });
+    expectOnce(sent);
+    const rerouted = (await eventsOf(house.bus)).filter((each) => each.kind === 'rerouted');
+    expect(rerouted).toHaveLength(10);
+    expect(rerouted[0]).toMatchObject({ carrier: 'alpha', hop: 0, error: expect.stringMatching(/^to beta: ESME_R/) });
+    const state = (await statesOf(house.bus)).get(sent[0]!.messageId);
+    expect(state).toMatchObject({ carrier: 'beta', status: 'delivered' });
+  });
+
+  test('throttle without another carrier: an OTP waits and goes in the end', async () => {
+    await openBoth();
+    house.simulator.setFault('throttle', { limit: 5 });
+    const sent = await house.send(5, { category: 'otp' });
+    expect(await settled(sent)).toEqual({ delivered: 5 });
+    expect(beta.stats().submits.total).toBe(0);
+  });
+
+  test('a status that asks for the next carrier moves every class, and is a rejection when there is none', async () => {
+    await openBoth({ errors: { ESME_RSYSERR: 'next' } });
+    house.simulator.setFault('sys-err');
+    const sent = await house.send(20, { plan: ['beta'] });
+    const last = await house.send(5);
+    expect(await settled(sent)).toEqual({ delivered: 20 });
+    expect(await settled(last)).toEqual({ rejected: 5 });
+    expectOnce(sent);
+    expect(beta.stats().submits.total).toBe(20);
+  });
+
+  test('both refuse: a message goes round its plan once and no further', async () => {
+    await openBoth({ errors: { ESME_RSYSERR: 'next' } });
+    house.simulator.setFault('sys-err');
+    beta.setFault('sys-err');
+    const sent = await house.send(5, { plan: ['beta'], validUntilMs: systemClock.nowMs() + 4_000 });
+    expect(await settled(sent)).toEqual({ expired: 5 });
+    expect(house.simulator.stats().submits.total).toBe(5);
+    const expired = (await eventsOf(house.bus)).find((each) => each.kind === 'expired');
+    expect(expired).toMatchObject({ carrier: 'beta', hop: 1, error: 'validity_passed:ESME_RSYSERR' });
+  });
+
+  const long = (nonce: string) => `#${nonce}# ${'long '.repeat(80)}`;
+
+  test('a long message of which every part is refused goes to the next carrier whole', async () => {
+    await openBoth({ errors: { ESME_RSYSERR: 'next' } });
+    house.simulator.setFault('sys-err');
+    const sent = await house.send(20, { segments: 3, plan: ['beta'] }, long);
+    expect(await settled(sent)).toEqual({ delivered: 20 });
+    expect(beta.stats().submits.accepted).toBe(60);
+    expect(house.simulator.stats().submits.accepted).toBe(0);
+  });
+
+  test('a long message of which a part is taken stays, whatever the others ask for', async () => {
+    await openBoth();
+    house.simulator.setFault('reject-part', { arg: 2 });
+    const sent = await house.send(10, { segments: 3, plan: ['beta'] }, long);
+    expect(await settled(sent)).toEqual({ rejected: 10 });
+    expect(beta.stats().submits.total).toBe(0);
+  });
+
+  test('no answer at all: the message is unknown and stays where it is', async () => {
+    await openBoth({ responseTimerMs: 800 });
+    house.simulator.setFault('no-resp');
+    const sent = await house.send(5, { category: 'otp', plan: ['beta'] });
+    await until('all are unknown', async () => {
+      const states = await statesOf(house.bus);
+      return sent.every(({ messageId }) => states.get(messageId)?.history.some((each) => each.status === 'unknown'));
+    });
+    expect(beta.stats().submits.total).toBe(0);
+  });
+});
+
+describe('a carrier slower than its contract', () => {
+  test('gets less bulk until it stops complaining, and an OTP meanwhile goes elsewhere', async () => {
+    house = await openCarrierHouse({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 100 }] });
+    beta = await simulatorAt();
+    const { actor } = await house.actor(carrierWith(house.simulator, { tps: 400 }), systemClock, quick);
+    await house.actor(carrierWith(beta, { name: 'beta' }), systemClock, quick);
+    const bulk = await house.send(500, { category: 'promotional' });
+    await until('it complains', () => house.simulator.stats().submits.throttled > 0);
+    const otp = await house.send(5, { category: 'otp', plan: ['beta'] });
+    expect(await settled([...bulk, ...otp], 25_000)).toEqual({ delivered: 505 });
+    expectOnce([...bulk, ...otp]);
+    const { throttled, total } = house.simulator.stats().submits;
+    // At the contract's rate three of four would be refused, again and again.
+    expect(throttled / total).toBeLessThan(0.45);
+    expect(actor.status.held).toBe(0);
+  });
+});
+
+describe('a carrier that is away', () => {
+  test('OTP moves first, the rest after its time; new bulk comes back with the carrier, and nothing is lost or twice', async () => {
+    const { loseAlpha } = await openBoth();
+    const first = await house.send(50, { plan: ['beta'] });
+    expect(await settled(first)).toEqual({ delivered: 50 });
+    expect(beta.stats().submits.total).toBe(0);
+    const { port } = house.simulator;
+    await loseAlpha();
+    const began = systemClock.monotonicMs();
+    const otp = await house.send(20, { category: 'otp', plan: ['beta'] });
+    const bulk = await house.send(300, { category: 'promotional', plan: ['beta'] });
+    await until('the OTPs are at beta', () => otp.every(({ nonce }) => beta.nonceCount(nonce) === 1), { everyMs: 5 });
+    expect(systemClock.monotonicMs() - began).toBeLessThan(1_400);
+    expect(bulk.some(({ nonce }) => beta.nonceCount(nonce) > 0)).toBe(false);
+    expect(await settled([...otp, ...bulk])).toEqual({ delivered: 320 });
+    expectOnce([...otp, ...bulk]);
+    const again = await simulatorAt(port);
+    others.push(again);
+    const before = beta.stats().submits.total;
+    await until(
+      'alpha is used again',
+      async () => {
+        const [one] = await house.send(1, { category: 'otp', plan: ['beta'] });
+        await until('it is somewhere', () => countOf(one!.nonce) === 1);
+        return again.nonceCount(one!.nonce) === 1;
+      },
+      { limitMs: 12_000 },
+    );
+    expect(beta.stats().submits.total).toBeGreaterThanOrEqual(before);
+  });
+
+  test('what has no other way and cannot go in time ends expired, with the reason', async () => {
+    const { loseAlpha } = await openBoth();
+    await loseAlpha();
+    const otp = await house.send(5, { category: 'otp', validUntilMs: systemClock.nowMs() + 1_500 });
+    const later = await house.send(5, { validUntilMs: systemClock.nowMs() + 60_000 });
+    expect(await settled(otp, 4_000)).toEqual({ expired: 5 });
+    const states = await statesOf(house.bus);
+    expect(states.get(otp[0]!.messageId)?.error).toBe('validity_passed:no_bind');
+    expect(later.every(({ messageId }) => !states.has(messageId))).toBe(true);
+  });
+});
+
+describe('kill -9 in the middle of rerouting', () => {
+  test('every message is at one carrier, once', async () => {
+    const { alpha, betaConfig } = await open();
+    const sent = await house.send(2_000, { category: 'otp', plan: ['beta'] });
+    await house.simulator.close();
+    const carriers = [alpha, { ...betaConfig, tps: 1_000 }];
+    let child = await startHostChild(house, carriers);
+    for (const atLeast of [1, 400, 900]) {
+      await until('some have moved', () => beta.stats().submits.total >= atLeast, { everyMs: 1, limitMs: 20_000 });
+      await child.kill9();
+      child = await startHostChild(house, carriers);
+    }
+    const statuses = await settled(sent, 60_000);
+    expect((statuses['delivered'] ?? 0) + (statuses['unknown'] ?? 0)).toBe(2_000);
+    expect(sent.filter(({ nonce }) => countOf(nonce) > 1)).toEqual([]);
+    const states = await statesOf(house.bus);
+    const lost = sent.filter(
+      ({ nonce, messageId }) => countOf(nonce) === 0 && states.get(messageId)?.status !== 'unknown',
+    );
+    expect(lost).toEqual([]);
+    await child.drain(3_000);
+  }, 90_000);
+});

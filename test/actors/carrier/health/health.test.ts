@@ -1,0 +1,206 @@
+// A carrier's state from its signs: hysteresis by properties (it cannot flap, it cannot get stuck), the times of a
+// missing bind on both sides, and what the counters make of answers and receipts.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CarrierHealth } from '../../../../actors/carrier/health/health.ts';
+import {
+  type HealthMemory,
+  type MoveRules,
+  type Signs,
+  decideHealth,
+  freshHealth,
+} from '../../../../actors/carrier/health/health-decision.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const rules: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, receiptShare: 1 };
+const { lookEveryMs, holdMs, holdMsMax, errorShareWeak, errorShareGood, answerMsWeak, receiptShareWeak } =
+  limits.carrierHealth;
+
+/** The states after each look, one every 200 ms. */
+function run(signs: readonly Signs[], from: HealthMemory = freshHealth(0), startMs = 0): HealthMemory[] {
+  let memory = from;
+  return signs.map((each, at) => (memory = decideHealth(memory, each, startMs + (at + 1) * lookEveryMs, rules)));
+}
+const looks = (ms: number, signs: Partial<Signs>): Signs[] =>
+  Array.from({ length: Math.ceil(ms / lookEveryMs) }, () => ({ ...well, ...signs }));
+
+describe('a missing bind', () => {
+  test('is forgiven for its first moment, weak after it, down after the second time', () => {
+    const states = run(looks(31_000, { bound: 0 })).map((each) => each.state);
+    const at = (ms: number) => states[ms / lookEveryMs - 1];
+    expect([at(1_000), at(1_200), at(30_000), at(30_200)]).toEqual(['good', 'weak', 'weak', 'down']);
+  });
+  test('that comes back within the moment changes nothing', () => {
+    expect(run([...looks(800, { bound: 0 }), ...looks(400, {}), ...looks(800, { bound: 0 })]).at(-1)?.state).toBe(
+      'good',
+    );
+  });
+  test('ends when the bind has stood for the hold', () => {
+    const states = run([...looks(2_000, { bound: 0 }), ...looks(holdMs + 400, {})]).map((each) => each.state);
+    expect(states.lastIndexOf('weak') * lookEveryMs).toBeGreaterThanOrEqual(2_000 + holdMs - 2 * lookEveryMs);
+    expect(states.at(-1)).toBe('good');
+  });
+});
+
+describe('the other signs', () => {
+  test.each([
+    ['errors', { errorShare: errorShareWeak }, { errorShare: errorShareWeak - 0.01 }],
+    ['slow', { answerMs: answerMsWeak }, { answerMs: answerMsWeak - 1 }],
+    ['no_receipts', { receiptShare: receiptShareWeak }, { receiptShare: receiptShareWeak + 0.01 }],
+  ])('%s: at its threshold, and not below', (why, bad, good) => {
+    expect(run(looks(200, bad)).at(-1)).toMatchObject({ state: 'weak', why });
+    expect(run(looks(600_000, good)).at(-1)?.state).toBe('good');
+  });
+  test('errors end only well below where they began', () => {
+    const weak = run(looks(200, { errorShare: errorShareWeak })).at(-1)!;
+    expect(run(looks(20_000, { errorShare: errorShareGood }), weak, 200).at(-1)?.state).toBe('weak');
+    expect(run(looks(20_000, { errorShare: errorShareGood - 0.01 }), weak, 200).at(-1)?.state).toBe('good');
+  });
+  test('that last make it down', () => {
+    expect(run(looks(31_000, { errorShare: 0.9 })).at(-1)?.state).toBe('down');
+  });
+  test('too few answers say nothing', () => {
+    expect(run(looks(60_000, { errorShare: null, answerMs: null, receiptShare: null })).at(-1)?.state).toBe('good');
+  });
+});
+
+const anySigns: fc.Arbitrary<Signs> = fc.record({
+  bound: fc.integer({ min: 0, max: 2 }),
+  errorShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
+  answerMs: fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: null }),
+  receiptShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
+});
+const anyStretch = fc.tuple(anySigns, fc.integer({ min: 1, max: 60 }));
+
+test('whatever comes: it is avoided for at least the hold, and longer at each relapse', () => {
+  fc.assert(
+    fc.property(fc.array(anyStretch, { maxLength: 40 }), (stretches) => {
+      const memories = run(stretches.flatMap(([signs, times]) => Array.from({ length: times }, () => signs)));
+      let leftAt: number | null = null;
+      let lastHold = 0;
+      memories.forEach((memory, at) => {
+        const before = memories[at - 1]?.state ?? 'good';
+        if (before === 'good' && memory.state !== 'good') {
+          leftAt = at;
+          expect(memory.holdMs).toBeLessThanOrEqual(holdMsMax);
+          expect(memory.holdMs === holdMs || memory.holdMs === Math.min(holdMsMax, lastHold * 2)).toBe(true);
+          lastHold = memory.holdMs;
+        }
+        if (before !== 'good' && memory.state === 'good') {
+          expect((at - (leftAt ?? 0)) * lookEveryMs).toBeGreaterThanOrEqual(memory.holdMs);
+        }
+        if (before === 'down') expect(memory.state).not.toBe('weak');
+      });
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('whatever came before: all well for the longest hold and it is good', () => {
+  fc.assert(
+    fc.property(fc.array(anyStretch, { maxLength: 20 }), (stretches) => {
+      const bad = stretches.flatMap(([signs, times]) => Array.from({ length: times }, () => signs));
+      const memories = run([...bad, ...looks(holdMsMax + 2 * lookEveryMs, {})]);
+      expect(memories.at(-1)?.state).toBe('good');
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('a carrier that comes and goes every other second is used less and less', () => {
+  const flapping = Array.from({ length: 100 }, () => [...looks(2_000, { bound: 0 }), ...looks(4_000, {})]).flat();
+  const states = run(flapping).map((each) => each.state);
+  const changes = states.filter((state, at) => at > 0 && (state === 'good') !== (states[at - 1] === 'good')).length;
+  expect(changes).toBeLessThan(12);
+});
+
+describe('the counters', () => {
+  const open = () => {
+    const clock = new ManualClock();
+    const told: string[] = [];
+    const tell = (state: string) => void told.push(state);
+    return { clock, told, health: new CarrierHealth({ carrier: 'alpha', clock, rules, tell }) };
+  };
+  test('half of the answers bad: weak at the next look, told at once and again every second', () => {
+    const { clock, told, health } = open();
+    for (let at = 0; at < 20; at += 1) health.onAnswer(at % 2 === 0, 10);
+    clock.advance(200);
+    expect(health.look(1)).toBe(true);
+    expect(health.state).toBe('weak');
+    for (let at = 0; at < 10; at += 1) {
+      clock.advance(200);
+      health.look(1);
+    }
+    expect(told[0]).toBe('weak');
+    expect(told.length).toBeGreaterThanOrEqual(2);
+    expect(told.length).toBeLessThanOrEqual(4);
+  });
+  test('no traffic for a while: the bad answers fade and it is tried again', () => {
+    const { clock, health } = open();
+    for (let at = 0; at < 20; at += 1) health.onNoAnswer();
+    for (let at = 0; at < 100; at += 1) {
+      clock.advance(200);
+      health.look(1);
+    }
+    expect(health.state).toBe('good');
+  });
+  test('a carrier that sent receipts and stops is weak; one that never did is not', () => {
+    const minutes = (health: CarrierHealth, clock: ManualClock, seconds: number, receipts: boolean) => {
+      for (let at = 0; at < seconds; at += 1) {
+        for (let each = 0; each < 10; each += 1) {
+          health.onSubmitted();
+          if (receipts) health.onReceipt();
+        }
+        clock.advance(1_000);
+        health.look(1);
+      }
+    };
+    const never = open();
+    minutes(never.health, never.clock, 900, false);
+    expect(never.health.state).toBe('good');
+    const stopped = open();
+    minutes(stopped.health, stopped.clock, 300, true);
+    expect(stopped.health.state).toBe('good');
+    minutes(stopped.health, stopped.clock, 900, false);
+    expect(stopped.health).toMatchObject({ state: expect.not.stringMatching('good'), why: 'no_receipts' });
+  });
+});
+
+describe('an operator’s word', () => {
+  test('goes before every judgement, is told at once, and leaves a clean sheet behind', () => {
+    const clock = new ManualClock();
+    const told: string[] = [];
+    const health = new CarrierHealth({
+      carrier: 'alpha',
+      clock,
+      rules,
+      tell: (state, why) => told.push(`${state} ${why}`),
+    });
+    const look = (times: number, bound: number) => {
+      for (let nth = 0; nth < times; nth += 1) {
+        clock.advance(lookEveryMs);
+        health.look(bound);
+      }
+    };
+    look(20, 0);
+    expect([health.state, health.why]).toEqual(['weak', 'no_bind']);
+    told.length = 0;
+    health.order('paused');
+    expect(told).toEqual(['down paused']);
+    look(20, 2);
+    expect([health.state, health.why]).toEqual(['down', 'paused']);
+    // Who has just begun to listen hears of it within a second.
+    expect(told).toHaveLength(5);
+    health.order('drained');
+    health.order('drained');
+    expect(told.slice(5)).toEqual(['down drained']);
+    health.order('running');
+    expect(told.at(-1)).toBe('good ');
+    look(5, 0);
+    expect(health.state).toBe('good');
+    look(1, 0);
+    expect([health.state, health.why]).toEqual(['weak', 'no_bind']);
+  });
+});

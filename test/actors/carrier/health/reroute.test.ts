@@ -1,0 +1,203 @@
+// Giving a message to the next carrier: which one, what it gets, and that a record which comes back after its event
+// goes to the same carrier, is asked about when it is old, and is never published on a guess.
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
+import { type RerouteParts, Reroute, movedTo } from '../../../../actors/carrier/health/reroute.ts';
+import { readRerouted, reroutedText } from '../../../../actors/carrier/health/rerouted-event.ts';
+import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
+import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
+import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
+import { decodeMessage } from '../../../../cluster/bus/message-record.ts';
+import { eventOfMessage } from '../../../../model/delivery-event.ts';
+import type { CarrierState } from '../../../../model/carrier-state.ts';
+import type { Message } from '../../../../model/message.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { type CarrierHouse, bodyKey, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { anyMessage, messageWith } from '../../../support/messages.ts';
+
+const names = ['alpha', 'beta', 'gamma', 'delta'];
+
+describe('which one', () => {
+  const wayOf = (message: Message, states: Record<string, CarrierState> = {}) => {
+    const carriers = { stateOf: (name: string) => states[name] ?? ('good' as const), whyOf: () => '' };
+    return new Reroute({ carrier: message.carrier, carriers } as unknown as RerouteParts).otherWay(message);
+  };
+  test('the first of the plan that does well; else one that is only weak; else any', () => {
+    const otp = messageWith({ category: 'otp', plan: ['beta', 'gamma', 'delta'] });
+    expect(wayOf(otp)).toEqual({ to: 'beta', how: 'good' });
+    expect(wayOf(otp, { beta: 'weak' })).toEqual({ to: 'gamma', how: 'good' });
+    expect(wayOf(otp, { beta: 'down', gamma: 'weak', delta: 'down' })).toEqual({ to: 'gamma', how: 'avoided' });
+    expect(wayOf(otp, { beta: 'down', gamma: 'down', delta: 'down' })).toEqual({ to: 'beta', how: 'avoided' });
+    expect(wayOf({ ...otp, category: 'promotional' }, { beta: 'weak' })).toEqual({ to: 'beta', how: 'good' });
+  });
+  test('none without a plan, with a plan of itself alone, or after the last hop', () => {
+    expect(wayOf(messageWith())).toBeNull();
+    expect(wayOf(messageWith({ plan: ['alpha'] }))).toBeNull();
+    const { hopsMax } = limits.reroute;
+    expect(wayOf(messageWith({ plan: ['beta'], hop: hopsMax - 2 }))).not.toBeNull();
+    expect(wayOf(messageWith({ plan: ['beta'], hop: hopsMax - 1 }))).toBeNull();
+  });
+  test('whatever happens on the way, no message is given to more carriers than the bound, and a refused one to none twice', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.constantFrom(...names.slice(1)), { maxLength: 3 }),
+        fc.array(
+          fc.tuple(
+            fc.boolean(),
+            fc.dictionary(fc.constantFrom(...names), fc.constantFrom('weak' as const, 'down' as const)),
+          ),
+        ),
+        (plan, steps) => {
+          let message = messageWith({ plan });
+          const refusedBy: string[] = [];
+          for (const [mayComeBack, states] of steps) {
+            const way = wayOf(message, states);
+            if (way === null) break;
+            if (!mayComeBack) refusedBy.push(message.carrier);
+            message = movedTo(message, way.to, 'why', mayComeBack);
+            expect(refusedBy).not.toContain(message.carrier);
+            expect(message.hop).toBeLessThan(limits.reroute.hopsMax);
+            expect(new Set([message.carrier, ...message.plan]).size).toBe(message.plan.length + 1);
+          }
+        },
+      ),
+    );
+  });
+});
+
+test('the next carrier gets the message as it was, but for its way', () => {
+  fc.assert(
+    fc.property(anyMessage, fc.boolean(), (message, mayComeBack) => {
+      const { carrier, hop, delays, plan, trace, ...rest } = movedTo(message, 'next', 'ESME_RTHROTTLED', mayComeBack);
+      const { carrier: _c, hop: _h, delays: _d, plan: _p, trace: _t, ...before } = message;
+      expect(rest).toEqual(before);
+      expect([carrier, hop, delays]).toEqual(['next', message.hop + 1, 0]);
+      expect(plan).not.toContain('next');
+      expect(plan.includes(message.carrier)).toBe(mayComeBack);
+      expect(trace.at(-1)).toBe(`${message.carrier}: ESME_RTHROTTLED`);
+    }),
+  );
+});
+
+test('the event says where and why, and both are read back', () => {
+  fc.assert(
+    fc.property(fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/), fc.string(), (to, why) => {
+      expect(readRerouted({ error: reroutedText(to, why), atMs: 5 })).toEqual({ to, why, atMs: 5 });
+    }),
+  );
+  expect(readRerouted({ error: null, atMs: 5 })).toBeNull();
+  expect(readRerouted({ error: 'beta', atMs: 5 })).toBeNull();
+});
+
+describe('the ledger', () => {
+  test('knows a reroute from the replay, and forgets it with the ack', () => {
+    const message = messageWith();
+    const ledger = new Ledger(new ManualClock());
+    ledger.learn(eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1 }));
+    ledger.learn(eventOfMessage(message, { kind: 'rerouted', atMs: 2, attempt: 1, error: 'to beta: ESME_RTHROTTLED' }));
+    expect(ledger.verdictOf(message.messageId)).toBe('rerouted');
+    expect(ledger.reroutedOf(message.messageId)).toEqual({ to: 'beta', why: 'ESME_RTHROTTLED', atMs: 2 });
+    ledger.settle(message.messageId);
+    expect(ledger.verdictOf(message.messageId)).toBe('settled');
+  });
+});
+
+describe('a record that comes back after its event', () => {
+  let house: CarrierHouse;
+  afterEach(() => house.stop());
+
+  /** A message whose earlier life told that it goes to gamma, `agoMs` before; whether it went, nobody knows. */
+  async function leftBehind(agoMs: number): Promise<Message> {
+    house = await openCarrierHouse();
+    const [sent] = await house.send(1, { plan: ['beta', 'gamma'] });
+    const [message] = await queuedFor('alpha');
+    if (message === undefined || message.messageId !== sent!.messageId) throw new Error('not queued');
+    const events = new EventWriter(house.publisher);
+    const atMs = systemClock.nowMs() - agoMs;
+    const told = eventOfMessage(message, {
+      kind: 'rerouted',
+      attempt: 0,
+      atMs,
+      error: reroutedText('gamma', 'no_bind'),
+    });
+    await new Promise<boolean>((resolve) => events.write(told, resolve, true));
+    return message;
+  }
+  /** A work queue shows its records one by one. */
+  async function queuedFor(carrier: string): Promise<Message[]> {
+    const { state } = await house.bus.manager.streams.info('MT_TXN');
+    const queued: Message[] = [];
+    for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+      const record = await house.bus.manager.streams.getMessage('MT_TXN', { seq });
+      if (record?.subject.startsWith(`mt.txn.${carrier}.`) === true)
+        queued.push(decodeMessage(record.data, bodyCipher(bodyKey)));
+    }
+    return queued;
+  }
+  const atGamma = () => queuedFor('gamma');
+  /** Stands where the analytics role answers. */
+  const answerWith = (reply: (message: Message) => GetMessageReply, message: Message) => {
+    let asked = 0;
+    house.bus.connection.subscribe(querySubjects.get, {
+      callback: (_error, question) => {
+        asked += 1;
+        question.respond(JSON.stringify(reply(message)));
+      },
+    });
+    return () => asked;
+  };
+  const found = (carrier: string | null, status: 'accepted' | 'submitted') => () =>
+    ({
+      found: true,
+      message: { status, history: [{ status, carrier, atMs: 1, error: null }] },
+    }) as unknown as GetMessageReply;
+  const gone = async () => (await queuedFor('alpha')).length === 0;
+
+  test('soon: it goes to the carrier of the event and not to the first of its plan, and is acked', async () => {
+    const message = await leftBehind(100);
+    await house.actor(carrierWith(house.simulator));
+    await until('published', async () => (await atGamma()).length === 1);
+    expect((await atGamma())[0]).toMatchObject({
+      messageId: message.messageId,
+      carrier: 'gamma',
+      hop: 1,
+      plan: ['beta'],
+    });
+    await until('acked', gone);
+    expect(house.simulator.stats().submits.total).toBe(0);
+  });
+
+  test('late, and it was taken there: it is only acked', async () => {
+    const message = await leftBehind(limits.bus.duplicateWindowMs);
+    const asked = answerWith(found('gamma', 'submitted'), message);
+    await house.actor(carrierWith(house.simulator));
+    await until('acked', gone);
+    expect(asked()).toBe(1);
+    expect(await atGamma()).toEqual([]);
+  });
+
+  test('late, and it was not: it is published', async () => {
+    const message = await leftBehind(limits.bus.duplicateWindowMs);
+    answerWith(found(null, 'accepted'), message);
+    await house.actor(carrierWith(house.simulator));
+    await until('published', async () => (await atGamma()).length === 1);
+    await until('acked', gone);
+  });
+
+  test('late, and nobody knows: it is asked again until somebody does', async () => {
+    const message = await leftBehind(limits.bus.duplicateWindowMs);
+    let unavailable = 2;
+    const asked = answerWith(() => {
+      unavailable -= 1;
+      return unavailable >= 0 ? { refused: 'unavailable', detail: '' } : found(null, 'accepted')();
+    }, message);
+    await house.actor(carrierWith(house.simulator));
+    await until('published', async () => (await atGamma()).length === 1);
+    expect(asked()).toBe(3);
+    expect(house.simulator.stats().submits.total).toBe(0);
+  });
+});

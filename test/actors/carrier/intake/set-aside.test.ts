@@ -1,0 +1,317 @@
+// One account floods a lane: what it has too much of is set aside, so that the others of its account shard go on, and
+// nothing of it is lost, doubled or much out of order, whatever is killed in the middle.
+import { headers } from '@nats-io/transport-node';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
+import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
+import { ensureConsumer } from '../../../../cluster/bus/ensure.ts';
+import { encodeMessage } from '../../../../cluster/bus/message-record.ts';
+import { messageConsumer, messageConsumerName } from '../../../../cluster/bus/streams.ts';
+import { asideSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
+import { type AccountId, newAccountId, newMessageId, shardOf } from '../../../../model/ids.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { ignoring } from '../../../../platform/errors.ts';
+import { limits } from '../../../../platform/limits.ts';
+import {
+  bodyKey,
+  type CarrierHouse,
+  carrierWith,
+  type HostChild,
+  openCarrierHouse,
+  startHostChild,
+} from '../../../support/carrier-house.ts';
+import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
+import { messageWith } from '../../../support/messages.ts';
+
+let house: CarrierHouse;
+const children: HostChild[] = [];
+afterEach(async () => {
+  await Promise.all(children.splice(0).map((each) => each.kill9()));
+  await house.stop();
+});
+
+const shard = 1;
+/** A new account in account shard 1. */
+const account = (): AccountId => {
+  for (;;) {
+    const one = newAccountId(0);
+    if (shardOf(one, limits.bus.accountShards) === shard) return one;
+  }
+};
+const bind = { window: 5, count: 1 };
+
+/** How many records wait in a stream, by subject. */
+async function waiting(stream: string): Promise<Readonly<Record<string, number>>> {
+  // A server that was just killed does not answer at once.
+  const info = await until('the stream answers', () =>
+    house.bus.manager.streams.info(stream, { subjects_filter: '>' }).catch((error: unknown) => {
+      ignoring(error, 'it is asked again');
+      return null;
+    }),
+  );
+  return info.state.subjects ?? {};
+}
+
+test('an OTP of another account of the same shard goes before the backlog of one that came first', async () => {
+  house = await openCarrierHouse();
+  const flood = await house.send(1_000, { category: 'otp', accountId: account() });
+  const other = await house.send(1, { category: 'otp', accountId: account() });
+  await house.actor(carrierWith(house.simulator, { tps: 300, bind }));
+  await until('the other is there', () => house.simulator.nonceCount(other[0]!.nonce) === 1, { everyMs: 5 });
+  expect(house.simulator.stats().submits.total).toBeLessThan(500);
+  expect(await house.settled([...flood, ...other])).toMatchObject({ twice: [], never: [] });
+});
+
+test('the messages of the account itself go nearly in the order they came', async () => {
+  house = await openCarrierHouse();
+  const accountId = account();
+  // One after the other, so that the order they came in is known.
+  const flood: SentMessage[] = [];
+  for (let n = 0; n < 12; n += 1) flood.push(...(await house.send(50, { category: 'otp', accountId })));
+  await house.actor(carrierWith(house.simulator, { tps: 400, bind }));
+  await house.settled(flood);
+  expect((await waiting('MT_OTP'))[asideSubject('otp', 'alpha', accountId)]).toBeUndefined();
+  const places = new Map(flood.map(({ nonce }, at) => [`hello #${nonce}#`, Math.floor(at / 50)]));
+  const order = house.simulator.messages().map(({ text }) => places.get(text)!);
+  expect(order).toHaveLength(600);
+  // Fifties come one after the other: a message is passed by no more than one of the next but one.
+  let furthest = 0;
+  for (const place of order) {
+    expect(furthest - place).toBeLessThanOrEqual(2);
+    furthest = Math.max(furthest, place);
+  }
+});
+
+test('in the lanes without hurry, too, another account does not wait for the end of a backlog', async () => {
+  house = await openCarrierHouse();
+  const flood = await house.send(1_000, { category: 'promotional', accountId: account() });
+  const other = await house.send(1, { category: 'promotional', accountId: account() });
+  await house.actor(carrierWith(house.simulator, { tps: 300, bind }));
+  await until('the other is there', () => house.simulator.nonceCount(other[0]!.nonce) === 1, { everyMs: 5 });
+  expect(house.simulator.stats().submits.total).toBeLessThan(500);
+  expect(await house.settled([...flood, ...other])).toMatchObject({ twice: [], never: [] });
+});
+
+test('what an earlier life left aside is found at the start', async () => {
+  house = await openCarrierHouse();
+  const accountId = account();
+  const flood = await house.send(400, { category: 'otp', accountId });
+  // A carrier that nobody reaches: everything waits.
+  const away = await house.actor(carrierWith({ port: 1 }, { bind }));
+  const subject = asideSubject('otp', 'alpha', accountId);
+  await until('most is aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > 200);
+  await away.drain();
+  await house.actor(carrierWith(house.simulator, { tps: 500, bind }));
+  expect(await house.settled(flood)).toMatchObject({ twice: [], never: [], statuses: { delivered: 400 } });
+});
+
+test('kill -9 three times while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  const carrier = carrierWith(house.simulator, { tps: 400, bind });
+  const accountId = account();
+  const subject = asideSubject('otp', 'alpha', accountId);
+  const sent: SentMessage[] = [];
+  for (let kill = 0; kill < 3; kill += 1) {
+    const child = await startHostChild(house, [carrier]);
+    children.push(child);
+    const before = (await waiting('MT_OTP'))[subject] ?? 0;
+    const flood = house.send(600, { category: 'otp', accountId });
+    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
+      everyMs: 1,
+    });
+    await child.kill9();
+    sent.push(...(await flood));
+  }
+  children.push(await startHostChild(house, [carrier]));
+  const settled = await house.settled(sent, 40_000);
+  expect(settled.twice).toEqual([]);
+  const states = await statesOf(house.bus);
+  const never = new Set(settled.never);
+  for (const { messageId, nonce } of sent) {
+    if (never.has(nonce)) expect(states.get(messageId)?.status).toBe('unknown');
+  }
+  expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 2 * bind.window);
+}, 90_000);
+
+test('kill -9 of nats-server, twice, while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  const accountId = account();
+  const subject = asideSubject('otp', 'alpha', accountId);
+  await house.actor(carrierWith(house.simulator, { tps: 300, bind }));
+  const sent: SentMessage[] = [];
+  let before = 0;
+  for (let kill = 0; kill < 2; kill += 1) {
+    const flood = house.send(700, { category: 'otp', accountId });
+    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
+      everyMs: 1,
+    });
+    await house.nats.kill9();
+    await house.nats.restart();
+    sent.push(...(await flood));
+    before = (await waiting('MT_OTP'))[subject] ?? 0;
+  }
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_400 } });
+}, 60_000);
+
+test('a thread that stalls for longer than ack_wait while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
+  house = await openCarrierHouse({ response: 'fixed:5' });
+  const accountId = account();
+  const subject = asideSubject('otp', 'alpha', accountId);
+  const child = await startHostChild(house, [carrierWith(house.simulator, { tps: 300, bind })]);
+  children.push(child);
+  const sent: SentMessage[] = [];
+  for (let stall = 0; stall < 2; stall += 1) {
+    const before = (await waiting('MT_OTP'))[subject] ?? 0;
+    const flood = house.send(800, { category: 'otp', accountId });
+    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
+      everyMs: 1,
+    });
+    child.inThread(0, 'for (const end = process.hrtime.bigint() + 3000000000n; process.hrtime.bigint() < end; );');
+    sent.push(...(await flood));
+  }
+  const settled = await house.settled(sent, 40_000);
+  expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_600 } });
+}, 60_000);
+
+describe('a record whose move an earlier life may have begun', () => {
+  const cipher = bodyCipher(bodyKey);
+  const otp = (accountId: AccountId, nonce: string) =>
+    messageWith({
+      messageId: newMessageId(systemClock.nowMs()),
+      accountId,
+      category: 'otp',
+      body: { text: `hello #${nonce}#` },
+    });
+  const put = async (subject: string, message: ReturnType<typeof otp>, id: string, marked = false) => {
+    const all = headers();
+    all.set('Nats-Msg-Id', id);
+    if (marked) all.set('Heliograph-Again', '1');
+    await house.bus.jetstream.publish(subject, encodeMessage(message, cipher), { headers: all });
+  };
+  /** Delivered to somebody who is gone. */
+  async function deliverOnce(count: number): Promise<void> {
+    await ensureConsumer(house.bus.manager, 'MT_OTP', messageConsumer('otp', 'alpha', shard, 100));
+    const consumer = await house.bus.jetstream.consumers.get('MT_OTP', messageConsumerName('otp', 'alpha', shard));
+    let seen = 0;
+    for await (const record of await consumer.fetch({ max_messages: count })) if (record.seq > 0) seen += 1;
+    expect(seen).toBe(count);
+  }
+  const answerWith = (reply: GetMessageReply) => {
+    let asked = 0;
+    house.bus.connection.subscribe(querySubjects.get, {
+      callback: (_error, question) => {
+        asked += 1;
+        question.respond(JSON.stringify(reply));
+      },
+    });
+    return () => asked;
+  };
+  const found = (status: 'accepted' | 'submitted' | 'delivered') =>
+    ({
+      found: true,
+      message: { status, history: [{ status, carrier: 'alpha', atMs: 1, error: null }] },
+    }) as unknown as GetMessageReply;
+  const empty = async () => (await house.bus.manager.streams.info('MT_OTP')).state.messages === 0;
+
+  test('and whose copy waits is sent once, by its copy', async () => {
+    house = await openCarrierHouse();
+    const asked = answerWith({ found: false });
+    const accountId = account();
+    const messages = Array.from({ length: 20 }, (_, n) => otp(accountId, `a${n}`));
+    for (const message of messages) {
+      await put(messageSubject('otp', 'alpha', accountId), message, `${message.messageId}.0`);
+      await put(asideSubject('otp', 'alpha', accountId), message, `${message.messageId}.aside`);
+    }
+    await deliverOnce(20);
+    await house.actor(carrierWith(house.simulator, { tps: 200 }));
+    await until('nothing waits', empty);
+    for (let n = 0; n < 20; n += 1) expect(house.simulator.nonceCount(`a${n}`)).toBe(1);
+    expect(asked()).toBe(0);
+  });
+
+  test('and whose copy waits under an id the stream has forgotten is sent once all the same', async () => {
+    house = await openCarrierHouse();
+    answerWith({ found: false });
+    const accountId = account();
+    const messages = Array.from({ length: 20 }, (_, n) => otp(accountId, `b${n}`));
+    for (const message of messages) {
+      await put(messageSubject('otp', 'alpha', accountId), message, `${message.messageId}.0`);
+      await put(asideSubject('otp', 'alpha', accountId), message, `${message.messageId}.forgotten`);
+    }
+    await deliverOnce(20);
+    await house.actor(carrierWith(house.simulator, { tps: 200 }));
+    await until('nothing waits', empty);
+    for (let n = 0; n < 20; n += 1) expect(house.simulator.nonceCount(`b${n}`)).toBe(1);
+  });
+
+  test('and of which no copy waits stays where it is and is sent', async () => {
+    house = await openCarrierHouse();
+    const asked = answerWith({ found: false });
+    const accountId = account();
+    for (let n = 0; n < 20; n += 1) {
+      const message = otp(accountId, `c${n}`);
+      await put(messageSubject('otp', 'alpha', accountId), message, `${message.messageId}.0`);
+    }
+    await deliverOnce(20);
+    await house.actor(carrierWith(house.simulator, { tps: 200 }));
+    await until('nothing waits', empty);
+    for (let n = 0; n < 20; n += 1) expect(house.simulator.nonceCount(`c${n}`)).toBe(1);
+    expect(asked()).toBe(0);
+  });
+
+  test.each([
+    ['not begun', { found: false as const }, 1],
+    ['begun', found('submitted'), 0],
+  ])('when nobody served the carrier for long it is asked about: %s', async (_what, reply, sentTimes) => {
+    house = await openCarrierHouse();
+    const asked = answerWith(reply);
+    const accountId = account();
+    const message = otp(accountId, 'left');
+    await put(messageSubject('otp', 'alpha', accountId), message, `${message.messageId}.0`);
+    // So many that some still wait when the record comes again, after ack_wait.
+    const before = Array.from({ length: 200 }, (_, n) => otp(accountId, `waits${n}`));
+    for (const each of before) await put(asideSubject('otp', 'alpha', accountId), each, `${each.messageId}.0`);
+    await deliverOnce(1);
+    const minuteMs = 60_000;
+    await house.actor(carrierWith(house.simulator, { tps: 50 }), {
+      ...systemClock,
+      nowMs: () => systemClock.nowMs() + minuteMs,
+    });
+    await until('nothing waits', empty);
+    for (let n = 0; n < before.length; n += 1) expect(house.simulator.nonceCount(`waits${n}`)).toBe(1);
+    expect(house.simulator.nonceCount('left')).toBe(sentTimes);
+    expect(asked()).toBe(1);
+  });
+
+  test.each([
+    ['begun by its first copy', found('submitted'), 0],
+    ['ended', found('delivered'), 0],
+    ['accepted and no more', found('accepted'), 1],
+    ['not known at all', { found: false as const }, 1],
+  ])('a second copy is asked about: when its message is %s', async (_what, reply, sentTimes) => {
+    house = await openCarrierHouse();
+    const asked = answerWith(reply);
+    const accountId = account();
+    const message = otp(accountId, 'again');
+    await put(asideSubject('otp', 'alpha', accountId), message, `${message.messageId}.aside`, true);
+    await house.actor(carrierWith(house.simulator));
+    await until('nothing waits', empty);
+    expect(house.simulator.nonceCount('again')).toBe(sentTimes);
+    expect(asked()).toBe(1);
+    expect((await eventsOf(house.bus)).filter(({ kind }) => kind === 'intent')).toHaveLength(sentTimes);
+  });
+
+  test('a second copy waits while the event store is away, and nothing else does', async () => {
+    house = await openCarrierHouse();
+    const accountId = account();
+    const message = otp(accountId, 'later');
+    await put(asideSubject('otp', 'alpha', accountId), message, `${message.messageId}.aside`, true);
+    const others = await house.send(20, { category: 'otp', accountId });
+    await house.actor(carrierWith(house.simulator));
+    await house.settled(others);
+    expect(house.simulator.nonceCount('later')).toBe(0);
+    answerWith({ found: false });
+    await until('it is sent', () => house.simulator.nonceCount('later') === 1);
+  });
+});

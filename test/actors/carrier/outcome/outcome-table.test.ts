@@ -1,0 +1,107 @@
+// The outcome table: every status of SMPP 3.4 has a row, the decision over it is total and keeps its promises whatever
+// is asked, and docs/outcomes.md says exactly what the table says.
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type OutcomeQuestion, decideOutcome, isCarriersDoing } from '../../../../actors/carrier/outcome/outcome.ts';
+import { outcomeTable, unnamedStatus } from '../../../../actors/carrier/outcome/outcome-table.ts';
+import { type Category, categories } from '../../../../model/message.ts';
+import { commandStatus, nameOfStatus } from '../../../../smpp/command-status.ts';
+
+const ask = (status: number, more: Partial<OutcomeQuestion> = {}) =>
+  decideOutcome({
+    status,
+    statusName: nameOfStatus(status),
+    category: 'transactional',
+    attempt: 1,
+    overrides: {},
+    otherWay: 'good',
+    ...more,
+  });
+
+const anyStatus = fc.oneof(
+  fc.constantFrom(...Object.values(commandStatus)),
+  fc.integer({ min: 0x400, max: 0x4ff }),
+  fc.integer({ min: 0, max: 0xffffffff }),
+);
+const anyQuestion = fc.record({
+  status: anyStatus,
+  category: fc.constantFrom(...categories),
+  attempt: fc.integer({ min: 1, max: 500 }),
+  otherWay: fc.constantFrom('good' as const, 'avoided' as const, 'none' as const),
+});
+
+test('every status but ESME_ROK has a row', () => {
+  const names = Object.keys(commandStatus).filter((name) => name !== 'ESME_ROK');
+  expect(Object.keys(outcomeTable).sort()).toEqual(names.sort());
+});
+
+test('whatever is asked: 0 and only 0 is submitted, nothing goes elsewhere without a way, waits have bounds', () => {
+  fc.assert(
+    fc.property(anyQuestion, (question) => {
+      const outcome = decideOutcome({ ...question, statusName: nameOfStatus(question.status), overrides: {} });
+      expect(outcome.action === 'submitted').toBe(question.status === 0);
+      if (question.otherWay === 'none') expect(outcome.action).not.toBe('next');
+      if (outcome.action === 'stop') expect(outcome.goesElsewhere && question.otherWay !== 'good').toBe(false);
+      if (outcome.action === 'later') {
+        expect(outcome.afterMs).toBeGreaterThan(0);
+        expect(outcome.afterMs).toBeLessThanOrEqual(question.category === 'otp' ? 2_000 : 60_000);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a carrier's own meaning wins over the table for every status but 0, by name, number and hexadecimal", () => {
+  fc.assert(
+    fc.property(
+      anyQuestion.filter(({ status }) => status !== 0),
+      fc.constantFrom('later' as const, 'next' as const, 'reject' as const, 'stop' as const),
+      fc.constantFrom('name', 'number', 'hexadecimal'),
+      (question, wanted, by) => {
+        const { status, otherWay, category } = question;
+        const statusName = nameOfStatus(status);
+        const key = by === 'name' ? statusName : by === 'number' ? String(status) : `0x${status.toString(16)}`;
+        const { action } = decideOutcome({ ...question, statusName, overrides: { [key]: wanted } });
+        const isLoad = status === commandStatus.ESME_RTHROTTLED || status === commandStatus.ESME_RMSGQFUL;
+        if (wanted === 'next') expect(action).toBe(otherWay === 'none' ? 'reject' : 'next');
+        else if (wanted === 'later' && isLoad && category === 'otp' && otherWay === 'good') expect(action).toBe('next');
+        else expect(action).toBe(wanted);
+      },
+    ),
+  );
+});
+
+describe('a carrier that has too much to do', () => {
+  const load = [commandStatus.ESME_RTHROTTLED, commandStatus.ESME_RMSGQFUL];
+  const all = (category: Category, otherWay: OutcomeQuestion['otherWay']) =>
+    load.map((status) => ask(status, { category, otherWay }).action);
+  test('an OTP goes elsewhere at once, unless the others do no better', () => {
+    expect(all('otp', 'good')).toEqual(['next', 'next']);
+    expect(all('otp', 'avoided')).toEqual(['later', 'later']);
+    expect(all('otp', 'none')).toEqual(['later', 'later']);
+  });
+  test('everything else waits for it, and it is sent less', () => {
+    expect(all('transactional', 'good')).toEqual(['later', 'later']);
+    expect(load.map((status) => ask(status))).toMatchObject([{ slower: true }, { slower: true }]);
+    expect(ask(commandStatus.ESME_RSYSERR)).toMatchObject({ slower: false, pauseMs: 0 });
+  });
+});
+
+test('only what speaks against the carrier counts against its health', () => {
+  expect(isCarriersDoing(commandStatus.ESME_RTHROTTLED)).toBe(true);
+  expect(isCarriersDoing(commandStatus.ESME_RINVSYSID)).toBe(true);
+  expect(isCarriersDoing(commandStatus.ESME_RINVDSTADR)).toBe(false);
+  expect(isCarriersDoing(commandStatus.ESME_ROK)).toBe(false);
+});
+
+test('docs/outcomes.md has the table as it is', () => {
+  const rows = Object.entries(outcomeTable).map(([name, { action, why }]) => {
+    const status = commandStatus[name as keyof typeof commandStatus];
+    return `| \`${name}\` | 0x${status.toString(16).padStart(2, '0')} | ${action} | ${why} |`;
+  });
+  rows.push(`| 0x400–0x4ff and any other | | ${unnamedStatus.action} | ${unnamedStatus.why} |`);
+  const page = readFileSync(new URL('../../../../docs/outcomes.md', import.meta.url), 'utf8');
+  const found = page.split('\n').filter((line) => line.startsWith('| `ESME_') || line.startsWith('| 0x400'));
+  expect(found).toEqual(rows);
+});

@@ -1,0 +1,89 @@
+// The whole of pacing against a model of a carrier's counter: nearly all of the contract when all is quiet, and never
+// more than it when the carrier, the line or we ourselves stand still for up to two seconds, again and again.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { seededRandom } from '../../../../platform/random.ts';
+import { lognormal, play, type Scene } from './counting-carrier.ts';
+
+const contracts = [10, 100, 1_000, 5_000];
+
+function between(seed: number, least: number, most: number): () => number {
+  const random = seededRandom(seed);
+  return () => least + random.unit() * (most - least);
+}
+
+describe.each(contracts)('a contract of %i per second', (tps) => {
+  const seconds = tps === 5_000 ? 12 : 20;
+  test('is used to 98 % and never exceeded by a carrier next door that answers in 1 to 10 ms', () => {
+    const { share, throttled } = play({ tps, seconds, answerMs: between(1, 1, 10), intentMs: between(2, 3, 12) });
+    expect(share).toBeGreaterThan(0.98);
+    expect(throttled).toBe(0);
+  });
+  test('is used to 98 % by a carrier a country away, over a line that trembles', () => {
+    const { share, throttled } = play({ tps, seconds, wayMs: between(1, 40, 44), answerMs: between(2, 1, 10) });
+    expect(share).toBeGreaterThan(0.98);
+    expect(throttled).toBe(0);
+  });
+  test.each([
+    ['some 200 ms later, more or less', 200],
+    ['a second later, more or less', 1_000],
+  ])('loses no more than a twentieth of it when answers come %s', (_, medianMs) => {
+    const answerMs = lognormal(seededRandom(7), medianMs, 0.5);
+    const { share, throttled } = play({ tps, seconds: tps < 1_000 ? 150 : 40, wayMs: between(1, 10, 12), answerMs });
+    expect(share).toBeGreaterThan(0.95);
+    expect(throttled).toBe(0);
+  });
+  test('loses two seconds of a stall of two seconds, and little more', () => {
+    for (const kind of ['ourStalls', 'theirStalls', 'lineStalls'] as const) {
+      const { share, throttled } = play({
+        tps,
+        seconds: 12,
+        answerMs: between(1, 1, 10),
+        [kind]: [{ atMs: 6_003, forMs: 2_000 }],
+      });
+      expect(throttled).toBe(0);
+      // A carrier that stood still gets to what we wrote meanwhile when it wakes: that counts into the next second.
+      expect(share).toBeGreaterThan(kind === 'ourStalls' ? 0.82 : 0.74);
+    }
+  });
+});
+
+const stalls = fc.array(
+  fc.record({
+    // The first seconds tell what is usual.
+    atMs: fc.integer({ min: 3_000, max: 14_000 }),
+    forMs: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 2_000 })),
+  }),
+  { maxLength: 3 },
+);
+
+test('no second of the carrier has more than the contract, whoever stands still, whenever, however often', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(10, 50, 100, 400, 1_000),
+      fc.integer({ min: 1, max: 4 }),
+      fc.record({ ourStalls: stalls, theirStalls: stalls, lineStalls: stalls }),
+      fc.record({ way: fc.integer({ min: 0, max: 40 }), jitter: fc.integer({ min: 0, max: 3 }) }),
+      fc.integer({ min: 1, max: 10 }),
+      fc.integer(),
+      (tps, binds, standstills, { way, jitter }, answer, seed) => {
+        const scene: Scene = {
+          tps,
+          seconds: 16,
+          binds,
+          ...standstills,
+          wayMs: between(seed, way, way + jitter),
+          answerMs: between(seed + 1, 1, 1 + answer),
+          intentMs: between(seed + 2, 3, 13),
+        };
+        expect(play(scene).throttled).toBe(0);
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+test('nothing has proven anything yet: what stands still in the first second may cost what was on its way', () => {
+  const { throttled } = play({ tps: 100, seconds: 8, theirStalls: [{ atMs: 20, forMs: 400 }] });
+  expect(throttled).toBeLessThanOrEqual(40);
+});

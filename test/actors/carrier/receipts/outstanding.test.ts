@@ -1,0 +1,144 @@
+// Receipts find their submit however the carrier writes its ids, and never find another message's.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Match, Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
+import { canonical, readAs } from '../../../../model/carrier-message-id.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { messageWith } from '../../../support/messages.ts';
+
+function submitted(carrierMessageId: string, recipient = '+8801711111111'): DeliveryEvent {
+  return eventOfMessage(messageWith({ recipient }), {
+    kind: 'submitted',
+    atMs: 1,
+    attempt: 1,
+    segment: 1,
+    carrierMessageId,
+  });
+}
+
+function found(responseId: string, receiptId: string, form: 'auto' | 'raw' | 'hex' | 'decimal' = 'auto'): boolean {
+  const outstanding = new Outstanding(form, new ManualClock());
+  const event = submitted(responseId);
+  outstanding.add(event);
+  return idOf(outstanding.find(receiptId, event.recipient)) === event.messageId;
+}
+
+const idOf = (match: Match | null) => (match?.repeated === false ? match.submitted.messageId : null);
+
+describe('ids in other forms are found', () => {
+  test.each([
+    ['the same', 'a1b2', 'a1b2'],
+    ['other case', 'A1B2', 'a1b2'],
+    ['padded in the receipt', '12345', '0000012345'],
+    ['padded in the response', '0000012345', '12345'],
+    ['hexadecimal, then decimal', 'ff', '255'],
+    ['hexadecimal of digits only, then decimal', '10', '16'],
+    ['hexadecimal in capitals and padded, then decimal padded', '000000FF', '0000000255'],
+    ['decimal, then hexadecimal', '255', 'FF'],
+    ['with 0x in the response', '0xFF', 'ff'],
+    ['with 0x in the receipt', 'ff', '0xFF'],
+    ['with 0x in the response, then decimal', '0x1A', '26'],
+    ['beyond 2^53, hexadecimal, then decimal', '2000000000000001', '2305843009213693953'],
+    ['beyond 2^53, decimal, then hexadecimal', '18446744073709551615', 'ffffffffffffffff'],
+    ['zero', '0', '0000'],
+    ['surrounded by blanks', 'abc ', ' ABC'],
+    ['a UUID', '0F8FAD5B-D9CB-469F-A165-70867728950E', '0f8fad5b-d9cb-469f-a165-70867728950e'],
+  ])('%s', (_how, responseId, receiptId) => {
+    expect(found(responseId, receiptId)).toBe(true);
+  });
+
+  test('any number, hexadecimal in one place and decimal in the other, in any padding and case', () => {
+    const padding = fc.integer({ min: 0, max: 10 }).map((count) => '0'.repeat(count));
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }),
+        padding,
+        padding,
+        fc.boolean(),
+        (id, one, other, upper) => {
+          const hex = one + (upper ? id.toString(16).toUpperCase() : id.toString(16));
+          const decimal = other + id.toString(10);
+          expect(found(hex, decimal)).toBe(true);
+          expect(found(decimal, hex)).toBe(true);
+          expect(found(hex, decimal, 'hex')).toBe(true);
+          expect(found(decimal, hex, 'decimal')).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+test('neighbours beyond 2^53 are told apart', () => {
+  expect(found('9007199254740993', '9007199254740992')).toBe(false);
+});
+
+test('two messages whose ids collide in different readings are not mixed up', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 10, max: 9_999_999 }), fc.boolean(), (number, learntFirst) => {
+      const outstanding = new Outstanding('auto', new ManualClock());
+      // One carrier id in hexadecimal reads like the other in decimal: a receipt `number` could mean both.
+      const hex = submitted(number.toString(16), '+8801711111111');
+      const raw = submitted(String(number), '+8801722222222');
+      if (canonical(number.toString(16)) === String(number)) return;
+      outstanding.add(hex);
+      outstanding.add(raw);
+      if (learntFirst) outstanding.find(String(number), hex.recipient);
+      expect(idOf(outstanding.find(String(number), hex.recipient))).toBe(hex.messageId);
+      expect(idOf(outstanding.find(String(number), raw.recipient))).toBe(raw.messageId);
+      expect(outstanding.find(String(number), '+8801733333333')).toBeNull();
+    }),
+  );
+});
+
+test('a receipt that names nobody is believed by its id alone', () => {
+  const outstanding = new Outstanding('auto', new ManualClock());
+  const event = submitted('77');
+  outstanding.add(event);
+  expect(idOf(outstanding.find('77', null))).toBe(event.messageId);
+});
+
+test('auto learns the reading that worked, tries it first, and tells it once', () => {
+  const told: string[] = [];
+  const outstanding = new Outstanding('auto', new ManualClock(), (reading) => told.push(reading));
+  expect(outstanding.learnt).toBeNull();
+  for (const id of ['1f4', '1f5', '1f6']) outstanding.add(submitted(id));
+  for (const id of ['500', '501', '999', '502']) outstanding.find(id, '+8801711111111');
+  expect(outstanding.learnt).toBe('hex');
+  expect(told).toEqual(['hex']);
+});
+
+test('a second receipt is recognised as a repeat for a minute', () => {
+  const clock = new ManualClock();
+  const outstanding = new Outstanding('auto', clock);
+  const event = submitted('5');
+  outstanding.add(event);
+  expect(idOf(outstanding.find('5', event.recipient))).toBe(event.messageId);
+  outstanding.settle(event);
+  expect(outstanding.size).toBe(0);
+  clock.advance(59_000);
+  expect(outstanding.find('5', event.recipient)).toEqual({ repeated: true });
+  expect(outstanding.find('5', '+8801799999999')).toBeNull();
+});
+
+test('beyond the bound the oldest is forgotten, at the bound none', () => {
+  const outstanding = new Outstanding('raw', new ManualClock());
+  const event = submitted('0');
+  const max = limits.carrier.outstandingMax;
+  for (let id = 1; id <= max; id += 1) outstanding.add({ ...event, carrierMessageId: String(id) });
+  expect(outstanding.find('1', null)).not.toBeNull();
+  outstanding.add({ ...event, carrierMessageId: String(max + 1) });
+  expect(outstanding.size).toBe(max);
+  expect(outstanding.find('1', null)).toBeNull();
+  expect(outstanding.find('2', null)).not.toBeNull();
+});
+
+test('reading any text as an id in any way gives a text or null and never throws', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.constantFrom('raw' as const, 'hex' as const, 'decimal' as const), (id, reading) => {
+      const read = readAs(id, reading);
+      expect(read === null || typeof read === 'string').toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,98 @@
+// What waits for its receipt, packed: it comes back as it went in, in whatever order it is let go of, in bounded memory.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { SubmitStore, type Submitted } from '../../../../actors/carrier/receipts/submit-store.ts';
+import { anyMessage, messageWith } from '../../../support/messages.ts';
+
+const anySubmitted: fc.Arbitrary<Submitted> = fc
+  .record({
+    message: anyMessage,
+    attempt: fc.nat(65_535),
+    segment: fc.integer({ min: 0, max: 10 }),
+    carrierMessageId: fc.option(fc.string({ maxLength: 65 }), { nil: null }),
+    atMs: fc.integer({ min: 0, max: 2 ** 48 }),
+  })
+  .map(({ message, ...rest }) => submittedOf(message, rest));
+
+function submittedOf(message: ReturnType<typeof messageWith>, rest: Partial<Submitted> = {}): Submitted {
+  const { messageId, accountId, keyId, carrier, hop, segments, category, sender, recipient, encoding } = message;
+  const { livemode, clientReference, campaignId, variantId, templateId } = message;
+  const { acceptedAtMs, validUntilMs, scheduledAtMs } = message;
+  const one = { messageId, accountId, keyId, carrier, hop, segments, category, sender, recipient, encoding };
+  const other = { livemode, clientReference, campaignId, variantId, templateId };
+  const times = { acceptedAtMs, validUntilMs, scheduledAtMs };
+  return {
+    ...one,
+    ...other,
+    ...times,
+    attempt: 1,
+    segment: 1,
+    carrierMessageId: '1',
+    atMs: acceptedAtMs + 30,
+    ...rest,
+  };
+}
+
+const numbered = (id: number) => submittedOf(messageWith(), { carrierMessageId: String(id) });
+
+test('anything comes back as it went in, while others come and go', () => {
+  fc.assert(
+    fc.property(fc.array(anySubmitted, { minLength: 1, maxLength: 60 }), fc.array(fc.nat()), (all, drops) => {
+      const lost = new Set<number>();
+      const store = new SubmitStore((_submitted, place) => lost.add(place), { chunkBytes: 4_096, chunksMax: 64 });
+      const places = new Map(all.map((each) => [store.put(each), each]));
+      expect(places.size).toBe(all.length);
+      for (const drop of drops) {
+        const place = [...places.keys()][drop % places.size];
+        if (place === undefined) break;
+        store.drop(place);
+        places.delete(place);
+        if (places.size === 0) break;
+      }
+      for (const [place, submitted] of places) expect(store.read(place)).toEqual(submitted);
+      expect(lost.size).toBe(0);
+    }),
+  );
+});
+
+test('memory is given back when what it held is let go of, in any order', () => {
+  const store = new SubmitStore(() => {}, { chunkBytes: 4_096, chunksMax: 64 });
+  const places = Array.from({ length: 600 }, (_, id) => store.put(numbered(id)));
+  expect(store.bytes).toBeGreaterThan(20 * 4_096);
+  for (const place of places.toReversed()) store.drop(place);
+  // The chunk that is being written, and one to spare.
+  expect(store.bytes).toBeLessThanOrEqual(2 * 4_096);
+  const again = store.put(numbered(7));
+  expect(store.read(again).carrierMessageId).toBe('7');
+});
+
+test('one that waits long does not keep the memory of its neighbours beyond its chunk', () => {
+  const store = new SubmitStore(() => {}, { chunkBytes: 4_096, chunksMax: 64 });
+  const places = Array.from({ length: 600 }, (_, id) => store.put(numbered(id)));
+  for (const place of places.slice(1)) store.drop(place);
+  expect(store.read(places[0]!).carrierMessageId).toBe('0');
+  expect(store.bytes).toBeLessThanOrEqual(3 * 4_096);
+});
+
+test('without room the oldest go, each is told with its place, and memory stays as it is', () => {
+  const lost: string[] = [];
+  const store = new SubmitStore((submitted) => lost.push(submitted.carrierMessageId ?? ''), {
+    chunkBytes: 4_096,
+    chunksMax: 4,
+  });
+  const places = new Map<number, number>();
+  for (let id = 0; id < 1_000; id += 1) places.set(id, store.put(numbered(id)));
+  expect(store.bytes).toBeLessThanOrEqual(5 * 4_096);
+  expect(lost).toEqual(Array.from({ length: lost.length }, (_, id) => String(id)));
+  expect(lost.length).toBeGreaterThan(800);
+  for (let id = lost.length; id < 1_000; id += 1) {
+    expect(store.read(places.get(id)!).carrierMessageId).toBe(String(id));
+  }
+});
+
+test('what was let go of twice is a bug', () => {
+  const store = new SubmitStore(() => {});
+  const place = store.put(numbered(1));
+  store.drop(place);
+  expect(() => store.drop(place)).toThrow('dropped twice');
+});
