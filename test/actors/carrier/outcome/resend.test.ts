@@ -224,8 +224,8 @@ describe('kill -9, with the policy in the directory', () => {
 
   async function tellDirectory(resendUnknown: readonly Category[]): Promise<void> {
     const bucket = await openBucket(house.bus, 'directory');
-    const { accountId } = messageWith();
-    const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [], resendUnknown } as const;
+    const { accountId, sender } = messageWith();
+    const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [sender], resendUnknown } as const;
     await bucket.put(accountEntryName(accountId), encodeAccountEntry(entry));
     await bucket.put(filledEntryName, '{"v":1}');
   }
