@@ -46,7 +46,10 @@ export type DeliveryEvent = {
   readonly keyId: string;
   readonly carrier: string;
   readonly hop: number;
-  /** Counts submits of the same message on one hop; 0 before the first. */
+  /**
+   * Tells submits of the same message on one hop apart: how often LATER released it times 16, plus the tries since
+   * (actors/carrier/submit/attempt.ts).
+   */
   readonly attempt: number;
   /** 1..segments, or 0 when the event is about the whole message. */
   readonly segment: number;
@@ -54,7 +57,7 @@ export type DeliveryEvent = {
   readonly carrierMessageId: string | null;
   /** A code of docs/errors.md or a carrier's error as text; null when nothing went wrong. */
   readonly error: string | null;
-  /** The fencing epoch of the bind that wrote it; 0 where there is none. */
+  /** Which life of an actor thread wrote it, where several nodes share the carrier; 0 where nobody else can be. */
   readonly epoch: number;
   readonly category: Category;
   readonly sender: string;
@@ -142,7 +145,7 @@ export function eventOfMessage(message: Message, happening: Happening): Delivery
   return deliveryEvent(message, happening);
 }
 
-/** The `accepted` of a message: the same id whether the door tells it or, later, the carrier actor. */
+/** The `accepted` of a message: the same id whether the door tells it or an event of the carrier actor stands for it. */
 export function acceptedEvent(context: EventContext): DeliveryEvent {
   // The carrier is left out of the identity: a rerouted message was still accepted only once.
   return {

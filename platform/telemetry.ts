@@ -177,6 +177,11 @@ export const metrics = {
   receiptIdForm: gauge(
     'carrier_receipt_id_form',
     'How the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
+  ended: counter(
+    'carrier_ended_total',
+    'Ends of messages, one for each part of a long one; what no receipt came for is in reaper_unknown_total',
+    ['carrier', 'category', 'status'],
+  ),
     ['carrier', 'form'],
   ),
   outstandingBytes: gauge('carrier_outstanding_bytes', 'Octets that hold segments waiting for a receipt, by carrier', [

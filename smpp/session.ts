@@ -91,8 +91,9 @@ export class Session<T> {
   }
 
   /**
-   * Sends a submit_sm. False when it cannot go now: not bound to transmit, window full, or the peer does not read;
-   * then onWindowOpen follows. The token comes back exactly once: with the response, the timeout, or the close.
+   * Sends a submit_sm. False when it cannot go now: not bound to transmit, not allowed to write, or window full or the
+   * peer does not read; only in the last two cases onWindowOpen follows. The token of what was sent comes back exactly
+   * once: with the response, the timeout, or the close.
    */
   submit(message: ShortMessage, token: T): boolean {
     if (this.#draining || !canTransmit(this.#state) || this.#options.mayWrite?.() === false) return false;

@@ -43,6 +43,7 @@ import { parkReceipt } from './receipts/parked-receipts.ts';
 import { lookUpReceipt } from './receipts/receipt-look-up.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
 import { Receipts } from './receipts/receipts.ts';
+import { beginCountingEnds, countEnd } from './outcome/ended.ts';
 import { type ResendPolicy, neverResend } from './outcome/resend.ts';
 import { Reroute } from './health/reroute.ts';
 import { Sender } from './submit/sender.ts';
@@ -113,7 +114,8 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
-  const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event) });
+  beginCountingEnds(name);
+  const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event), onDurable: countEnd });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
   const unknown = new UnknownSubmits(clock);
   const paced = pacingOf(carrier);

@@ -1,7 +1,7 @@
 // The moment of acceptance: an admitted request becomes a message, is published to its queue, and when JetStream
 // has acknowledged it the message is accepted. A repeat is harmless because Nats-Msg-Id is the message id and its
-// hop. The `accepted` event follows without being waited for: the carrier actor tells it again with the same id,
-// so a crash between the two loses nothing.
+// hop. The `accepted` event follows without being waited for: the carrier actor's intent stands for it and readers
+// give it the same id (model/delivery-event.ts), so a crash between the two loses nothing.
 import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';

@@ -132,7 +132,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
         return eventPublisher.idle();
       });
       await withDeadline('the last publishes of a thread', leftMs(), idle, clock).catch((error: unknown) =>
-        ignoring(error, 'the carrier actors tell the events again that could not be written'),
+        ignoring(error, 'the intents of the carrier actors stand for the events that could not be written'),
       );
       listening.close();
       events.close();

@@ -25,6 +25,8 @@ export type EventWriterOptions = {
   readonly clock?: Clock;
   /** Sees every event that is written. */
   readonly watch?: (event: DeliveryEvent) => void;
+  /** Sees every event when it is durable, once. */
+  readonly onDurable?: (event: DeliveryEvent) => void;
 };
 
 const retryAfterMs = 200;
@@ -36,6 +38,7 @@ export class EventWriter {
   readonly #heldMax: number;
   readonly #clock: Clock;
   readonly #watch: ((event: DeliveryEvent) => void) | undefined;
+  readonly #onDurable: ((event: DeliveryEvent) => void) | undefined;
   readonly #batches = new Map<string, Batch>();
   /** What the ids of its batches begin with. */
   readonly id = secretBytes(9).toString('base64url');
@@ -50,6 +53,7 @@ export class EventWriter {
     this.#heldMax = options.heldMax ?? limits.events.heldMax;
     this.#clock = options.clock ?? systemClock;
     this.#watch = options.watch;
+    this.#onDurable = options.onDurable;
   }
 
   /** Events that are not durable yet. */
@@ -112,6 +116,7 @@ export class EventWriter {
 
   #settle(batch: Batch, durable: boolean): void {
     this.#held -= batch.events.length;
+    if (durable && this.#onDurable !== undefined) for (const event of batch.events) this.#onDurable(event);
     for (const done of batch.done) done(durable);
   }
 }

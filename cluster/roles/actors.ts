@@ -1,6 +1,7 @@
 // The actors process: carriers in threads, and the release of LATER. It is ready when every carrier has
 // replayed its events and takes work; whether a carrier's binds are up is health, not readiness.
 import { join } from 'node:path';
+import { countEnd } from '../../actors/carrier/outcome/ended.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
@@ -72,7 +73,7 @@ runRole('actors', async () => {
   for (const news of keeper.news()) pool.registry(news);
   // The ends of scheduled messages must be told as long as this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
-  const events = new EventWriter(eventPublisher);
+  const events = new EventWriter(eventPublisher, { onDurable: countEnd });
   const carriers = watchCarriers(bus);
   const registries = registryHolder(keeper.news());
   releases = {

@@ -1,4 +1,4 @@
-// The binds of one carrier: each is kept open by smpp/reconnect, takes submits for the sender and brings
+// The binds of one carrier: each is kept open by smpp/bind-keeper, takes submits for the sender and brings
 // answers and receipts back. All of a carrier's binds live in one thread, so nothing here needs a lock.
 import {
   type BindConfig,
