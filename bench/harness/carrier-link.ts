@@ -27,6 +27,8 @@ export type CarrierLink = TestBus & {
 };
 
 const bindsPerCarrier = 2;
+/** As the product has it (host-pool.ts): two minutes at 5,000 per second are remembered. */
+const threadMemoryMb = 1_024;
 
 export async function openCarrierLink(options: LinkOptions): Promise<CarrierLink> {
   const farEnd = await startFarEnd('bench', options);
@@ -41,7 +43,7 @@ export async function openCarrierLink(options: LinkOptions): Promise<CarrierLink
     carrier: carrier.name,
     load: { publisher, cipher: bodyCipher(bodyKey), carrier: carrier.name, queues },
     async startActors() {
-      host = await startHostChild(bus, [carrier]);
+      host = await startHostChild(bus, [carrier], 1, null, null, threadMemoryMb);
       await until('the carrier is bound', async () => (await farEnd.stats()).binds.now === bindsPerCarrier);
       return host;
     },

@@ -218,6 +218,7 @@ export async function startHostChild(
   threads = 1,
   flightDumps: DumpSettings | null = null,
   shared: SharedBus | null = null,
+  threadMemoryMb = 200,
 ): Promise<HostChild> {
   const child = fork(new URL('./host-child.ts', import.meta.url), [], {
     env: {
@@ -229,6 +230,7 @@ export async function startHostChild(
         threads,
         flightDumps,
         shared,
+        threadMemoryMb,
       }),
     },
   });

@@ -7,7 +7,7 @@ import { metrics } from '../../platform/telemetry.ts';
 
 type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
 
-const { natsUrl, bodyKey, carriers, threads, flightDumps, shared } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
+const { natsUrl, bodyKey, carriers, threads, flightDumps, shared, threadMemoryMb } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
 const inspector = new Session();
 const threadSessions: string[] = [];
 inspector.connect();
@@ -26,7 +26,7 @@ const pool = new HostPool({
   threads,
   flightDumps,
   shared,
-  threadMemoryMb: 200,
+  threadMemoryMb,
 });
 
 process.on('disconnect', () => process.exit(1));
