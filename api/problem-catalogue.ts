@@ -155,7 +155,7 @@ export const problemCatalogue = {
     409,
     'client',
     'It cannot be canceled any more',
-    'Only a message that waits for its time (`status: scheduled`) can be canceled, until about a second before it.',
+    'Only a message that waits for its time (`status: scheduled`) can be canceled, until a quarter of a second before the second in which it is due.',
   ),
 
   // idempotency

@@ -198,7 +198,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     onHeld: (held, code, untilMs) => settlement.onHeld(held, code, untilMs),
     lateGates: parts.lateGates ?? passLateGates,
     onNotWritten: (held) => settlement.onNotWritten(held),
-    onHeldBack: (why) => decided.heldBack(why),
+    onHeldBack: (why) => decided.heldBack(why === 'bind' && binds.orders.ordered !== 'running' ? 'order' : why),
   });
   const reroute = new Reroute({
     carrier: name,

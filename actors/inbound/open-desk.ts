@@ -15,6 +15,7 @@ import type { CountryRules } from '../../policy/country/contract.ts';
 import { InboundDesk } from './desk.ts';
 import { writerAsked } from './owners.ts';
 import { sendReply } from './reply.ts';
+import { ReplyTurns } from './reply-turns.ts';
 import { Telling } from './telling.ts';
 import { TextBucket } from './text-bucket.ts';
 
@@ -37,6 +38,7 @@ export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
   const { bus, publisher, cipher, directory, country, clock = systemClock } = parts;
   const [texts, suppressed] = await Promise.all([openBucket(bus, 'inbound'), openBucket(bus, 'suppression')]);
   const events = new EventWriter(publisher, { clock });
+  const turns = new ReplyTurns(texts);
 
   /** First in force, then on its way to the database: both before the message that asked for it is acked. */
   async function decide(decision: DecisionRecord, carrier: string): Promise<void> {
@@ -56,7 +58,7 @@ export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
       events,
       cipher,
       decide,
-      reply: (reply, deliveries) => sendReply({ publisher, cipher, events }, reply, deliveries),
+      reply: (reply, deliveries) => sendReply({ publisher, cipher, events, turns }, reply, deliveries),
     },
     country,
   );

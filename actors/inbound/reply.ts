@@ -1,6 +1,7 @@
 // The answer to a keyword: an ordinary transactional message of the account, from the number the keyword was sent to,
-// by the carrier that brought it. Its id follows from who asked for what, so that neither a repeat nor two machines
-// that talk to each other get a second one within a minute. The opt-out that it confirms does not hold it back.
+// by the carrier that brought it. Its id follows from who asked for what and who asked first in this minute, so that
+// neither a repeat nor two machines that talk to each other get a second one, and from that moment it has its place in
+// lists. The opt-out that it confirms does not hold it back.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { encodeMessage } from '../../cluster/bus/message-record.ts';
@@ -12,10 +13,11 @@ import type { Keyword } from '../../model/keyword.ts';
 import type { Message } from '../../model/message.ts';
 import { segmentText } from '../../model/text/segments.ts';
 import { assert } from '../../platform/assert.ts';
-import { RetryLater } from '../../platform/errors.ts';
+import { RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { ReplyTurns } from './reply-turns.ts';
 
 export type Reply = {
   readonly accountId: AccountId;
@@ -30,37 +32,58 @@ export type Reply = {
   readonly messageId: MessageId;
 };
 
-export type ReplyParts = { readonly publisher: Publisher; readonly cipher: BodyCipher; readonly events: EventWriter };
+export type ReplyParts = {
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly events: EventWriter;
+  /** Which moment a turn belongs to: the first that was said of it, for everybody and for ever after. */
+  readonly turns: Pick<ReplyTurns, 'firstOf'>;
+};
 
-/** Resolves when it is accepted, or given up because its queue has had no room for a while. */
+/** Resolves when it is accepted, or given up because there has been no room for it for a while. */
 export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: number): Promise<void> {
-  const { publisher, cipher, events } = parts;
-  const { keyword } = reply;
-  const message = messageOfReply(reply);
+  const { keyword, carrier } = reply;
+  const failure = await publishReply(parts, reply);
+  if (failure === null) return;
+  if (deliveries < limits.inbound.replyTriesMax) {
+    throw new RetryLater(`the answer found no room (${failure})`, limits.bus.nakDelayMsMax);
+  }
+  metrics.keywordReplies.inc({ keyword, ended: 'given_up' });
+  log.warn({ keyword, carrier, failure }, 'a keyword is not answered: no room');
+}
+
+/** Null when it is accepted, else why not. */
+async function publishReply({ publisher, cipher, events, turns }: ReplyParts, reply: Reply): Promise<string | null> {
+  let askedAtMs: number;
+  try {
+    askedAtMs = await turns.firstOf(turnOf(reply), reply.receivedAtMs);
+  } catch (error) {
+    return messageOf(error);
+  }
+  const message = messageOfReply({ ...reply, receivedAtMs: askedAtMs });
   const { promise, resolve } = Promise.withResolvers<PublishResult>();
   const subject = messageSubject(message.category, message.carrier, message.accountId);
   publisher.publish(subject, encodeMessage(message, cipher), `${message.messageId}.${message.hop}`, resolve);
   const result = await promise;
-  if (result.ok) {
-    metrics.keywordReplies.inc({ keyword, ended: result.duplicate ? 'repeat' : 'accepted' });
-    // Not waited for: the carrier's actor tells it again.
-    events.write(acceptedEvent(message), () => {});
-    return;
-  }
-  if (deliveries < limits.inbound.replyTriesMax) {
-    throw new RetryLater(`the answer found no room (${result.failure})`, limits.bus.nakDelayMsMax);
-  }
-  metrics.keywordReplies.inc({ keyword, ended: 'given_up' });
-  log.warn({ keyword, carrier: reply.carrier, failure: result.failure }, 'a keyword is not answered: no room');
+  if (!result.ok) return result.failure;
+  metrics.keywordReplies.inc({ keyword: reply.keyword, ended: result.duplicate ? 'repeat' : 'accepted' });
+  // Not waited for: the message's intent stands for it.
+  events.write(acceptedEvent(message), () => {});
+  return null;
 }
 
+/** Within a turn whoever says the same keyword to the same number is answered once. */
+function turnOf({ accountId, keyword, to, sender, receivedAtMs }: Reply): string {
+  return `${accountId} ${keyword} ${to} ${sender} ${Math.floor(receivedAtMs / limits.inbound.replyEveryMs)}`;
+}
+
+/** `receivedAtMs`: of the message that asked first. */
 export function messageOfReply(reply: Reply): Message {
   const { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId } = reply;
-  const turnAtMs = receivedAtMs - (receivedAtMs % limits.inbound.replyEveryMs);
   const segmented = segmentText(text);
   assert(segmented.ok, 'a text of our own choice of encoding always has one');
   return {
-    messageId: derivedMessageId(accountId, `keyword ${keyword} ${to} ${sender}`, turnAtMs),
+    messageId: derivedMessageId(accountId, `keyword ${keyword} ${to} ${sender}`, receivedAtMs),
     hop: 0,
     delays: 0,
     accountId,

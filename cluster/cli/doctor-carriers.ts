@@ -20,6 +20,8 @@ export type CarrierCheck = {
   readonly natsUrl: string | null;
   /** A system runs on the data folder. */
   readonly isRunning: boolean;
+  /** And serves carriers; in an installation of many machines not every one does. */
+  readonly servesCarriers?: boolean;
   /** How long each step of a bind may take. */
   readonly stepMs?: number;
 };
@@ -30,6 +32,7 @@ export async function examineCarriers({
   force,
   natsUrl,
   isRunning,
+  servesCarriers = true,
   stepMs = limits.operations.probeStepMs,
 }: CarrierCheck): Promise<Finding[]> {
   const asked = carriers.filter(({ name }) => only === undefined || name === only);
@@ -40,10 +43,11 @@ export async function examineCarriers({
   const findings = await Promise.all(
     asked.map(async (carrier) => {
       const serving = (reports ?? []).filter((report) => report.carrier === carrier.name);
-      if (serving.length > 0 && !force) return asReported(carrier, serving);
-      if (reports === null && !force) return [notKnown(carrier)];
-      if (isRunning && !force) return [notAsked(carrier)];
-      // Simulated carriers listen only while the system runs.
+      // Simulated carriers listen only while the system runs, and only for it.
+      const mayTry = force && carrier.simulate === null;
+      if (serving.length > 0 && !mayTry) return asReported(carrier, serving);
+      if (reports === null && !mayTry) return [notKnown(carrier)];
+      if (isRunning && !mayTry) return [servesCarriers ? notAsked(carrier) : servedByNobody(carrier, reports ?? [])];
       if (carrier.simulate !== null) return only === undefined ? [] : [simulated(carrier)];
       return probed(carrier, serving.length > 0, stepMs);
     }),
@@ -81,10 +85,10 @@ function wireOf(bind: BindConfig): Pick<Parameters<typeof probeBind>[0], 'host' 
 }
 
 function asReported(carrier: CarrierConfig, reports: readonly CarrierReport[]): Finding[] {
-  const tryIt = `the running system has it; doctor --carrier ${carrier.name} --force binds all the same`;
+  const hint = `the running system has it${forced(carrier)}`;
   return mergedBinds(reports).map(({ bind, type, state, reason }) => {
     const ok = state === 'bound' || state === 'resting' || state === 'elsewhere';
-    const what = `${type} is ${state}${reason === '' ? '' : `: ${reason}`} (${tryIt})`;
+    const what = `${type} is ${state}${reason === '' ? '' : `: ${reason}`} (${hint})`;
     return { check: `${carrier.name}/${bind}`, ok, detail: `${what}${todoAbout(state, carrier.name)}` };
   });
 }
@@ -94,11 +98,25 @@ function todoAbout(state: string, carrier: string): string {
   return state === 'resting' ? `\n→ it was drained by order: carriers list ${carrier} says by whom and why` : '';
 }
 
-const notAsked = ({ name }: CarrierConfig): Finding => ({
-  check: name,
+/** What may be done about a real one. */
+function forced({ name, simulate }: CarrierConfig): string {
+  return simulate === null ? `; doctor --carrier ${name} --force binds all the same` : '';
+}
+
+const notAsked = (carrier: CarrierConfig): Finding => ({
+  check: carrier.name,
   ok: false,
-  detail: `the system runs and nobody answers for this carrier\n→ look at the log of the actors; doctor --carrier ${name} --force binds all the same`,
+  detail: `the system runs and nobody answers for this carrier\n→ look at the log of the actors${forced(carrier)}`,
 });
+
+/** The system here has no actors, and no other node answers for it. */
+function servedByNobody(carrier: CarrierConfig, others: readonly CarrierReport[]): Finding {
+  const what =
+    others.length === 0
+      ? 'no node runs the role carriers\n→ start one that does'
+      : 'no node serves this carrier\n→ the nodes with the role carriers need it in their heliograph.yaml';
+  return { check: carrier.name, ok: false, detail: `${what}${forced(carrier)}` };
+}
 
 const simulated = ({ name }: CarrierConfig): Finding => ({
   check: name,
@@ -107,10 +125,10 @@ const simulated = ({ name }: CarrierConfig): Finding => ({
 });
 
 /** A system that cannot be asked may have its binds all the same. */
-const notKnown = ({ name }: CarrierConfig): Finding => ({
-  check: name,
+const notKnown = (carrier: CarrierConfig): Finding => ({
+  check: carrier.name,
   ok: false,
-  detail: `NATS does not answer, so it is not known whether a running system has this carrier\n→ doctor --carrier ${name} --force binds all the same`,
+  detail: `NATS does not answer, so it is not known whether a running system has this carrier\n→ see what NATS says${forced(carrier)}`,
 });
 
 /** Null when the server is away. */

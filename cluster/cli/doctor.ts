@@ -70,7 +70,14 @@ export async function examine(
     return `${configFile}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
   const running = runningOn(dataDir);
-  await check('system', async () => (running === null ? `does not run on ${dataDir}` : systemState(running)));
+  // Its own word for what it runs; the settings of this command may be others.
+  let servesCarriers = roles.includes('carriers');
+  await check('system', async () => {
+    if (running === null) return `does not run on ${dataDir}`;
+    const { status, children } = await systemState(running);
+    servesCarriers = children.some(({ name }) => name === 'actors');
+    return stateInWords(running, status, children);
+  });
   if (running === null) {
     await check('HTTP port', () => portState(httpHost, httpPort, 'HELIOGRAPH_HTTP_PORT'));
     await check('admin port', () => portState(adminHost, adminPort, 'HELIOGRAPH_ADMIN_PORT'));
@@ -100,9 +107,10 @@ export async function examine(
   if (carriers === null) return findings;
   try {
     const natsUrlNow = natsUrl ?? running?.natsUrl ?? null;
-    // Where carriers are served; on other machines of an installation nobody here has them.
-    const isRunning = running !== null && roles.includes('carriers');
-    findings.push(...(await examineCarriers({ carriers, only: carrier, force, natsUrl: natsUrlNow, isRunning })));
+    const isRunning = running !== null;
+    findings.push(
+      ...(await examineCarriers({ carriers, only: carrier, force, natsUrl: natsUrlNow, isRunning, servesCarriers })),
+    );
   } catch (error) {
     findings.push({ check: 'carriers', ok: false, detail: messageOf(error) });
   }
@@ -144,12 +152,15 @@ function runningOn(dataDir: string): Connections | null {
   return connections !== null && isAlive(connections.pid) ? connections : null;
 }
 
-async function systemState(connections: Connections): Promise<string> {
-  const response = await fetch(`${connections.adminUrl}/health/ready`, { signal: AbortSignal.timeout(serverWithinMs) });
-  const { status, children } = (await response.json()) as {
-    status: string;
-    children: { name: string; ready: boolean; state: string; detail: string }[];
-  };
+type Child = { readonly name: string; readonly ready: boolean; readonly state: string; readonly detail: string };
+type SystemState = { readonly status: string; readonly children: readonly Child[] };
+
+async function systemState({ adminUrl }: Connections): Promise<SystemState> {
+  const response = await fetch(`${adminUrl}/health/ready`, { signal: AbortSignal.timeout(serverWithinMs) });
+  return (await response.json()) as SystemState;
+}
+
+function stateInWords(connections: Connections, status: string, children: readonly Child[]): string {
   const notReady = children.filter((child) => !child.ready);
   if (notReady.length === 0) return `${status} (process ${connections.pid}) at ${connections.httpUrl}`;
   const names = notReady.map(

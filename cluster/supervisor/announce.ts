@@ -1,11 +1,13 @@
 // What the person at the terminal reads: progress while things start, then how to send the first message.
 // Standard output only; everything for machines goes to the log.
+import { type CarrierConfig, sandboxCarrierName } from '../config/configuration.ts';
 import type { Settings } from '../config/settings.ts';
 
 export type Demo = { accountId: string; liveKey: string; testKey: string };
 
 export type Announcement = {
   settings: Settings;
+  carriers: readonly Pick<CarrierConfig, 'name' | 'simulate'>[];
   /** From the control child; null when no demo account was made by this start or it has been removed. */
   demo: Demo | null;
   adminPort: number;
@@ -16,11 +18,11 @@ export function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-export function announce({ settings, demo, adminPort, secondsToReady }: Announcement): void {
-  say(readyText({ settings, demo, adminPort, secondsToReady }));
+export function announce(announcement: Announcement): void {
+  say(readyText(announcement));
 }
 
-export function readyText({ settings, demo, adminPort, secondsToReady }: Announcement): string {
+export function readyText({ settings, carriers, demo, adminPort, secondsToReady }: Announcement): string {
   const base = baseUrl(settings);
   const lines = ['', `Heliograph is ready (${secondsToReady.toFixed(1)} s)`, ''];
   if (settings.roles.includes('ingress')) lines.push(`  API        ${base}/v1`, `  API docs   ${base}/docs`);
@@ -29,16 +31,23 @@ export function readyText({ settings, demo, adminPort, secondsToReady }: Announc
     `  Metrics    http://${reachable(settings.adminHost)}:${adminPort}/metrics`,
   );
   if (demo !== null) {
+    // Test keys go to the sandbox, whatever else there is.
+    const real = carriers.filter(({ name, simulate }) => name !== sandboxCarrierName && simulate === null);
     lines.push(
       `  Live key   ${demo.liveKey}`,
       `  Test key   ${demo.testKey}`,
       '',
-      'Send a one-time password (the demo carriers are simulated, nothing leaves this machine):',
+      ...(real.length === 0
+        ? ['Send a one-time password (all carriers are simulated, nothing leaves this machine):']
+        : [
+            `The live key may reach real carriers: ${real.map(({ name }) => name).join(', ')}.`,
+            'Send a one-time password with the test key (the sandbox is simulated, nothing leaves this machine):',
+          ]),
       '',
       `  curl -s ${base}/v1/sms \\`,
-      `    -H 'Authorization: Bearer ${demo.liveKey}' \\`,
+      `    -H 'Authorization: Bearer ${real.length === 0 ? demo.liveKey : demo.testKey}' \\`,
       `    -H 'Content-Type: application/json' \\`,
-      `    -d '{"to":"+8801712345678","from":"Heliograph","message":"Your code is 482913","category":"otp"}'`,
+      `    -d '{"to":"+8801712345678","from":"HELIOGRAPH","message":"Your code is 482913","category":"otp"}'`,
       '',
       'Then look at its life: GET /v1/sms/<id> with the same key.',
     );

@@ -114,7 +114,13 @@ export async function runSystem({
       });
       const first = await Promise.race([started.then(() => 'ready' as const), signals.stop]);
       if (first === 'ready') {
-        announce({ settings, demo: demoOf(told.get('control')), adminPort: admin.port, secondsToReady: seconds() });
+        announce({
+          settings,
+          carriers: inForce.carriers,
+          demo: demoOf(told.get('control')),
+          adminPort: admin.port,
+          secondsToReady: seconds(),
+        });
         log.info({ seconds: seconds() }, 'everything is ready');
         await signals.stop;
       }

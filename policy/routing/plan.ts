@@ -1,5 +1,6 @@
 // Carriers that can take a message → its plan: ordered by the rule's choice, and those that are avoided right now
 // behind the others, in their order. They stay in the plan: when all are avoided, the first one is still the best.
+// What is wrong with a carrier stands behind its reason in either case.
 // On the hot path: whatever does not depend on the message is made once.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
@@ -27,13 +28,13 @@ export function planner(
     nationalTables: tablesOfAll(offers),
     planFor(messageId) {
       const plain = fixed ?? plainFor(messageId);
-      if (plain.others.length === 0 || !plain.ways.some((way) => avoided(way.carrier))) return plain;
-      const behind = plain.ways.filter((way) => avoided(way.carrier));
-      if (behind.length === plain.ways.length) return plain;
+      if (!plain.ways.some((way) => avoided(way.carrier))) return plain;
       const before = plain.ways.filter((way) => !avoided(way.carrier));
+      const behind = plain.ways.filter((way) => avoided(way.carrier));
+      const how = before.length === 0 ? 'no better way' : 'avoided';
       const told = behind.map(({ carrier, why }) => {
         const state = `${health.stateOf(carrier)} (${health.whyOf(carrier)})`;
-        return { carrier, why: `${why}, avoided: ${state}` };
+        return { carrier, why: `${why}, ${how}: ${state}` };
       });
       return planOf([...before, ...told]);
     },

@@ -203,6 +203,7 @@ export class CarrierBinds {
     const { destination } = carrier.wire;
     // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
     let source = { isOpen: true };
+    let stood = false;
     const onDeliver: BindHandlers['onDeliver'] =
       destination.format !== 'national'
         ? (pdu, respond) => on.onDeliver(pdu, respond, source)
@@ -211,6 +212,7 @@ export class CarrierBinds {
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
         source = { isOpen: true };
+        stood = true;
         entry.reason = '';
         log.info({ bind: bind.name }, 'bound');
         on.flight?.bound(bind.name);
@@ -235,7 +237,8 @@ export class CarrierBinds {
         entry.reason = `${cause.kind}: ${cause.why}`;
         const facts = { bind: bind.name, cause: entry.reason, outstanding: outstanding.length };
         if (cause.kind === 'asked') log.info(facts, 'unbound');
-        else log.warn(facts, 'bind lost');
+        else log.warn(facts, stood ? 'bind lost' : 'not bound');
+        stood = false;
         on.flight?.unbound(bind.name, entry.reason, cause.kind === 'asked');
         for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
       },

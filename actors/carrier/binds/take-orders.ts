@@ -3,12 +3,13 @@
 import type { CarrierOrders, CarrierReport } from '../../../cluster/operations/contract.ts';
 import { orderIds } from '../../../cluster/operations/watch-orders.ts';
 import { log } from '../../../platform/log.ts';
+import type { DecisionRing } from '../../flight/decision-ring.ts';
 import { type AssembledCarrier, contractOf } from '../assemble.ts';
 import type { BindStatus } from './binds.ts';
 
 export function takeOrders(made: AssembledCarrier, orders: CarrierOrders): void {
-  const { carrier, binds, health, sender, pacing, shared } = made;
-  tellNew(binds.orders.orders, orders);
+  const { carrier, binds, health, sender, pacing, shared, flight } = made;
+  tellNew(binds.orders.orders, orders, flight.decided);
   binds.orders.take(orders);
   // Among other nodes the carrier's share is reckoned anew at every look.
   if (shared === null && carrier.tpsScope === 'bind') pacing.setContract(contractNow(made));
@@ -17,12 +18,14 @@ export function takeOrders(made: AssembledCarrier, orders: CarrierOrders): void 
   sender.wake();
 }
 
-function tellNew(before: CarrierOrders, orders: CarrierOrders): void {
+function tellNew(before: CarrierOrders, orders: CarrierOrders, decided: DecisionRing): void {
   const known = new Set(orderIds(before));
   for (const order of [orders.carrier, ...orders.binds.values()]) {
     if (order === null || known.has(order.id)) continue;
     const { id, carrier, bind, verb, actor, from, reason } = order;
     log.info({ order: id, carrier, bind, verb, actor, from, reason }, 'an order is followed');
+    const what = bind === null ? verb : `${verb} of bind ${bind}`;
+    decided.note('order', `${what}, by ${actor}${reason === '' ? '' : `: ${reason}`}`);
   }
 }
 

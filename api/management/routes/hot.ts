@@ -78,7 +78,9 @@ export const deleteSms = {
   path: '/v1/sms/{id}',
   tag: 'SMS',
   summary: 'Cancel an SMS that waits for its time',
-  description: 'Possible while its status is `scheduled`, until about a second before its time. It is then never sent.',
+  description:
+    'Possible while its status is `scheduled`, until a quarter of a second before the second in which it is due. It is ' +
+    'then never sent.',
   scope: 'sms:send',
   params: smsParams,
   answer: { status: 200, description: 'It is canceled. A repeat gets the same answer.', schema: sms },

@@ -63,7 +63,7 @@ export const sendSmsBody = z
       .openapi({
         description:
           `When it is to go out: a time with its offset, at most ${limits.message.sendAtDaysMax} days ahead. Its validity ` +
-          'counts from then. Until about a second before, it can be canceled.',
+          'counts from then. Until a quarter of a second before the second in which it is due it can be canceled.',
         example: '2026-01-31T09:00:00+06:00',
       }),
     dry_run: z.literal('explain').optional().openapi({

@@ -5,6 +5,8 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { OrderVerb } from '../../../cluster/operations/contract.ts';
+import { orderCarrier } from '../../../cluster/operations/carriers.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { readPcap } from '../../smpp/flight/read-pcap.ts';
@@ -211,6 +213,32 @@ test('what waits is told with what it waits for, and a late gate with its code',
     detail: 'validity_passed',
   });
 });
+
+test("an operator's order is a decision, and what waits because of it says so", async () => {
+  await open();
+  const ordered = (verb: OrderVerb, reason: string) =>
+    orderCarrier(house.bus, [], { verb, carrier: 'alpha', bind: null, reason, actor: 'operator', from: 'test' });
+  type Told = { kind: string; detail?: string };
+  const decisions = async () =>
+    (JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as { data: Told[] }).data;
+  expect(await ordered('pause', 'maintenance')).toMatchObject({ ok: true, inForce: true });
+  const sent = await house.send(3);
+  const isHeld = ({ kind, detail }: Told) => kind === 'held_back' && detail === 'order';
+  await until('it says why they wait', async () => (await decisions()).some(isHeld), { limitMs: 20_000 });
+  expect(await ordered('resume', '')).toMatchObject({ ok: true, inForce: true });
+  await house.settled(sent);
+  const all = await decisions();
+  expect(all.filter(({ kind }) => kind === 'order').map(({ detail }) => detail)).toEqual([
+    'pause, by operator: maintenance',
+    'resume, by operator',
+  ]);
+  const between = all.slice(
+    all.findIndex(({ detail }) => detail?.startsWith('pause,')),
+    all.findIndex(({ detail }) => detail?.startsWith('resume,')),
+  );
+  // Never for want of a bind: both stand.
+  expect(between.filter(({ kind }) => kind === 'held_back').every(isHeld)).toBe(true);
+}, 60_000);
 
 test('what is wrong is said in one sentence', async () => {
   await open();

@@ -1,7 +1,10 @@
 // Messages from subscribers between real neighbours: the simulator delivers them over TCP, an actor takes them, a real
 // nats-server keeps them, the desk tells them. Counted at both ends: what the carrier saw answered, what EVENTS has.
 import { afterEach, describe, expect, test } from 'vitest';
+import { ReplyTurns } from '../../../actors/inbound/reply-turns.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
+import { type MessageId, timeOfMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -289,6 +292,25 @@ describe('a keyword', () => {
     );
     // Two, when the minute turned between them.
     expect(house.simulator.messages({ destination: subscriber.slice(1) }).length).toBeLessThanOrEqual(2);
+    // Each answer has its place in lists where the message that asked for it has its own.
+    const accepted = (await eventsOf(house.bus)).filter(({ kind }) => kind === 'accepted');
+    const asked = (await receivedIn(house)).map(({ messageId }) => timeOfMessageId(messageId as MessageId));
+    expect(accepted.length).toBeGreaterThan(0);
+    for (const { messageId } of accepted) expect(asked).toContain(timeOfMessageId(messageId as MessageId));
+  });
+
+  test('who asked first in a minute is the same for everybody, however many ask at once and again', async () => {
+    await open();
+    const bucket = await openBucket(house.bus, 'inbound');
+    const nodes = [new ReplyTurns(bucket), new ReplyTurns(bucket)];
+    const moments = Array.from({ length: 20 }, (_, nth) => 1_750_000_000_000 + nth);
+    const ask = (turn: string) =>
+      Promise.all(moments.map((atMs, nth) => (nodes[nth % 2] as ReplyTurns).firstOf(turn, atMs)));
+    const [first, ...others] = await ask('HELP 29166666');
+    expect(moments).toContain(first);
+    expect(new Set(others)).toEqual(new Set([first]));
+    expect(new Set(await ask('HELP 29166666'))).toEqual(new Set([first]));
+    expect(await nodes[0]?.firstOf('HELP 29166667', 1_750_000_060_000)).toBe(1_750_000_060_000);
   });
 
   test('STOP is confirmed although the number is suppressed, and what the account says then is not sent', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type CarrierCheck, examineCarriers } from '../../../cluster/cli/doctor-carriers.ts';
-import type { BindConfig, TlsConfig } from '../../../cluster/config/configuration.ts';
+import type { BindConfig, CarrierConfig, TlsConfig } from '../../../cluster/config/configuration.ts';
 import { freePort } from '../../../cluster/embedded/ports.ts';
 import { until } from '../../../platform/deadline.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
@@ -20,6 +20,7 @@ import {
   openCarrierHouse,
   startHostChild,
 } from '../../support/carrier-house.ts';
+import { endSystems, startSystem } from '../../support/system.ts';
 
 let files: Certificates;
 beforeAll(() => {
@@ -238,6 +239,56 @@ describe('beside a running system', () => {
     expect(await look(smsc.port, {}, { ...away, force: true })).toMatchObject([{ ok: true }]);
   });
 
+  it('that serves no carriers it names as the cause, and does not bind', async () => {
+    const smsc = await simulator();
+    const check = { isRunning: true, servesCarriers: false };
+    expect(await look(smsc.port, {}, check)).toEqual([
+      {
+        check: 'alpha',
+        ok: false,
+        detail:
+          'no node runs the role carriers\n→ start one that does; doctor --carrier alpha --force binds all the same',
+      },
+    ]);
+    expect(smsc.stats().binds.total).toBe(0);
+    expect(await look(smsc.port, {}, { ...check, force: true })).toMatchObject([{ ok: true }]);
+  });
+
+  it('a simulated carrier is asked about, whatever is ordered: nobody else can bind to it', async () => {
+    house = await openCarrierHouse();
+    ends.push(() => house.stop());
+    const alpha = { ...carrierWith(house.simulator), simulate: {} as CarrierConfig['simulate'] };
+    host = await startHostChild(house, [carrierWith(house.simulator)]);
+    ends.push(() => host.kill9());
+    await until('it is bound', () => house.simulator.stats().binds.now === 2);
+    for (const force of [false, true]) {
+      const check = { carriers: [alpha], only: 'alpha', natsUrl: house.nats.url, isRunning: true, force };
+      const found = await look(house.simulator.port, {}, check);
+      expect(found.map(({ check: name, ok }) => [name, ok])).toEqual([
+        ['alpha/1', true],
+        ['alpha/2', true],
+      ]);
+      expect(found[0]?.detail).toBe('transceiver is bound (the running system has it)');
+    }
+    expect(house.simulator.stats().binds).toMatchObject({ total: 2, refused: 0 });
+  }, 60_000);
+
+  it('the command knows from the system itself which roles it runs', async () => {
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
+    ends.push(endSystems);
+    await system.ready();
+    const { stdout } = await doctor(system.dataDir, ['--json'], {
+      HELIOGRAPH_DATA: system.dataDir,
+      HELIOGRAPH_CONFIG: system.env['HELIOGRAPH_CONFIG'],
+    });
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; ok: boolean; detail: string }[] };
+    expect(checks.find(({ check }) => check === 'meghna')).toEqual({
+      check: 'meghna',
+      ok: false,
+      detail: 'no node runs the role carriers\n→ start one that does',
+    });
+  }, 60_000);
+
   it('whose carriers do not answer it says so and still does not bind', async () => {
     const smsc = await simulator();
     const [finding] = await look(smsc.port, {}, { isRunning: true });
@@ -283,13 +334,18 @@ carriers:
   });
 });
 
-function doctor(folder: string, options: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+function doctor(
+  folder: string,
+  options: string[],
+  more: Record<string, string | undefined> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const main = join(import.meta.dirname, '../../../cluster/cli/main.ts');
   const env = {
     ...process.env,
     HELIOGRAPH_DATA: join(folder, 'data'),
     HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'),
     HELIOGRAPH_LOG: 'error',
+    ...more,
   };
   return new Promise((resolve) => {
     execFile(process.execPath, [main, 'doctor', ...options], { env, timeout: 25_000 }, (error, stdout, stderr) => {

@@ -119,7 +119,26 @@ describe('carriers in trouble', () => {
     expect(routed.planFor('a').carrier).toBe('alpha');
   });
   test('all of them: the first is still the best', () => {
-    expect(ask(to, 'otp', { with: given, health: health({ alpha: 'down', beta: 'down' }) }).carrier).toBe('alpha');
+    expect(ask(to, 'otp', { with: given, health: health({ alpha: 'down', beta: 'down' }) })).toMatchObject({
+      carrier: 'alpha',
+      ways: [
+        { carrier: 'alpha', why: 'prefix 17, no better way: down (no_bind)' },
+        { carrier: 'beta', why: 'fallback of prefix 17, no better way: down (no_bind)' },
+      ],
+    });
+  });
+  test('the only one: it stays the way, and its reason says what is wrong', () => {
+    const alone = { ...rules, fallback: [] };
+    const ways = (states: Record<string, CarrierState>, category: Category = 'otp') =>
+      ask(to, category, { with: alone, health: health(states) });
+    expect(ways({ alpha: 'down' })).toMatchObject({
+      carrier: 'alpha',
+      others: [],
+      ways: [{ carrier: 'alpha', why: 'prefix 17, no better way: down (no_bind)' }],
+    });
+    expect(ways({}).ways).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
+    // Only an OTP minds a weak one.
+    expect(ways({ alpha: 'weak' }, 'transactional').ways).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
   });
 });
 

@@ -1,0 +1,36 @@
+// Who asked first: one entry of the bucket `inbound` for each minute in which a keyword is answered, made by
+// compare-and-set, so that repeats and other nodes find the same moment. It is forgotten with the bucket's entries, a day
+// later; only then could a repeat of the same message be answered as a new one.
+import { createHash } from 'node:crypto';
+import type { KV } from '@nats-io/kv';
+import { isApiError } from '../../cluster/bus/ensure.ts';
+import { RetryLater } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+
+const wrongLastSequence = 10071;
+
+export class ReplyTurns {
+  readonly #bucket: KV;
+
+  constructor(bucket: KV) {
+    this.#bucket = bucket;
+  }
+
+  /** The moment that was first said of this turn: `atMs`, unless somebody was before. Rejects when it is not known. */
+  async firstOf(turn: string, atMs: number): Promise<number> {
+    const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
+    try {
+      await this.#bucket.put(key, String(atMs), { previousSeq: 0 });
+      return atMs;
+    } catch (error) {
+      if (!isApiError(error, wrongLastSequence)) throw error;
+    }
+    const entry = await this.#bucket.get(key);
+    const firstAtMs = Number(entry?.string());
+    // A replica that has not heard of it yet.
+    if (!Number.isSafeInteger(firstAtMs) || firstAtMs <= 0) {
+      throw new RetryLater('who asked first is not known yet', limits.bus.nakDelayMsMax);
+    }
+    return firstAtMs;
+  }
+}

@@ -1,0 +1,60 @@
+// What an operator's log says of binds: one that was lost stood before, one that never stood is only not bound.
+import { type ChildProcess, fork } from 'node:child_process';
+import { afterEach, expect, test } from 'vitest';
+import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
+import { carrierWith } from '../../../support/carrier-house.ts';
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+type Line = { level: string; msg: string; bind?: string; cause?: string };
+
+function logOf(carrier: CarrierConfig): () => Line[] {
+  const child: ChildProcess = fork(new URL('../../../support/binds-child.ts', import.meta.url), [], {
+    env: { ...process.env, TEST_CARRIER: JSON.stringify(carrier), HELIOGRAPH_LOG: 'info' },
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  });
+  ends.push(() => child.kill('SIGKILL'));
+  let text = '';
+  child.stderr!.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+  return () =>
+    text
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Line);
+}
+
+const waiting = { limitMs: 20_000 };
+
+test('nothing listens, and the credentials are refused: not bound, and never lost', async () => {
+  const smsc = await startSimulator({ magic: false });
+  ends.push(() => smsc.close());
+  const carrier = carrierWith({ port: await freePort() });
+  const [bind] = carrier.binds;
+  const refused = { ...bind!, count: 1, port: smsc.port, password: 'wrong' };
+  const log = logOf({ ...carrier, binds: [{ ...bind!, count: 1 }, refused] });
+  const ofBind = (name: string) => log().filter(({ bind: of, cause }) => of === name && cause !== undefined);
+  await until('the first has tried twice', () => ofBind('alpha/1').length >= 2, waiting);
+  await until('the second has tried', () => ofBind('alpha/2').length >= 1, waiting);
+  expect(new Set([...ofBind('alpha/1'), ...ofBind('alpha/2')].map(({ level, msg }) => `${level}: ${msg}`))).toEqual(
+    new Set(['warn: not bound']),
+  );
+});
+
+test('a session that stood is lost, and what is tried after it is not bound', async () => {
+  const smsc = await startSimulator({ magic: false });
+  const carrier = carrierWith(smsc);
+  const [bind] = carrier.binds;
+  const log = logOf({ ...carrier, binds: [{ ...bind!, count: 1 }] });
+  await until('it stands', () => log().some(({ msg }) => msg === 'bound'), waiting);
+  await smsc.close();
+  await until('it is lost and tried again', () => log().some(({ msg }) => msg === 'not bound'), waiting);
+  const said = log().filter(({ bind: of }) => of === 'alpha/1');
+  expect(said.map(({ msg }) => msg).slice(0, 3)).toEqual(['bound', 'bind lost', 'not bound']);
+});
