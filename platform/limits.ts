@@ -331,6 +331,8 @@ export const limits = {
     /** How long a command waits until all that serve the carrier have taken up its order. */
     inForceWithinMs: 3_000,
     reasonCharsMax: 200,
+    /** Records of DEAD that one command looks at. */
+    deadReadMax: 10_000,
     /** The audit log's writer: one wait for an order, the pause after a failure, and how long one may be in hand. */
     auditPullMs: 1_000,
     auditRetryMs: 1_000,

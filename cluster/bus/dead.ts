@@ -1,5 +1,5 @@
 // Poison goes to DEAD with the reason, and only then is it taken from its stream: the stream moves on, the
-// record is kept for a person to read and replay.
+// record is kept for a person to read and replay (dead-records.ts), with the headers it had.
 import type { JsMsg } from '@nats-io/jetstream';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -7,14 +7,29 @@ import type { Publisher } from './publisher.ts';
 import { deadSubject } from './subjects.ts';
 
 /** What of a record matters here. */
-export type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'>;
+export type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
+  readonly headers?: JsMsg['headers'] | undefined;
+};
+
+export const deadHeaders = {
+  reason: 'Heliograph-Reason',
+  /** Where the record was published, and its number there. */
+  subject: 'Heliograph-Subject',
+  seq: 'Heliograph-Seq',
+  /** Before the name of a header the record itself had. */
+  was: 'Heliograph-Was-',
+  /** On what was put back: its number in DEAD. */
+  replay: 'Heliograph-Replay',
+} as const;
 
 /** Moves one record. When DEAD itself cannot take it, the record stays where it is and comes again later. */
 export function moveToDead(publisher: Publisher, record: DeadRecord, stream: string, reason: string): void {
   const id = `dead.${stream}.${record.seq}`;
   const extra = {
-    'Heliograph-Reason': reason.slice(0, 500).replaceAll(/[\r\n]/g, ' '),
-    'Heliograph-Subject': record.subject,
+    ...headersOf(record),
+    [deadHeaders.reason]: reason.slice(0, 500).replaceAll(/[\r\n]/g, ' '),
+    [deadHeaders.subject]: record.subject,
+    [deadHeaders.seq]: String(record.seq),
   };
   publisher.publish(
     deadSubject(stream),
@@ -28,4 +43,14 @@ export function moveToDead(publisher: Publisher, record: DeadRecord, stream: str
     },
     extra,
   );
+}
+
+/** Its id and what our own headers say; what the server was to check at that one publish is of no use any more. */
+function headersOf({ headers }: DeadRecord): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, values] of headers ?? []) {
+    const isKept = name === 'Nats-Msg-Id' || (name.startsWith('Heliograph-') && name !== deadHeaders.replay);
+    if (isKept) kept[`${deadHeaders.was}${name}`] = (values.at(-1) ?? '').replaceAll(/[\r\n]/g, ' ');
+  }
+  return kept;
 }

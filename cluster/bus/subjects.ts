@@ -120,6 +120,19 @@ export const ordersNewsSubject = 'news.orders';
 /** Core NATS: whoever serves carriers says how they are. */
 export const carrierReportsSubject = 'ask.carriers';
 
+/** `dead.<stream>`: a record of that stream nobody could read or handle. */
 export function deadSubject(stream: string): string {
   return `dead.${stream}`;
+}
+export const deadFilter = 'dead.*';
+
+/** The stream a record of DEAD came from; null for the mark of a replay. */
+export function streamOfDeadSubject(subject: string): string | null {
+  const [dead, stream, more] = subject.split('.');
+  return dead === 'dead' && stream !== undefined && more === undefined ? stream : null;
+}
+
+/** `dead.replayed.<seq>`: that record of DEAD was about to be put back. */
+export function replayMarkSubject(seq: number): string {
+  return `dead.replayed.${seq}`;
 }

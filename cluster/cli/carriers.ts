@@ -119,7 +119,8 @@ function noSuch(name: string, { what, there }: NoSuch): FixSetup {
   return new FixSetup(`bind_not_found: ${name} has the binds ${list}`);
 }
 
-function whereFrom(): string {
+/** Who gives an order, and on which machine: for the audit log. */
+export function whereFrom(): string {
   let user = 'somebody';
   try {
     user = userInfo().username;

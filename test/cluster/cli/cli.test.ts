@@ -25,6 +25,8 @@ describe('every command has its help', () => {
     [['keys', 'create'], '--account'],
     [['keys', 'revoke'], '<id>'],
     [['flight'], '--pcap'],
+    [['dead'], 'replay'],
+    [['dead', 'replay'], '--all'],
     [['smsc'], '--tps'],
   ])('%j', async (command, word) => {
     const { code, stdout } = await cli([...command, '--help']);
@@ -57,6 +59,14 @@ describe('what is wrong is said in one sentence', () => {
     [['flight'], "missing required argument 'carrier'"],
     [['flight', 'alpha'], 'Heliograph does not run on'],
     [['flight', 'alpha', '--pcap'], "option '--pcap <file>' argument missing"],
+    [['dead', 'list'], 'Heliograph does not run on'],
+    [['dead', 'list', '--stream', 'ORDERS'], '--stream: found "ORDERS", expected one of MT_OTP, MT_TXN'],
+    [['dead', 'list', '--limit', '10001'], '--limit: found "10001", expected a whole number from 1 to 10000'],
+    [['dead', 'show', 'five'], 'found "five", expected the number of a record'],
+    [['dead', 'replay'], 'expected numbers of records, or --all'],
+    [['dead', 'replay', '5', '--all'], 'expected numbers of records, or --all'],
+    [['dead', 'replay', '5', '--stream', 'MT_TXN'], '--stream goes with --all'],
+    [['dead', 'drop', '5'], 'dead drop deletes record 5 for good: say so with --yes'],
     [['cook'], "unknown command 'cook'"],
   ])('%j', async (command, sentence) => {
     const { code, stderr } = await cli(command);

@@ -1,0 +1,168 @@
+// Reads DEAD, puts its records back where they came from, and drops them. A replay goes out under the record's own id
+// with its number in DEAD behind it: another id than the first publish had, or the stream would take it for a copy, and
+// the same one for each replay of that record. A mark in DEAD stands before the publish, and the record goes only behind
+// its ack: what was interrupted is repeated while the stream surely knows the id, and never by itself afterwards.
+import { JetStreamApiError, type StoredMsg } from '@nats-io/jetstream';
+import { headers } from '@nats-io/transport-node';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from './connect.ts';
+import { deadHeaders } from './dead.ts';
+import { streamNames } from './streams.ts';
+import { deadFilter, deadSubject, replayMarkSubject, secondOfLaterSubject, streamOfDeadSubject } from './subjects.ts';
+
+export type DeadEntry = {
+  /** Its number in DEAD. */
+  readonly seq: number;
+  readonly atMs: number;
+  /** Where it came from; the subject is '' when nobody noted it. */
+  readonly stream: string;
+  readonly subject: string;
+  readonly reason: string;
+  readonly octets: number;
+};
+export type DeadRead = DeadEntry & {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Uint8Array;
+};
+
+export type DeadList = { readonly entries: readonly DeadEntry[]; readonly total: number };
+
+const stream = streamNames.dead;
+const call = <T>(work: Promise<T>) => withDeadline('DEAD', limits.operations.callTimeoutMs, work);
+
+/** Oldest first; `total` counts what the limit left out, too. `from`: only what came from this stream. */
+export async function listDead(bus: Bus, from: string | null, limit: number): Promise<DeadList> {
+  const filter = from === null ? deadFilter : deadSubject(from);
+  const { state } = await call(bus.manager.streams.info(stream, { subjects_filter: filter }));
+  const total = Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+  const entries: DeadEntry[] = [];
+  if (total === 0) return { entries, total };
+  const consumer = await call(bus.jetstream.consumers.get(stream, { filter_subjects: filter, headers_only: true }));
+  const batch = { max_messages: Math.min(total, limit), expires: limits.operations.callTimeoutMs };
+  for await (const record of await consumer.fetch(batch)) {
+    const header = (name: string) => record.headers?.get(name) ?? '';
+    entries.push({
+      seq: record.seq,
+      atMs: record.time.getTime(),
+      stream: streamOfDeadSubject(record.subject) ?? '',
+      subject: header(deadHeaders.subject),
+      reason: header(deadHeaders.reason),
+      octets: Number(header('Nats-Msg-Size')),
+    });
+  }
+  return { entries, total };
+}
+
+/** Null: DEAD holds no record of that number. */
+export async function readDead(bus: Bus, seq: number): Promise<DeadRead | null> {
+  const stored: StoredMsg | null = await call(bus.manager.streams.getMessage(stream, { seq }));
+  const from = stored === null ? null : streamOfDeadSubject(stored.subject);
+  if (stored === null || from === null) return null;
+  const all: Record<string, string> = {};
+  for (const [name, values] of stored.header) all[name] = values.at(-1) ?? '';
+  return {
+    seq,
+    atMs: stored.time.getTime(),
+    stream: from,
+    subject: all[deadHeaders.subject] ?? '',
+    reason: all[deadHeaders.reason] ?? '',
+    octets: stored.data.length,
+    headers: all,
+    data: stored.data,
+  };
+}
+
+/**
+ * `nowhere`: nothing says where it belongs · `too_late`: its second in LATER is long over, and what was canceled of it
+ * is forgotten · `unsure`: an earlier replay may have landed · `not_taken`: the stream refused it, or did not answer.
+ */
+export type ReplayRefusal = 'nowhere' | 'too_late' | 'unsure' | 'not_taken';
+export type Replayed =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly code: ReplayRefusal; readonly detail: string };
+
+/** Half of how long the stream knows an id: clocks differ. */
+const knownForMs = limits.bus.duplicateWindowMs / 2;
+/** The releaser looks for what is overdue in this hour and the one before it; a sweep may come half a minute late. */
+const laterOverdueMsMax = 59 * 60_000;
+
+/** `again`: a person knows that an earlier replay did not land. */
+export async function replayDead(
+  bus: Bus,
+  record: DeadRead,
+  { again = false, clock = systemClock }: { again?: boolean; clock?: Clock } = {},
+): Promise<Replayed> {
+  const refusal = refusalOf(record, clock.nowMs());
+  if (refusal !== null) return refusal;
+  const markSubject = replayMarkSubject(record.seq);
+  const mark = await call(bus.manager.streams.getMessage(stream, { last_by_subj: markSubject }));
+  const markedForMs = mark === null ? 0 : clock.nowMs() - mark.time.getTime();
+  const isKnown = mark !== null && Math.abs(markedForMs) < knownForMs;
+  if (mark !== null && !isKnown && !again) {
+    const at = mark.time.toISOString();
+    return no(
+      'unsure',
+      `it was put back at ${at} and no answer came: look whether it arrived, then drop it or --again`,
+    );
+  }
+  try {
+    if (!isKnown) await call(bus.jetstream.publish(markSubject));
+    await call(
+      bus.jetstream.publish(record.subject, record.data, {
+        msgID: replayIdOf(record),
+        headers: replayHeadersOf(record),
+        expect: { streamName: record.stream },
+      }),
+    );
+  } catch (error) {
+    // A refusal is an answer: it surely did not land.
+    if (error instanceof JetStreamApiError) await removeMark(bus, markSubject);
+    return no('not_taken', messageOf(error));
+  }
+  await dropDead(bus, record.seq);
+  await removeMark(bus, markSubject);
+  return { ok: true };
+}
+
+/** False: there was none of that number. */
+export async function dropDead(bus: Bus, seq: number): Promise<boolean> {
+  if ((await readDead(bus, seq)) === null) return false;
+  return call(bus.manager.streams.deleteMessage(stream, seq, false));
+}
+
+function refusalOf({ stream: from, subject, headers: all }: DeadRead, nowMs: number): Replayed | null {
+  if (subject === '') return no('nowhere', 'nobody noted where it was published');
+  if (from !== streamNames.later) return null;
+  if (all[`${deadHeaders.was}${deadHeaders.subject}`] === undefined) {
+    return no('nowhere', 'it has no headers that say where it goes when it is due');
+  }
+  if (nowMs - secondOfLaterSubject(subject) * 1_000 < laterOverdueMsMax) return null;
+  return no('too_late', 'it was due long ago, and whether its client canceled it is not known any more');
+}
+
+/** The id it was published with, and this record's number: a replay that comes back to DEAD has another number. */
+function replayIdOf({ seq, stream: from, headers: all }: DeadRead): string {
+  const own = all[`${deadHeaders.was}Nats-Msg-Id`] ?? `dead.${from}`;
+  return `${own.replace(/(\.replay\.\d+)+$/, '')}.replay.${seq}`;
+}
+
+function replayHeadersOf({ seq, headers: all }: DeadRead): ReturnType<typeof headers> {
+  const own = headers();
+  const prefix = `${deadHeaders.was}Heliograph-`;
+  for (const [name, value] of Object.entries(all)) {
+    if (name.startsWith(prefix)) own.set(name.slice(deadHeaders.was.length), value);
+  }
+  own.set(deadHeaders.replay, String(seq));
+  return own;
+}
+
+async function removeMark(bus: Bus, subject: string): Promise<void> {
+  await call(bus.manager.streams.purge(stream, { filter: subject }));
+}
+
+function no(code: ReplayRefusal, detail: string): Replayed {
+  return { ok: false, code, detail };
+}

@@ -1,0 +1,144 @@
+// DEAD in the running system, from the command line: an unreadable record is looked at and put back, what is readable
+// by now goes out once however often it is put back, and nothing shows a text or a whole number.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { moveToDead } from '../../cluster/bus/dead.ts';
+import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../cluster/bus/subjects.ts';
+import { readConnections } from '../../cluster/supervisor/data-folder.ts';
+import type { AccountId } from '../../model/ids.ts';
+import { until } from '../../platform/deadline.ts';
+import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { messageWith } from '../support/messages.ts';
+import { SmsClient } from '../support/sms-client.ts';
+import { endSystems } from '../support/system.ts';
+import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+
+let farEnds: FarEnds;
+let system: WholeSystem;
+let client: SmsClient;
+let bus: Bus;
+let publisher: Publisher;
+const patience = { timeout: 120_000 };
+const waiting = { limitMs: 30_000, everyMs: 100 };
+
+beforeAll(async () => {
+  farEnds = await startFarEnds();
+  system = await startWholeSystem(farEnds.configuration);
+  client = new SmsClient(system.httpPort, system.keys.liveKey);
+  bus = await connectBus(readConnections(system.dataDir)!.natsUrl, 'test');
+  publisher = new Publisher(bus);
+}, 90_000);
+afterAll(async () => {
+  publisher?.close();
+  await bus?.close();
+  client?.close();
+  await endSystems();
+  await farEnds?.close();
+});
+
+type Row = { seq: number; stream: string; subject: string; reason: string };
+/** What a command prints and how it ends, whatever its exit code. */
+async function cli(...words: string[]): Promise<{ code: number; json: Record<string, any>; text: string }> {
+  try {
+    const text = await system.cli(...words, '--json');
+    return { code: 0, json: JSON.parse(text) as Record<string, any>, text };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, json: stdout === '' ? {} : (JSON.parse(stdout) as Record<string, any>), text: stdout + stderr };
+  }
+}
+const listed = async () => (await cli('dead', 'list')).json['data'] as Row[];
+const ownMessage = (text: string) =>
+  messageWith({
+    accountId: system.keys.accountId as AccountId,
+    sender: 'HELIOGRAPH',
+    recipient: '+8801712345678',
+    body: { text },
+  });
+const subjectOf = (accountId: string) => messageSubject('transactional', 'alpha', accountId);
+
+it('an unreadable record is listed and shown masked; put back it comes back, and it is dropped', patience, async () => {
+  const message = ownMessage('a secret');
+  const subject = subjectOf(message.accountId);
+  const otherKey = bodyCipher(Buffer.alloc(32, 9));
+  await bus.jetstream.publish(subject, encodeMessage(message, otherKey), { msgID: `${message.messageId}.0` });
+  const [dead] = await until('it is listed', async () => ((await listed()).length > 0 ? listed() : false), waiting);
+  expect(dead).toMatchObject({ stream: 'MT_TXN', subject, reason: expect.stringContaining('not a readable message') });
+
+  const shown = await cli('dead', 'show', String(dead!.seq));
+  expect(shown.json).toMatchObject({
+    headers: { 'Heliograph-Was-Nats-Msg-Id': `${message.messageId}.0` },
+    contents: { message_id: message.messageId, account: message.accountId, carrier: 'alpha', to: '+88017******78' },
+  });
+  expect(shown.text).not.toContain('12345678');
+  expect(shown.text).not.toContain('secret');
+
+  expect((await cli('dead', 'replay', '--all', '--stream', 'MT_TXN')).json).toMatchObject({
+    data: [{ seq: dead!.seq, replayed: true }],
+    audited: true,
+  });
+  const back = await until('it is back', async () => (await listed()).find(({ seq }) => seq > dead!.seq), waiting);
+  expect((await cli('dead', 'drop', String(back.seq))).text).toContain('--yes');
+  expect((await cli('dead', 'drop', String(back.seq), '--yes')).json).toMatchObject({ dropped: true, audited: true });
+  expect(await listed()).toEqual([]);
+  const audit = (await cli('audit', '--target', `DEAD/${back.seq}`)).json['data'];
+  expect(audit).toMatchObject([{ action: 'dead_record.dropped', detail: { stream: 'MT_TXN', subject } }]);
+});
+
+it('a record that is readable by now goes out once, however often it is put back', patience, async () => {
+  const key = Buffer.from(readFileSync(join(system.dataDir, 'secrets', 'body-key'), 'utf8').trim(), 'base64');
+  const message = ownMessage('mended');
+  const data = encodeMessage(message, bodyCipher(key));
+  const bury = (seq: number) =>
+    new Promise<void>((ack, nak) => {
+      moveToDead(publisher, { seq, subject: subjectOf(message.accountId), data, ack, nak }, 'MT_TXN', 'a bug');
+    });
+  const sent = () => farEnds.carriers.alpha.messages({ destination: '8801712345678' }).length;
+
+  // Nobody knows it at first: it came in by no door.
+  const status = async () => (await client.call('GET', `/v1/sms/${message.messageId}`)).json['status'];
+
+  await bury(1_000_001);
+  const [first] = await listed();
+  expect(await cli('dead', 'replay', String(first!.seq))).toMatchObject({ code: 0 });
+  await until('it is delivered', async () => (await status()) === 'delivered', waiting);
+  expect(sent()).toBe(1);
+  expect(await cli('dead', 'replay', String(first!.seq))).toMatchObject({
+    code: 1,
+    json: { data: [{ replayed: false, code: 'not_found' }] },
+  });
+
+  // The same message once more in DEAD, as after a replay whose record could not be deleted.
+  await bury(1_000_002);
+  const [second] = await listed();
+  expect(await cli('dead', 'replay', String(second!.seq))).toMatchObject({
+    code: 1,
+    json: { data: [{ replayed: false, code: 'begun' }] },
+  });
+  expect((await listed()).map(({ seq }) => seq)).toEqual([second!.seq]);
+  expect(sent()).toBe(1);
+});
+
+it('what nobody can read is shown by its first octets and stays where it is', patience, async () => {
+  await bus.jetstream.publish(subjectOf(system.keys.accountId), Buffer.from('no record of ours'));
+  const found = await until(
+    'it is listed',
+    async () => (await listed()).find(({ reason }) => reason.startsWith('not a readable')),
+    waiting,
+  );
+  expect((await cli('dead', 'show', String(found.seq))).json).toMatchObject({
+    contents: null,
+    first_octets: Buffer.from('no record of ours').toString('hex'),
+  });
+  expect(await cli('dead', 'replay', String(found.seq))).toMatchObject({
+    code: 1,
+    json: { data: [{ code: 'unreadable' }] },
+  });
+  expect(await cli('dead', 'show', '999999')).toMatchObject({ code: 1 });
+  expect((await cli('dead', 'show', '999999')).text).toContain('dead_record_not_found');
+});
