@@ -154,6 +154,11 @@ export const metrics = {
     'carrier',
     'category',
   ]),
+  ended: counter(
+    'carrier_ended_total',
+    'Ends of messages, one for each part of a long one; what no receipt came for is in reaper_unknown_total',
+    ['carrier', 'category', 'status'],
+  ),
   resentByPolicy: counter(
     'resent_by_policy_total',
     'Messages sent once more because their outcome was unknown and their account asks for it, by carrier and category',
@@ -177,11 +182,6 @@ export const metrics = {
   receiptIdForm: gauge(
     'carrier_receipt_id_form',
     'How the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
-  ended: counter(
-    'carrier_ended_total',
-    'Ends of messages, one for each part of a long one; what no receipt came for is in reaper_unknown_total',
-    ['carrier', 'category', 'status'],
-  ),
     ['carrier', 'form'],
   ),
   outstandingBytes: gauge('carrier_outstanding_bytes', 'Octets that hold segments waiting for a receipt, by carrier', [
