@@ -105,6 +105,11 @@ it('a record that is readable by now goes out once, however often it is put back
 
   await bury(1_000_001);
   const [first] = await listed();
+  const store = await system.pidOf('analytics');
+  process.kill(store, 'SIGSTOP');
+  const unclear = await cli('dead', 'replay', String(first!.seq));
+  process.kill(store, 'SIGCONT');
+  expect(unclear).toMatchObject({ code: 1, json: { data: [{ replayed: false, code: 'unclear' }] } });
   expect(await cli('dead', 'replay', String(first!.seq))).toMatchObject({ code: 0 });
   await until('it is delivered', async () => (await status()) === 'delivered', waiting);
   expect(sent()).toBe(1);
