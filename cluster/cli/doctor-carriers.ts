@@ -109,13 +109,13 @@ const notAsked = (carrier: CarrierConfig): Finding => ({
   detail: `the system runs and nobody answers for this carrier\n→ look at the log of the actors${forced(carrier)}`,
 });
 
-/** The system here has no actors, and no other node answers for it. */
+/** The system here has no actors, and no other node answers for it. Nobody misses a simulated one. */
 function servedByNobody(carrier: CarrierConfig, others: readonly CarrierReport[]): Finding {
   const what =
     others.length === 0
       ? 'no node runs the role carriers\n→ start one that does'
       : 'no node serves this carrier\n→ the nodes with the role carriers need it in their heliograph.yaml';
-  return { check: carrier.name, ok: false, detail: `${what}${forced(carrier)}` };
+  return { check: carrier.name, ok: carrier.simulate !== null, detail: `${what}${forced(carrier)}` };
 }
 
 const simulated = ({ name }: CarrierConfig): Finding => ({
