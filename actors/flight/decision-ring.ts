@@ -72,12 +72,21 @@ export class DecisionRing {
     this.note(kind, state);
   }
 
-  /** The next message had to wait: told when the reason changes, and once a second while it does not. */
+  /** An operator's order that is followed from now on. */
+  order(what: string): void {
+    this.note('order', what);
+    this.#heldBack.why = '';
+  }
+
+  /**
+   * The next message had to wait: told when the reason changes, and once a second while it does not. An order is
+   * reason enough until the next one: a night of it must not push out what was decided before.
+   */
   heldBack(why: string): void {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#heldBack;
     before.times += 1;
-    if (before.why === why && nowMs - before.atMs < sameAgainMs) return;
+    if (before.why === why && (why === 'order' || nowMs - before.atMs < sameAgainMs)) return;
     this.note('held_back', why, null, 0, 0, before.why === why ? before.times : 1);
     this.#heldBack = { why, atMs: nowMs, times: 0 };
   }

@@ -25,7 +25,7 @@ function tellNew(before: CarrierOrders, orders: CarrierOrders, decided: Decision
     const { id, carrier, bind, verb, actor, from, reason } = order;
     log.info({ order: id, carrier, bind, verb, actor, from, reason }, 'an order is followed');
     const what = bind === null ? verb : `${verb} of bind ${bind}`;
-    decided.note('order', `${what}, by ${actor}${reason === '' ? '' : `: ${reason}`}`);
+    decided.order(`${what}, by ${actor}${reason === '' ? '' : `: ${reason}`}`);
   }
 }
 

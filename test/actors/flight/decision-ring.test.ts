@@ -62,6 +62,23 @@ describe('a ring of decisions', () => {
     ]);
   });
 
+  it('tells of a wait for an order once, and again after the next order', () => {
+    const { ring: one, clock } = ring(100);
+    for (const what of ['pause', 'drain']) {
+      one.order(what);
+      for (let count = 0; count < 100; count += 1) {
+        one.heldBack('order');
+        clock.advance(200);
+      }
+    }
+    expect(one.read(0, 100).entries.map(({ kind, detail }) => [kind, detail])).toEqual([
+      ['order', 'pause'],
+      ['held_back', 'order'],
+      ['order', 'drain'],
+      ['held_back', 'order'],
+    ]);
+  });
+
   it('tells a state once', () => {
     const { ring: one, details } = ring();
     for (const state of ['good', 'good', 'weak: no_bind', 'weak: no_bind', 'good']) one.changed('health', state);
