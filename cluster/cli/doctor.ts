@@ -15,6 +15,7 @@ import { natsReady } from '../embedded/nats.ts';
 import { isFree } from '../embedded/ports.ts';
 import { postgresReady } from '../embedded/postgres.ts';
 import { isAlive } from '../embedded/processes.ts';
+import { directoryState } from './directory.ts';
 import { examineCarriers } from './doctor-carriers.ts';
 import { type Connections, readConnections } from '../supervisor/data-folder.ts';
 
@@ -95,6 +96,10 @@ export async function examine(
     await postgresReady(url, serverWithinMs);
     return `${hostOf(url)} answers`;
   });
+  const [nats, database] = [natsUrl ?? running?.natsUrl, databaseUrl ?? running?.databaseUrl ?? null];
+  const answer = findings.every(({ check: name, ok }) => ok || !serversAsked.includes(name));
+  if (nats !== undefined && answer && (database !== null || roles.includes('control')))
+    await check('directory', () => directoryState({ natsUrl: nats, databaseUrl: database, dataDir }));
   await check('ClickHouse', async () => {
     if (clickhouseUrl === null) return embedded('chdb', 'CLICKHOUSE_URL');
     const response = await fetch(new URL('/ping', clickhouseUrl), { signal: AbortSignal.timeout(serverWithinMs) });
@@ -117,6 +122,7 @@ export async function examine(
   return findings;
 }
 
+const serversAsked = ['NATS', 'PostgreSQL'];
 const restsOn = ['runtime', 'settings', 'configuration'];
 
 const serverWithinMs = 3_000;

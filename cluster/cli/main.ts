@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { FixSetup } from '../../platform/errors.ts';
 import { addCarrierCommands } from './carrier-commands.ts';
 import { addDeadCommands } from './dead-commands.ts';
+import { addDirectoryCommands } from './directory-commands.ts';
 import { addFlightCommand } from './flight-command.ts';
 import { addReviewCommands } from './review-commands.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
@@ -58,6 +59,7 @@ addReviewCommands(program, accounts);
 addCarrierCommands(program);
 addFlightCommand(program);
 addDeadCommands(program);
+addDirectoryCommands(program);
 
 const keys = program.command('keys').description('API keys of the running system');
 keys

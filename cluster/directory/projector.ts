@@ -1,6 +1,7 @@
 // When the directory is brought up to date: at once when the database notifies, every poll interval otherwise, and
 // in full at the start and every minute. One projector at a time works, by an advisory lock that ends with its
-// connection; the lock only spares work, the compare-and-set of bucket-writer.ts is what keeps entries right.
+// connection; the lock only spares work, the compare-and-set of bucket-writer.ts is what keeps entries right. Of another
+// database it knows from owner.ts, and then writes nothing.
 import pg from 'pg';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -14,11 +15,14 @@ import { clientConfigOf } from '../store/connection.ts';
 import { type Store, outboxChannel } from '../store/store.ts';
 import { AlarmClock } from './alarm-clock.ts';
 import { BusCalls } from './bus-calls.ts';
+import { OwnedByAnother, claimDirectory } from './owner.ts';
 import { projectOutbox, reconcile } from './projection.ts';
 
 export type Projector = {
   /** Null while it works, or waits for another projector; otherwise what stops it. */
   trouble(): string | null;
+  /** The directory is another database's: a person must say which is right. */
+  refused(): OwnedByAnother | null;
   close(): Promise<void>;
 };
 
@@ -42,9 +46,12 @@ export function startProjector(options: ProjectorOptions): Projector {
   let trouble: string | null = 'not started';
   let reconcileAtMs = 0;
   let reconciling: Promise<void> | null = null;
+  let askOwnerAtMs = 0;
+  let refused: OwnedByAnother | null = null;
   // What was told to a NATS that then lost its data, or to another one, must be told again.
   bus.onReconnect(() => {
     reconcileAtMs = 0;
+    askOwnerAtMs = 0;
     alarm.ring();
   });
 
@@ -69,11 +76,18 @@ export function startProjector(options: ProjectorOptions): Projector {
       } catch (error) {
         if (stopping.signal.aborted) return;
         const why = messageOf(error);
-        if (why !== trouble) log.warn({ error: why }, 'the projection of the directory broke off and is tried again');
+        refused = error instanceof OwnedByAnother ? error : null;
+        if (why !== trouble) {
+          const facts = { error: why };
+          if (refused !== null)
+            log.error({ alarm: 'directory_not_ours', ...facts }, 'the directory is not brought up to date');
+          else log.warn(facts, 'the projection of the directory broke off and is tried again');
+        }
         trouble = why;
         metrics.directoryFailures.inc();
         // Whatever broke may have taken entries with it (a bucket that was lost, say): compare everything again.
         reconcileAtMs = 0;
+        askOwnerAtMs = 0;
         await alarm.wait(limits.directory.outboxPollMs);
       }
     }
@@ -96,6 +110,11 @@ export function startProjector(options: ProjectorOptions): Projector {
       let holding = false;
       while (!stopping.signal.aborted) {
         if (broken !== null) throw broken;
+        if (clock.monotonicMs() >= askOwnerAtMs) {
+          await claimDirectory(store, calls, tenants);
+          refused = null;
+          askOwnerAtMs = clock.monotonicMs() + reconcileEveryMs;
+        }
         holding ||= (await client.query('select pg_try_advisory_lock($1) as held', [projectorLock])).rows[0].held;
         if (holding) {
           await projectOutbox(store, calls, { tenants, suppressions }, stopping.signal);
@@ -115,6 +134,7 @@ export function startProjector(options: ProjectorOptions): Projector {
   const running = run();
   return {
     trouble: () => trouble,
+    refused: () => refused,
     async close() {
       stopping.abort(new Error('the projector is closed'));
       alarm.ring();

@@ -1,7 +1,7 @@
 // The control role: brings the database up to date, projects tenants into the directory and serves the management
 // API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
 // through within a second; the API's libraries are loaded only after its first pass.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IdempotentRequests } from '../../api/http/idempotency/requests.ts';
 import { idempotencyStore } from '../../api/http/idempotency/store.ts';
@@ -25,6 +25,7 @@ import { auditOrders } from '../operations/audit-orders.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
 import { demoAccount } from '../store/demo.ts';
 import { readOutbox } from '../store/directory-rows.ts';
+import { databaseNameFile, installationId } from '../store/installation.ts';
 import { migrateStore } from '../store/migrate.ts';
 import { openStore } from '../store/store.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
@@ -42,13 +43,19 @@ runRole('control', async (link) => {
 
   const [bus] = await Promise.all([connectBus(natsUrl, 'control'), migrateWhenUp(databaseUrl, link)]);
   const store = openStore(databaseUrl);
+  mkdirSync(settings.dataDir, { recursive: true });
+  writeFileSync(databaseNameFile(settings.dataDir), `${await installationId(store)}\n`);
   const projector = startProjector({ databaseUrl, store, bus });
-  const outboxIsEmpty = async () => projector.trouble() === null && (await readOutbox(store, 1)).length === 0;
+  const outboxIsEmpty = async () => {
+    const refused = projector.refused();
+    // Then nothing else of this role may run here: all of it would write into the wrong database.
+    if (refused !== null) throw refused;
+    return projector.trouble() === null && (await readOutbox(store, 1)).length === 0;
+  };
   await until('the directory is up to date', outboxIsEmpty, { limitMs: databaseWaitMs, everyMs: 10 });
 
   const { startManagementApi } = await import('../../api/management/server.ts');
   const directory = await openDirectory(bus);
-  mkdirSync(settings.dataDir, { recursive: true });
   const demo = await demoAccount(store, join(settings.dataDir, 'demo-keys.json'));
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });

@@ -14,6 +14,7 @@ import { resendUnknown } from './migrations/0004-resend-unknown.ts';
 import { auditOfOrders } from './migrations/0005-audit-of-orders.ts';
 import { inbound } from './migrations/0006-inbound.ts';
 import { accountWeight } from './migrations/0007-account-weight.ts';
+import { installation } from './migrations/0008-installation.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -24,6 +25,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0005-audit-of-orders': auditOfOrders,
   '0006-inbound': inbound,
   '0007-account-weight': accountWeight,
+  '0008-installation': installation,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */

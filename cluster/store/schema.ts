@@ -144,6 +144,12 @@ export type AuditLogTable = {
   origin: Generated<string>;
 };
 
+/** One row: what this database is called. */
+export type InstallationTable = {
+  id: string;
+  created_at: Date;
+};
+
 export type Tables = {
   accounts: AccountsTable;
   api_keys: ApiKeysTable;
@@ -154,4 +160,5 @@ export type Tables = {
   subscriber_decisions: SubscriberDecisionsTable;
   outbox: OutboxTable;
   audit_log: AuditLogTable;
+  installation: InstallationTable;
 };

@@ -16,6 +16,7 @@ import { announce, baseUrl, demoOf, say } from './announce.ts';
 import { openDataFolder, removeConnections, writeConnections } from './data-folder.ts';
 import { startGuardian } from './guardian.ts';
 import { planChildren, portTaken } from './plan.ts';
+import { startWarnings } from './start-warnings.ts';
 import { SupervisionTree } from './supervision-tree.ts';
 
 export type SystemOptions = {
@@ -47,6 +48,10 @@ export async function runSystem({
   if (taken !== null) {
     folder.release();
     throw new FixSetup(taken);
+  }
+  for (const warning of startWarnings(settings)) {
+    say(`! ${warning}`);
+    log.warn(warning);
   }
   const guardian = startGuardian(settings.dataDir);
   collectProcessMetrics('supervisor');

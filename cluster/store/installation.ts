@@ -1,0 +1,11 @@
+// What the database is called, whatever address it is reached at. Two databases with one name are copies of each other.
+import { join } from 'node:path';
+import type { Store } from './store.ts';
+
+export async function installationId(store: Store): Promise<string> {
+  const { id } = await store.db.selectFrom('installation').select('id').executeTakeFirstOrThrow();
+  return id;
+}
+
+/** Where a machine keeps the name of the database it used last: for the doctor, while that database does not run. */
+export const databaseNameFile = (dataDir: string) => join(dataDir, 'database-name');
