@@ -31,14 +31,30 @@ export type MetricObject = {
   values: unknown[];
 };
 
+/**
+ * How the values of several threads, processes and nodes become one. sum: each has a part · max, min: the one that
+ * counts for all · any: all know the same.
+ */
+export type Together = 'sum' | 'max' | 'min' | 'any';
+const gaugesTogether = new Map<unknown, Together>();
+
+/** Counters and histograms add up. */
+export const togetherOf = (metric: unknown): Together => gaugesTogether.get(metric) ?? 'sum';
+
 const latencyBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Counter<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
-const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-  new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
-/** Where adding up over processes would say nothing: the least of them is what holds everywhere. */
-const gaugeOfLeast = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-  new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry], aggregator: 'min' });
+const gauge = <L extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly L[] = [],
+  together: Together = 'sum',
+) => {
+  const aggregator = together === 'any' ? 'max' : together;
+  const made = new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry], aggregator });
+  gaugesTogether.set(made, together);
+  return made;
+};
 const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
 
@@ -50,7 +66,7 @@ export const metrics = {
   errorsIgnored: counter('errors_ignored_total', 'Errors let go by on purpose, by reason', ['why']),
 
   // supervisor
-  childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child']),
+  childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child'], 'min'),
   childRestarts: counter('child_restarts_total', 'Restarts of a supervised child, by child', ['child']),
 
   configReloads: counter('config_reloads_total', 'Times a changed heliograph.yaml was applied'),
@@ -81,15 +97,20 @@ export const metrics = {
     'why',
   ]),
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
-  eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it'),
+  eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it', [], 'max'),
 
   // directory
-  directoryEntries: gauge('directory_entries', 'Entries of the directory in memory, by kind', ['kind']),
+  directoryEntries: gauge('directory_entries', 'Entries of the directory in memory, by kind', ['kind'], 'any'),
   directoryRereads: counter('directory_rereads_total', 'Full reads of the directory after the first, by reason', [
     'reason',
   ]),
   directoryBadEntries: counter('directory_bad_entries_total', 'Directory entries that could not be read'),
-  directoryOutbox: gauge('directory_outbox_rows', 'Changes the directory has not been told yet (at most one batch)'),
+  directoryOutbox: gauge(
+    'directory_outbox_rows',
+    'Changes the directory has not been told yet (at most one batch)',
+    [],
+    'max',
+  ),
   directoryProjected: counter('directory_projected_total', 'Directory entries written, by operation', ['operation']),
   directoryBlocks: counter('directory_suppression_blocks_total', 'Blocks of suppressed numbers written or removed'),
   directoryDrift: counter(
@@ -100,15 +121,17 @@ export const metrics = {
   directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
 
   // registries
-  registryNumbers: gaugeOfLeast(
+  registryNumbers: gauge(
     'registry_numbers',
     'Numbers in the registry version in force, the least of all processes, by registry',
     ['registry'],
+    'min',
   ),
-  registryVersion: gaugeOfLeast(
+  registryVersion: gauge(
     'registry_version',
     'Running number of the registry version in force, the oldest of all processes, by registry',
     ['registry'],
+    'min',
   ),
   registryLoads: counter('registry_loads_total', 'Loads of a registry version, by registry and how they ended', [
     'registry',
@@ -169,10 +192,17 @@ export const metrics = {
     'to',
     'category',
   ]),
-  carrierHealth: gauge('carrier_health', 'How a carrier does: 0 good, 1 weak (OTP avoids it), 2 down, by carrier', [
-    'carrier',
-  ]),
-  carrierRate: gauge('carrier_rate_per_s', 'Segments per second the pacing allows right now, by carrier', ['carrier']),
+  carrierHealth: gauge(
+    'carrier_health',
+    'How a carrier does over the binds of this node: 0 good, 1 weak (OTP avoids it), 2 down; 0 too where others have all binds',
+    ['carrier'],
+    'max',
+  ),
+  carrierRate: gauge(
+    'carrier_rate_per_s',
+    'Segments per second the pacing allows right now, by carrier: of several nodes each its share, 0 on one that stands by',
+    ['carrier'],
+  ),
   leasesHeld: gauge('leases_held', 'Binds this node holds a lease of, by carrier', ['carrier']),
   leaseLosses: counter('lease_losses_total', 'Leases lost without being given up, by carrier and why', [
     'carrier',
@@ -183,14 +213,21 @@ export const metrics = {
     'carrier_receipt_id_form',
     'How the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
     ['carrier', 'form'],
+    'max',
   ),
-  outstandingBytes: gauge('carrier_outstanding_bytes', 'Octets that hold segments waiting for a receipt, by carrier', [
-    'carrier',
-  ]),
-  outstandingReceipts: gauge('carrier_outstanding_receipts', 'Submitted segments that wait for a receipt, by carrier', [
-    'carrier',
-  ]),
-  bindState: gauge('carrier_binds_bound', 'Binds in a bound state, by carrier', ['carrier']),
+  outstandingBytes: gauge(
+    'carrier_outstanding_bytes',
+    'Octets that hold segments waiting for a receipt, by carrier; all its nodes know of all',
+    ['carrier'],
+    'max',
+  ),
+  outstandingReceipts: gauge(
+    'carrier_outstanding_receipts',
+    'Submitted segments that wait for a receipt, by carrier; all its nodes know of all',
+    ['carrier'],
+    'max',
+  ),
+  bindsBound: gauge('carrier_binds_bound', 'Binds in a bound state, by carrier', ['carrier']),
   reconnects: counter('carrier_reconnects_total', 'Bind attempts after the first, by carrier', ['carrier']),
   laneDepth: gauge('carrier_lane_depth', 'Messages held by the actor, by carrier and category', [
     'carrier',
@@ -200,33 +237,44 @@ export const metrics = {
     'carrier',
     'category',
   ]),
-  setAsideWaiting: gauge('carrier_set_aside_waiting', 'Messages that wait aside, as last counted', [
-    'carrier',
-    'lane',
-    'shard',
-  ]),
-  laneOldest: gauge('carrier_oldest_waiting_seconds', 'Age of the oldest message the actor holds and has not begun', [
-    'carrier',
-    'category',
-  ]),
-  carrierContract: gauge('carrier_contract_per_s', "Segments per second of the carrier's contract, of all its nodes", [
-    'carrier',
-  ]),
+  setAsideWaiting: gauge(
+    'carrier_set_aside_waiting',
+    'Messages that wait aside, as last counted',
+    ['carrier', 'lane', 'shard'],
+    'max',
+  ),
+  laneOldest: gauge(
+    'carrier_oldest_waiting_seconds',
+    'Age of the oldest message the actor holds and has not begun',
+    ['carrier', 'category'],
+    'max',
+  ),
+  carrierContract: gauge(
+    'carrier_contract_per_s',
+    "Segments per second of the carrier's contract, of all its nodes",
+    ['carrier'],
+    'any',
+  ),
   carrierWindow: gauge('carrier_window', 'submit_sm that may wait for a response over the binds that submit now', [
     'carrier',
   ]),
-  carrierOrdered: gauge('carrier_ordered', 'What operators ordered of a carrier: 0 it runs, 1 paused, 2 drained', [
-    'carrier',
-  ]),
-  bindIs: gauge(
+  carrierOrdered: gauge(
+    'carrier_ordered',
+    'What operators ordered of a carrier: 0 it runs, 1 paused, 2 drained',
+    ['carrier'],
+    'any',
+  ),
+  bindState: gauge(
     'bind_state',
     '1 for the state a bind is in: bound, connecting, waiting, stopped, resting, elsewhere; by carrier and bind',
     ['carrier', 'bind', 'state'],
+    'max',
   ),
   bindOrdered: gauge(
     'bind_ordered',
     "What operators ordered of a bind, its carrier's order included, as carrier_ordered",
     ['carrier', 'bind'],
+    'any',
   ),
   bindWindowInUse: gauge('bind_window_in_use', 'submit_sm of a bind that wait for a response', ['carrier', 'bind']),
   receiptLag: new Histogram<'carrier' | 'category'>({
@@ -238,13 +286,19 @@ export const metrics = {
   }),
   streamWaiting: gauge(
     'stream_waiting_messages',
-    'Messages in the queues that no actor has taken yet; same on all nodes',
+    'Messages in the queues that no actor has taken yet',
     ['carrier', 'category', 'shard'],
+    'any',
   ),
-  streamMessages: gauge('stream_messages', 'Messages a stream holds; the same on all nodes', ['stream']),
-  streamBytes: gauge('stream_bytes', 'Octets a stream holds; the same on all nodes', ['stream']),
-  streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, of its bound that is nearest', ['stream']),
-  auditTrouble: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet'),
+  streamMessages: gauge('stream_messages', 'Messages a stream holds', ['stream'], 'any'),
+  streamBytes: gauge('stream_bytes', 'Octets a stream holds', ['stream'], 'any'),
+  streamFillShare: gauge(
+    'stream_fill_share',
+    'How full a stream is, 0 to 1, of its bound that is nearest',
+    ['stream'],
+    'any',
+  ),
+  auditTrouble: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet', [], 'any'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
@@ -255,7 +309,7 @@ export const metrics = {
   recorderLookups: counter('recorder_lookups_total', 'Messages looked up because memory does not reach back to them'),
   insertSeconds: histogram('recorder_insert_seconds', 'Duration of one insert into ClickHouse'),
   insertFailures: counter('recorder_insert_failures_total', 'Inserts that failed or timed out and were repeated'),
-  recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not taken yet'),
+  recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not taken yet', [], 'max'),
   unflushedEvents: gauge('recorder_unflushed_events', 'Delivery events taken but not in ClickHouse yet'),
   storeQueries: counter('store_queries_total', 'Questions to the event store, by question and how they ended', [
     'question',
@@ -263,6 +317,6 @@ export const metrics = {
   ]),
   storeQuerySeconds: histogram('store_query_seconds', 'Duration of one question to the event store'),
   reaped: counter('reaper_unknown_total', 'Messages settled as unknown because no receipt came'),
-  eventsStreamBytes: gauge('events_stream_bytes', 'Bytes held by EVENTS'),
+  eventsStreamBytes: gauge('events_stream_bytes', 'Bytes held by EVENTS', [], 'max'),
   eventsPurged: counter('events_purged_total', 'Records purged from EVENTS behind every reader'),
 };

@@ -97,7 +97,7 @@ export class CarrierActor {
   }
 
   get report(): CarrierReport {
-    return reportOf(this.#made);
+    return { ...reportOf(this.#made), standby: this.#shared?.isStandby === true };
   }
 
   get status(): CarrierStatus {
@@ -147,7 +147,7 @@ export class CarrierActor {
     const { health, binds, mover, sender } = this.#made;
     this.#shared?.look();
     // Those who have its binds speak for it.
-    if (this.#shared?.isStandby === true) return;
+    if (this.#shared?.isStandby === true) return health.forget();
     health.look(binds.boundSubmitters);
     const { state, why } = health;
     if (state === 'good') return;
@@ -160,7 +160,7 @@ export class CarrierActor {
     const { mover, sender } = this.#made;
     mover.expire();
     this.#shared?.tick();
-    setGauges(this.#made);
+    setGauges(this.#made, this.#shared === null || this.#shared.mayPace);
     sender.wake();
   }
 }

@@ -11,22 +11,15 @@ import { bindStateOf } from './binds/take-orders.ts';
 const orderedOrder: readonly Ordered[] = ['running', 'paused', 'drained'];
 const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];
 
-export function setGauges({
-  carrier: config,
-  clock,
-  health,
-  pacing,
-  binds,
-  outstanding,
-  lanes,
-  intake,
-}: AssembledCarrier): void {
+/** `paces`: some of the contract is this node's. */
+export function setGauges(made: AssembledCarrier, paces: boolean): void {
+  const { carrier: config, clock, health, pacing, binds, outstanding, lanes, intake } = made;
   const carrier = config.name;
   metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
   metrics.carrierOrdered.set({ carrier }, orderedOrder.indexOf(binds.orders.ordered));
-  metrics.carrierRate.set({ carrier }, pacing.ratePerS(clock.monotonicMs()));
+  metrics.carrierRate.set({ carrier }, paces ? pacing.ratePerS(clock.monotonicMs()) : 0);
   metrics.carrierContract.set({ carrier }, contractOf(config));
-  metrics.bindState.set({ carrier }, binds.boundCount);
+  metrics.bindsBound.set({ carrier }, binds.boundCount);
   metrics.windowInUse.set({ carrier }, binds.windowUsed);
   metrics.carrierWindow.set(
     { carrier },
@@ -44,7 +37,7 @@ export function setGauges({
   for (const [index, status] of binds.status.entries()) {
     const bind = String(index + 1);
     const is = bindStateOf(status);
-    for (const state of bindStates) metrics.bindIs.set({ carrier, bind, state }, state === is ? 1 : 0);
+    for (const state of bindStates) metrics.bindState.set({ carrier, bind, state }, state === is ? 1 : 0);
     metrics.bindOrdered.set({ carrier, bind }, orderedOrder.indexOf(status.ordered));
     metrics.bindWindowInUse.set({ carrier, bind }, status.windowUsed);
   }

@@ -67,7 +67,8 @@ function stillOrdered(verb: OrderVerb, bind: number | null, carrier: CarrierView
 
 function carrierLines(carrier: CarrierView): string[] {
   const { name, ordered, order, state, why, servedBy, held, binds } = carrier;
-  const condition = servedBy === 0 ? 'served by nobody' : `${state}${why === '' ? '' : ` (${why})`}, ${held} held`;
+  const condition =
+    servedBy === 0 ? 'served by nobody' : `${state ?? 'not served'}${why === '' ? '' : ` (${why})`}, ${held} held`;
   return [
     `${name}  ${ordered}  ${condition}${orderWords(order)}`,
     ...binds.map((bind) => `  ${bindWords(name, bind)}`),

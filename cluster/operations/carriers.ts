@@ -19,10 +19,10 @@ export type CarrierView = {
   readonly name: string;
   readonly ordered: Ordered;
   readonly order: Order | null;
-  /** As the doors are told; null while nobody answers for it. */
+  /** As the doors are told; null while nobody answers for it, or nobody has a bind of it. */
   readonly state: CarrierReport['state'] | null;
   readonly why: string;
-  /** Threads that answer for it: one a node. */
+  /** Threads that answer for it, those that stand by too: one a node. */
   readonly servedBy: number;
   readonly held: number;
   readonly binds: readonly BindView[];
@@ -93,14 +93,15 @@ function viewOf(
   orders: CarrierOrders,
   reports: readonly CarrierReport[],
 ): CarrierView {
-  // With several nodes the best of them, as the doors judge it.
-  const best = states.flatMap((state) => reports.filter((report) => report.state === state))[0];
+  // With several nodes the best of those that have binds, as the doors judge it.
+  const speaking = reports.filter(({ standby = false }) => !standby);
+  const best = states.flatMap((state) => speaking.filter((report) => report.state === state))[0];
   return {
     name,
     ordered: orderedBy(orders.carrier),
     order: standing(orders.carrier),
     state: best?.state ?? null,
-    why: best?.why ?? '',
+    why: best?.why ?? (reports.length > 0 ? 'nobody has its binds' : ''),
     servedBy: reports.length,
     held: reports.reduce((sum, { held }) => sum + held, 0),
     binds: bindsSeen(config, reports).map((bind) => ({

@@ -48,6 +48,8 @@ export type BindReport = {
 /** How one carrier is where it is served. */
 export type CarrierReport = {
   readonly carrier: string;
+  /** It has none of the carrier's binds: others speak for it, and its state is nobody's. */
+  readonly standby?: boolean;
   readonly state: CarrierState;
   readonly why: string;
   /** Ids of the orders that are in force there. */

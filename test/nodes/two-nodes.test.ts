@@ -1,15 +1,22 @@
 // Two nodes that share a carrier, in this process: what a standby is and is not, receipts that come to the other node,
-// the contract between them, and a node whose bind does not come up.
+// the contract between them, a node whose bind does not come up, and a carrier that is down where it is held.
 import { afterEach, expect, test } from 'vitest';
+import type { LeaseHandlers } from '../../actors/lease/contract.ts';
 import { type LeaseKeeper, openLeases } from '../../actors/lease/lease-keeper.ts';
+import { bindKey } from '../../actors/lease/lease-records.ts';
 import { readBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
+import { viewCarriers } from '../../cluster/operations/carriers.ts';
+import { answerForCarriers } from '../../cluster/operations/reports.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
 import { passLateGates } from '../../policy/late/late-gates.ts';
 import { neverResend } from '../../actors/carrier/outcome/resend.ts';
+import { startProxy } from '../support/bus.ts';
 import { type CarrierHouse, type RunningActor, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
 import { eventsOf } from '../support/invariant.ts';
 
@@ -24,11 +31,12 @@ afterEach(async () => {
 
 const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
 
-async function node(name: string, carrier: CarrierConfig): Promise<Node> {
-  const bus = await connectBus(house.nats.url, name);
+/** Its leases may be at another address of the same NATS than the rest. */
+async function node(name: string, carrier: CarrierConfig, rules = moves, leasesAt = house.nats.url): Promise<Node> {
+  const bus = await connectBus(leasesAt, name);
   const leases = await openLeases(bus, { node: name, thread: 'actors-1', place: name, process: name });
   const more = { leases };
-  const running = await house.actor(carrier, systemClock, moves, passLateGates, neverResend, more);
+  const running = await house.actor(carrier, systemClock, rules, passLateGates, neverResend, more);
   let left = false;
   const one: Node = {
     ...running,
@@ -149,3 +157,65 @@ test('a carrier with a contract of less than its binds: who has no share takes n
   expect(await house.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
   expect(limits.leases.shareWaitMs).toBeGreaterThan(1_000);
 }, 60_000);
+
+const quickMoves = { otpMovesAfterMs: 200, othersMoveAfterMs: 400 };
+
+/** A bind to where nobody listens: fewer binds than nodes, and none that comes up. */
+const carrierThatIsDown = async () => carrierWith({ port: await freePort() }, { bind: { count: 1 } });
+
+test('a standby does not make a carrier look good that is down where it is held', async () => {
+  house = await openCarrierHouse();
+  const carrier = await carrierThatIsDown();
+  const holder = await node('n1', carrier, quickMoves);
+  await until('the carrier is down', () => holder.actor.status.state === 'down', { limitMs: 15_000 });
+  const standby = await node('n2', carrier, quickMoves);
+  await until('it knows whose the bind is', () => standby.actor.status.elsewhere === 1, { limitMs: 15_000 });
+  expect(standby.actor.report).toMatchObject({ standby: true, state: 'good' });
+  const [ofHolder, ofStandby] = nodes.map(({ actor, leases }) =>
+    answerForCarriers(house.bus, leases.node, () => [actor.report]),
+  );
+  expect(await viewCarriers(house.bus, [carrier])).toMatchObject([{ state: 'down', why: 'no_bind', servedBy: 2 }]);
+  ofHolder?.unsubscribe();
+  expect(await viewCarriers(house.bus, [carrier])).toMatchObject([
+    { state: null, why: 'nobody has its binds', servedBy: 1 },
+  ]);
+  ofStandby?.unsubscribe();
+}, 60_000);
+
+test('a node that loses the bind of a carrier that is down says nothing of it any more, and has no rate', async () => {
+  house = await openCarrierHouse();
+  const carrier = await carrierThatIsDown();
+  const proxy = await startProxy(house.nats.url);
+  const only = await node('n1', carrier, quickMoves, proxy.url);
+  const told = async () => {
+    const [health, rate] = await Promise.all([metrics.carrierHealth.get(), metrics.carrierRate.get()]);
+    return [health, rate].map(({ values }) => values.find(({ labels }) => labels.carrier === 'alpha')?.value ?? -1);
+  };
+  await until('it is down, and has the contract', async () => (await told()).join() === '2,1980', { limitMs: 15_000 });
+  // Another node, of which only the leases are here: what this one tells stands alone.
+  const bus = await connectBus(house.nats.url, 'n2');
+  const other = await openLeases(bus, { node: 'n2', thread: 'actors-1', place: 'n2', process: 'n2' });
+  const mine = new Set<string>();
+  const [bind] = carrier.binds;
+  const identity = [bind?.host, bind?.port, bind?.systemId, bind?.systemType, bind?.type, ''] as (string | number)[];
+  const key = bindKey('alpha', identity, 1);
+  const on: LeaseHandlers = {
+    onGranted: (granted) => mine.add(granted),
+    onHandOver: async () => {},
+    onFenced: () => {},
+    onUnfenced: () => {},
+    onLost: () => {},
+  };
+  other.serve('alpha', [{ key, name: 'alpha/1', submits: true, local: false }], on).ready();
+  proxy.silence();
+  await until('the other has the bind', () => mine.has(key), { limitMs: 20_000 });
+  proxy.heal();
+  await until('it stands by', () => only.actor.report.standby, { limitMs: 30_000 });
+  await until('it tells neither trouble nor a rate', async () => (await told()).join() === '0,0', { limitMs: 15_000 });
+  expect(only.actor.status).toMatchObject({ state: 'good', why: '' });
+  await other.close();
+  await bus.close();
+  // The bind is its own again, and it judges anew.
+  await until('it is down again', async () => (await told()).join() === '2,1980', { limitMs: 20_000 });
+  await proxy.close();
+}, 120_000);

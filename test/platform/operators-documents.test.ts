@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { metrics } from '../../platform/telemetry.ts';
+import { metrics, togetherOf } from '../../platform/telemetry.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -13,7 +13,8 @@ test('docs/metrics.md is the catalogue', async () => {
     Object.values(metrics).map(async (metric) => {
       const { name, help, type } = await metric.get();
       const labels = (metric as unknown as { labelNames: readonly string[] }).labelNames;
-      return `| \`${name}\` | ${String(type)} | ${labels.map((label) => `\`${label}\``).join(' ')} | ${help} |`;
+      const shown = labels.map((label) => `\`${label}\``).join(' ');
+      return `| \`${name}\` | ${String(type)} | ${shown} | ${togetherOf(metric)} | ${help} |`;
     }),
   );
   const page = `# Metrics
@@ -23,8 +24,12 @@ the end of the name: \`_seconds\`, \`_bytes\`, \`_total\` (a count that only gro
 it is a number of things. Of a histogram there are \`_bucket\`, \`_sum\` and \`_count\`. What to watch and when to be called:
 [operations](operations.md). Node's own metrics (\`process_…\`, \`nodejs_…\`) come with the label \`role\`.
 
-| name | type | labels | what it says |
-|---|---|---|---|
+One machine's threads and processes are put together already. Over several machines: \`sum\`: each has a part · \`max\`,
+\`min\`: the one that counts for all · \`any\`: the same on every machine, take one (\`max\` does). The labels say which
+series belong together: \`sum by (carrier) (heliograph_carrier_rate_per_s)\`.
+
+| name | type | labels | over machines | what it says |
+|---|---|---|---|---|
 ${rows.sort().join('\n')}
 `;
   await expect(page).toMatchFileSnapshot('../../docs/metrics.md');

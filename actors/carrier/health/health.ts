@@ -60,6 +60,16 @@ export class CarrierHealth {
     this.#tell();
   }
 
+  /** It is others' to judge from now on; when it is ours again it begins with a clean sheet, as at the start. */
+  forget(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#fade(nowMs);
+    this.#memory = freshHealth(nowMs);
+    this.#answers = 0;
+    this.#faults = 0;
+    this.#answerMsSum = 0;
+  }
+
   /** An answer after `tookMs`; `isFault`: it speaks against the carrier and not against the message. */
   onAnswer(isFault: boolean, tookMs: number): void {
     this.#answers += 1;

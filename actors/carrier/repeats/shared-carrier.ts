@@ -89,6 +89,11 @@ export class SharedCarrier {
     return this.#own.size === 0;
   }
 
+  /** Some of the contract is ours. */
+  get mayPace(): boolean {
+    return this.#share > 0;
+  }
+
   /** Bind names and the nodes that have them. */
   get elsewhere(): ReadonlyMap<string, string> {
     return this.#served?.heldElsewhere ?? new Map();
