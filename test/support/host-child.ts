@@ -7,7 +7,9 @@ import { metrics } from '../../platform/telemetry.ts';
 
 type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
 
-const { natsUrl, bodyKey, carriers, threads, flightDumps, shared, threadMemoryMb } = JSON.parse(process.env['TEST_HOST'] ?? '{}');
+const { natsUrl, bodyKey, carriers, threads, flightDumps, shared, threadMemoryMb } = JSON.parse(
+  process.env['TEST_HOST'] ?? '{}',
+);
 const inspector = new Session();
 const threadSessions: string[] = [];
 inspector.connect();

@@ -41,12 +41,9 @@ export const carrier = z
     object: z.literal('carrier'),
     ordered,
     order,
-    state: z
-      .enum(['good', 'weak', 'down'])
-      .nullable()
-      .openapi({
-        description: 'As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.',
-      }),
+    state: z.enum(['good', 'weak', 'down']).nullable().openapi({
+      description: 'As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.',
+    }),
     why: z.string(),
     served_by: z.int().openapi({ description: 'Nodes that answer for it.' }),
     held: z.int().openapi({ description: 'Messages taken from the queues and not settled.' }),
