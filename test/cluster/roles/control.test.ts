@@ -11,6 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import type { Directory } from '../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../cluster/directory/directory.ts';
+import { releaseDirectory } from '../../../cluster/directory/owner.ts';
 import { createAccount } from '../../../cluster/store/accounts.ts';
 import { listKeys, revokeKey } from '../../../cluster/store/api-keys.ts';
 import type { Demo } from '../../../cluster/store/demo.ts';
@@ -57,6 +58,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await Promise.all(children.splice(0).map(kill9));
+  // The next test has another database on the same NATS.
+  await releaseDirectory(bus);
   await store.close();
   rmSync(dataDir, { recursive: true, force: true });
 });
