@@ -17,6 +17,7 @@ const window = 50;
 const otpRate = 100;
 const floodRate = tps * 10;
 const backlogDefault = 100_000;
+const steadyAfterSeconds = 3;
 const nonces = { backlog: 1, otp: 10_000_000, flood: 20_000_000, others: 30_000_000 };
 
 export const bench: Bench = {
@@ -47,7 +48,7 @@ async function measure(link: CarrierLink, seconds: number, seed: number, count: 
     firstNonce: nonces.backlog,
   });
   await link.startActors();
-  await until('the carrier is at its contract', async () => (await link.farEnd.stats()).submits.lastPerS > tps * 0.9, {
+  await until('the carrier is at its contract', async () => isSteady((await link.farEnd.stats()).submits), {
     limitMs: 30_000,
   });
 
@@ -124,6 +125,11 @@ async function measure(link: CarrierLink, seconds: number, seed: number, count: 
       { figure: 'duplicated', op: '==', bound: 0 },
     ],
   };
+}
+
+/** What is asked is how a campaign under way treats OTP: a process that has just begun learns its carrier first. */
+function isSteady({ accepted, lastPerS }: { accepted: number; lastPerS: number }): boolean {
+  return accepted > steadyAfterSeconds * tps && lastPerS > tps * 0.9;
 }
 
 /** New accounts, one in each shard, the first in shard 0. */

@@ -1,12 +1,13 @@
 // Takes records from a durable consumer, for ever: through reconnects, restarts of the server and a consumer
 // that somebody deleted. It only carries records to their handler; acks are the handler's business.
-import type { ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
+import type { ConsumerConfig, ConsumerMessages, ConsumerNotification, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
 import { consumerNotFound, ensureConsumer, isApiError } from './ensure.ts';
+import { watchPulls } from './lost-pull.ts';
 
 export type ConsumeOptions = {
   readonly stream: string;
@@ -31,8 +32,12 @@ export type Consumption = {
 
 const retryAfterMs = 500;
 const failuresRemembered = 4_096;
-/** A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. */
-const pull = { expires: 5_000, idle_heartbeat: 500 };
+/**
+ * A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. One that ended
+ * in silence is noticed at once (lost-pull.ts).
+ */
+export const pullLastsMs = 5_000;
+const pull = { expires: pullLastsMs, idle_heartbeat: 500 };
 const unhurriedPull = { expires: 20_000, idle_heartbeat: 2_000 };
 /**
  * Silent for so many heartbeats, a consumer is opened anew. The client mends it too, but when the consumer has no leader
@@ -45,42 +50,44 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   const clock = options.clock ?? systemClock;
   let stopped = false;
   const failures = new Map<number, number>();
-  let messages: ConsumerMessages | null = await open(bus, options, failures);
+  let opened: Opened | null = await open(bus, options, failures);
   const running = keepGoing();
 
   async function keepGoing(): Promise<void> {
     let again = false;
     while (!stopped) {
+      let end: End = 'closed';
       try {
-        messages ??= await open(bus, options, failures, again);
+        opened ??= await open(bus, options, failures, again);
         again = true;
         // Stopped while it was opened: stop() had nothing to stop yet.
-        if (stopped) messages.stop();
-        await messages.closed();
+        if (stopped) opened.messages.stop();
+        end = await opened.ended;
+        opened.messages.stop();
       } catch (error) {
         log.warn({ stream: options.stream, error: messageOf(error) }, 'consumer lost, opening it again');
       }
-      messages = null;
-      if (!stopped) await clock.sleep(retryAfterMs);
+      opened = null;
+      if (!stopped && end === 'closed') await clock.sleep(retryAfterMs);
     }
   }
 
   return {
     async stop() {
       stopped = true;
-      messages?.stop();
+      opened?.messages.stop();
       await Promise.race([running, clock.sleep(2_000)]);
     },
   };
 }
 
+/** Why a consumption is over: it was stopped or its consumer is gone; or only its pull is, and the next may follow at once. */
+type End = 'closed' | 'pull lost';
+type StatusType = ConsumerNotification['type'];
+type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
+
 /** `again`: it was there before, and need not be brought up to date. */
-async function open(
-  bus: Bus,
-  options: ConsumeOptions,
-  failures: Map<number, number>,
-  again = false,
-): Promise<ConsumerMessages> {
+async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, number>, again = false): Promise<Opened> {
   const name = options.consumer.durable_name ?? '';
   if (!again) await ensureConsumer(bus.manager, options.stream, options.consumer);
   const consumer = await bus.jetstream.consumers.get(options.stream, name).catch(async (error: unknown) => {
@@ -99,9 +106,18 @@ async function open(
       handOver(options, failures, record);
     },
   });
+  const lost = Promise.withResolvers<End>();
+  const pulls = watchPulls(bus, pace.expires, clock, () => lost.resolve('pull lost'));
   const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
-  void watch(messages, () => (heard.atMs = clock.monotonicMs())).finally(stopListening);
-  return messages;
+  const onStatus = (type: StatusType) => {
+    if (type === 'next') pulls.pulled();
+    if (type === 'heartbeat' || type === 'discard') heard.atMs = clock.monotonicMs();
+  };
+  void watch(messages, onStatus).finally(() => {
+    stopListening();
+    pulls.stop();
+  });
+  return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
 }
 
 /** Ends a consumption that hears nothing, although there is a connection to hear it over. */
@@ -153,10 +169,10 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
 }
 
 /** The client reports a consumer that is gone as a status; then this consumption ends and a new one is opened. */
-async function watch(messages: ConsumerMessages, onHeard: () => void): Promise<void> {
+async function watch(messages: ConsumerMessages, onStatus: (type: StatusType) => void): Promise<void> {
   try {
     for await (const status of messages.status()) {
-      if (status.type === 'heartbeat' || status.type === 'discard') onHeard();
+      onStatus(status.type);
       if (
         status.type === 'consumer_deleted' ||
         status.type === 'stream_not_found' ||

@@ -4,6 +4,7 @@
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { type PullWatch, watchPulls } from '../../../cluster/bus/lost-pull.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
@@ -32,7 +33,8 @@ export type Following = {
 const caughtUpWithinMs = 60_000;
 const retryAfterMs = 500;
 /** A consumer whose server went is noticed after two missed heartbeats, and replaced: the client's own mending is not waited for. */
-const pull = { max_messages: 500, expires: 5_000, idle_heartbeat: 500 };
+export const pullLastsMs = 5_000;
+const pull = { max_messages: 500, expires: pullLastsMs, idle_heartbeat: 500 };
 const lostStatuses: ReadonlySet<string> = new Set(['heartbeats_missed', 'consumer_not_found', 'consumer_deleted']);
 
 /** Resolves when everything that was there has been learnt; then it goes on. */
@@ -42,6 +44,7 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
   const since = new Date(clock.nowMs() - (await reachOf(bus, carrier, clock.nowMs()))).toISOString();
   let lastSeq = 0;
   let stopped = false;
+  let isOnlyPullLost = false;
   let messages: ConsumerMessages | null = null;
   const caughtUp = Promise.withResolvers<void>();
 
@@ -60,6 +63,7 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
   }
 
   async function open(): Promise<ConsumerMessages> {
+    isOnlyPullLost = false;
     const from =
       lastSeq === 0
         ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: since }
@@ -71,7 +75,11 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) caughtUp.resolve();
     const opened = await consumer.consume({ ...pull, callback: take });
-    void watch(opened);
+    const onLost = () => {
+      isOnlyPullLost = true;
+      opened.stop();
+    };
+    void watch(opened, watchPulls(bus, pull.expires, clock, onLost));
     return opened;
   }
 
@@ -85,7 +93,7 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
         log.warn({ carrier, error: messageOf(error) }, 'the events of other nodes are not heard, trying again');
       }
       messages = null;
-      if (!stopped) await clock.sleep(retryAfterMs);
+      if (!stopped && !isOnlyPullLost) await clock.sleep(retryAfterMs);
     }
   }
 
@@ -107,10 +115,15 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
   return { again, stop };
 }
 
-async function watch(messages: ConsumerMessages): Promise<void> {
+async function watch(messages: ConsumerMessages, pulls: PullWatch): Promise<void> {
   try {
-    for await (const { type } of messages.status()) if (lostStatuses.has(type)) return messages.stop();
+    for await (const { type } of messages.status()) {
+      if (type === 'next') pulls.pulled();
+      if (lostStatuses.has(type)) messages.stop();
+    }
   } catch (error) {
     ignoring(error, 'the status stream of a stopped follower ended');
+  } finally {
+    pulls.stop();
   }
 }

@@ -3,7 +3,7 @@ import { AckPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
-import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
+import { type Consumption, consumeStream, pullLastsMs } from '../../../cluster/bus/consume.ts';
 import { moveToDead } from '../../../cluster/bus/dead.ts';
 import { ensureConsumer, ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
@@ -85,6 +85,35 @@ test('a consumer that somebody deletes is made again and goes on', async () => {
   await test_.bus.manager.consumers.delete('MT_TXN', 'deleted');
   await publishMany('deleted', 10, 10);
   await until('the rest is there', () => taken.size === 20, { limitMs: 15_000 });
+});
+
+test('a pull that the server drops in silence, because a record comes as it ends, holds nothing up', async () => {
+  const names = Array.from({ length: 12 }, (_, index) => `ends${index}`);
+  let longestMs = 0;
+  let taken = 0;
+  const handle = (record: JsMsg) => {
+    longestMs = Math.max(longestMs, Date.now() - Number(record.string().split('.').at(-1)));
+    taken += 1;
+    record.ack();
+  };
+  // A prefetch so large that the time of a pull ends it, not its count.
+  await Promise.all(names.map((name) => consume(name, handle, 100_000)));
+  const beginAtMs = Date.now() + pullLastsMs - 300;
+  await until('the pulls are about to end', () => Date.now() > beginAtMs);
+  const published: Promise<unknown>[] = [];
+  const passed = () => {
+    for (const name of names) {
+      const id = `${name}.${published.length}.${Date.now()}`;
+      published.push(publisher.publishOne(`mt.txn.${name}.0`, Buffer.from(id), id));
+    }
+    return Date.now() > beginAtMs + 800;
+  };
+  // So many records that one comes in the very moment, for one of them at least.
+  await until('they have ended', passed, { everyMs: 0 });
+  await Promise.all(published);
+  await until('all taken', () => taken === published.length);
+  // A client left to itself waits until it has missed two heartbeats: a second.
+  expect(longestMs).toBeLessThan(700);
 });
 
 test('no more records are held than max_ack_pending, and the rest comes as they are acked', async () => {
