@@ -26,6 +26,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   schedule: () => import('./schedule.ts'),
   batch: () => import('./batch.ts'),
   pacing: () => import('./pacing.ts'),
+  takeover: () => import('./takeover.ts'),
   lanes: () => import('./lanes.ts'),
   idle: () => import('./idle.ts'),
   outstanding: () => import('./outstanding.ts'),

@@ -5,19 +5,19 @@ import { assert } from './assert.ts';
 
 export const leaseLimits = {
   leases: {
-    /** How often a node says that it lives: one compare-and-set each second and thread, however many binds it holds. */
-    beatEveryMs: 1_000,
+    /** How often a node says that it lives: one compare-and-set each time and thread, however many binds it holds. */
+    beatEveryMs: 500,
     /** A beat that was not answered is tried again after this. */
-    beatAgainMs: 300,
-    requestTimeoutMs: 1_000,
+    beatAgainMs: 200,
+    requestTimeoutMs: 700,
     /** A node writes nothing to any carrier this long after it began its last beat that was acknowledged. */
-    fenceAfterMs: 3_000,
+    fenceAfterMs: 2_600,
     /** A node whose beat others have seen unchanged for this long is declared dead; then its binds are free. */
-    deadAfterMs: 4_500,
+    deadAfterMs: 4_100,
     lookEveryMs: 200,
     /** A bind nobody takes although it is due to somebody goes to whoever asks first. */
     freeGraceMs: 2_000,
-    /** The share of a bind just won counts from then on: the last owner's segments are out of the carrier's second. */
+    /** The share of a bind counts this long after its last owner has ended: its segments are out of the carrier's second. */
     shareWaitMs: 1_050,
     /** The watch of the bucket is opened anew when our own beat has not come back through it for this long. */
     watchDeafMs: 3_000,
@@ -33,6 +33,6 @@ assert(
   'a new owner could submit into the last second of a fenced one',
 );
 assert(
-  leases.fenceAfterMs > leases.beatEveryMs + leases.requestTimeoutMs + leases.beatAgainMs,
-  'one beat that got no answer would fence a healthy node',
+  leases.fenceAfterMs > leases.beatEveryMs + 2 * (leases.requestTimeoutMs + leases.beatAgainMs),
+  'two beats in a row that got no answer would fence a healthy node',
 );

@@ -14,8 +14,8 @@ export type LeasedBind = {
 
 /** Called synchronously from the owner of leases; a release is waited for. */
 export type LeaseHandlers = {
-  /** This bind is ours from now on. */
-  onGranted(key: string): void;
+  /** This bind is ours from now on. For so long at least nobody has written in its name; 0: perhaps just now. */
+  onGranted(key: string, quietForMs: number): void;
   /** Another node has too few: end the session in good order; when this resolves the bind is free for others. */
   onHandOver(key: string): Promise<void>;
   /** We may not write any more, for now: every session must end at once. What we hold may still be ours. */

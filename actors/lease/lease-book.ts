@@ -2,6 +2,7 @@
 // may be behind the bucket, never wrong about the past: what is done on its word is a compare-and-set that says which
 // revision it was about. It reads no clock and writes nothing.
 import type { LeaseEntry } from '../../cluster/bus/lease-bucket.ts';
+import { limits } from '../../platform/limits.ts';
 import { type Beat, type Lease, beatKey, isBeatKey, readBeat, readLease } from './lease-records.ts';
 
 type Seen<T> = { readonly revision: number; readonly value: T | null; readonly seenAtMs: number };
@@ -12,6 +13,8 @@ export type LeaseView = {
   readonly holder: Lease | null;
   /** Since when it is free; meaningless while it is not. */
   readonly freeSinceMs: number;
+  /** From then on nobody can have written in its name; Infinity: nobody knows. */
+  readonly quietSinceMs: number;
 };
 
 export class LeaseBook {
@@ -73,12 +76,14 @@ export class LeaseBook {
 
   lease(key: string, nowMs: number): LeaseView {
     const seen = this.#leases.get(key);
-    if (seen === undefined) return { revision: 0, holder: null, freeSinceMs: this.#askedSinceMs(key, nowMs) };
+    const unknown = { holder: null, quietSinceMs: Number.POSITIVE_INFINITY };
+    if (seen === undefined) return { ...unknown, revision: 0, freeSinceMs: this.#askedSinceMs(key, nowMs) };
     const { revision, value, seenAtMs } = seen;
-    if (value === null) return { revision, holder: null, freeSinceMs: seenAtMs };
+    // Its session had ended before it was given up.
+    if (value === null) return { revision, holder: null, freeSinceMs: seenAtMs, quietSinceMs: seenAtMs };
     if (this.isLiving(value)) {
       this.#deadSinceMs.delete(value.incarnation);
-      return { revision, holder: value, freeSinceMs: nowMs };
+      return { ...unknown, revision, holder: value, freeSinceMs: nowMs };
     }
     let deadSinceMs = this.#deadSinceMs.get(value.incarnation);
     if (deadSinceMs === undefined) {
@@ -86,7 +91,8 @@ export class LeaseBook {
       if (this.#deadSinceMs.size >= deadRememberedMax) this.#deadSinceMs.clear();
       this.#deadSinceMs.set(value.incarnation, nowMs);
     }
-    return { revision, holder: null, freeSinceMs: deadSinceMs };
+    // Whose beat is gone had written nothing for longer than a second by then: limits-leases.ts, LeaseKeeper.start.
+    return { revision, holder: null, freeSinceMs: deadSinceMs, quietSinceMs: deadSinceMs - limits.leases.shareWaitMs };
   }
 
   #askedSinceMs(key: string, nowMs: number): number {

@@ -74,11 +74,11 @@ export class LeaseHolder {
     void this.#beat(expected);
   }
 
-  /** Nobody has to wait until we are seen to be silent. */
-  async leave(): Promise<void> {
+  /** `atOnce`: nobody has to wait until we are seen to be silent. */
+  async leave(atOnce: boolean): Promise<void> {
     this.#leaving = true;
     const { bucket } = this.#parts;
-    if (this.#epoch !== 0) await bucket.remove(this.key, this.#revision);
+    if (this.#epoch !== 0 && atOnce) await bucket.remove(this.key, this.#revision);
     this.#validUntilMs = Number.NEGATIVE_INFINITY;
   }
 

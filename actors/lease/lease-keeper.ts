@@ -60,6 +60,7 @@ export class LeaseKeeper implements BindLeases {
   #lookAsked = false;
   #stopLooks: Cancel = () => {};
   #closed = false;
+  #isSomethingLeft = false;
 
   constructor(bucket: LeaseStore, identity: LeaseIdentity, clock: Clock) {
     this.#bucket = bucket;
@@ -85,7 +86,11 @@ export class LeaseKeeper implements BindLeases {
 
   async start(): Promise<void> {
     await this.#watch.open();
-    await this.#endFormerLives();
+    if (this.#formerLives().length > 0) {
+      // They have ended, the supervisor saw to that. Whose beat goes has written nothing for a carrier's second.
+      await this.#clock.sleep(limits.leases.shareWaitMs);
+      await Promise.all(this.#formerLives().map(({ key, revision }) => this.#end(key, revision)));
+    }
     this.#holder.look();
     this.#stopLooks = this.#clock.every(limits.leases.lookEveryMs, () => this.#look());
   }
@@ -130,18 +135,18 @@ export class LeaseKeeper implements BindLeases {
     this.#closed = true;
     this.#stopLooks();
     await Promise.all([...this.#carriers.values()].map((carrier) => this.#leave(carrier)));
-    await this.#holder.leave();
+    // With its beat what it could not give up would count as long unused.
+    await this.#holder.leave(!this.#isSomethingLeft);
     this.#bucket.close();
   }
 
-  /** The supervisor has seen the process end in which they lived. */
-  async #endFormerLives(): Promise<void> {
+  /** This thread's own former life, and those of the process before this one. */
+  #formerLives(): { readonly key: string; readonly revision: number }[] {
     const { node, place, process } = this.#identity;
-    const former = [...this.#book.living()].filter(
+    return [...this.#book.living()].filter(
       ({ key, beat }) =>
-        key !== this.#holder.key && beat.node === node && beat.place === place && beat.process !== process,
+        beat.node === node && beat.place === place && (beat.process !== process || key === this.#holder.key),
     );
-    await Promise.all(former.map(({ key, revision }) => this.#end(key, revision)));
   }
 
   #askLook(): void {
@@ -268,7 +273,7 @@ export class LeaseKeeper implements BindLeases {
     const { holder } = this.#holder;
     const bind = carrier.binds.find((each) => each.key === key);
     if (holder === null || bind === undefined || carrier.claiming.has(key)) return;
-    const { revision } = this.#book.lease(key, this.#clock.monotonicMs());
+    const { revision, quietSinceMs } = this.#book.lease(key, this.#clock.monotonicMs());
     carrier.claiming.add(key);
     try {
       const written = await this.#bucket.put(key, encodeLease({ ...holder, bind: bind.name }), revision);
@@ -276,7 +281,7 @@ export class LeaseKeeper implements BindLeases {
       // Declared dead while it was on its way: then it is free, and others know.
       if (this.#holder.holder?.incarnation !== holder.incarnation) return;
       if (!carrier.ready) await this.#bucket.remove(key, written.revision);
-      else this.#granted(carrier, key, written.revision);
+      else this.#granted(carrier, key, written.revision, quietSinceMs);
     } catch (error) {
       ignoring(error, 'a lease could not be claimed; the next look tries again');
     } finally {
@@ -284,12 +289,12 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
-  #granted(carrier: Carrier, key: string, revision: number): void {
+  #granted(carrier: Carrier, key: string, revision: number, quietSinceMs: number): void {
     if (carrier.held.has(key)) return;
     carrier.held.set(key, { revision, leaving: false });
     const name = carrier.binds.find((each) => each.key === key)?.name;
     log.info({ bind: name, node: this.#identity.node, revision }, 'the bind is leased');
-    carrier.on.onGranted(key);
+    carrier.on.onGranted(key, Math.max(0, this.#clock.monotonicMs() - quietSinceMs));
     // A fence that has come since does not tell about what it did not know.
     if (!this.mayWrite()) carrier.on.onFenced();
   }
@@ -312,7 +317,10 @@ export class LeaseKeeper implements BindLeases {
     held.leaving = true;
     // Until it is certain it stays as it is: neither used nor asked for again.
     for (let tries = 0; carrier.held.get(key) === held; tries += 1) {
-      if (tries >= freeTriesMax && this.#carriers.get(carrier.name) !== carrier) break;
+      if (tries >= freeTriesMax && this.#carriers.get(carrier.name) !== carrier) {
+        this.#isSomethingLeft = true;
+        break;
+      }
       const written = await this.#bucket.remove(key, held.revision);
       if (written === 'unclear') {
         await this.#clock.sleep(limits.leases.beatAgainMs);

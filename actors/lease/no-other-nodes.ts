@@ -11,7 +11,7 @@ export const noOtherNodes: BindLeases = {
   serve(_carrier, binds, on) {
     return {
       ready: () => {
-        for (const { key } of binds) on.onGranted(key);
+        for (const { key } of binds) on.onGranted(key, Number.POSITIVE_INFINITY);
       },
       heldElsewhere: new Map(),
       close: () => Promise.resolve(),

@@ -1,6 +1,6 @@
 // Takes records from a durable consumer, for ever: through reconnects, restarts of the server and a consumer
 // that somebody deleted. It only carries records to their handler; acks are the handler's business.
-import type { ConsumerConfig, ConsumerMessages, ConsumerNotification, JsMsg } from '@nats-io/jetstream';
+import type { Consumer, ConsumerConfig, ConsumerMessages, ConsumerNotification, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -43,7 +43,9 @@ const unhurriedPull = { expires: 20_000, idle_heartbeat: 2_000 };
  * Silent for so many heartbeats, a consumer is opened anew. The client mends it too, but when the consumer has no leader
  * for a moment (a server of a cluster died) it waits for as long as a pull lasts before it looks again.
  */
-const silentBeatsMax = 4;
+const silentBeatsMax = 5;
+const leaderLookMs = 50;
+const leaderWithinMs = 5_000;
 
 /** Resolves when the consumer exists and the first pull is out. */
 export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
@@ -97,6 +99,7 @@ async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, num
   });
   const pace = options.unhurried === true ? unhurriedPull : pull;
   const clock = options.clock ?? systemClock;
+  await hasLeader(consumer, clock);
   const heard = { atMs: clock.monotonicMs() };
   const messages = await consumer.consume({
     max_messages: options.prefetch,
@@ -120,6 +123,16 @@ async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, num
   return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
 }
 
+/** In a cluster a consumer that was just made, or has lost its server, has no leader: a pull would be lost in silence. */
+async function hasLeader(consumer: Consumer, clock: Clock): Promise<void> {
+  const endAtMs = clock.monotonicMs() + leaderWithinMs;
+  for (let cached = true; clock.monotonicMs() < endAtMs; cached = false) {
+    const { cluster } = await consumer.info(cached);
+    if (cluster === undefined || (cluster.leader ?? '') !== '') return;
+    await clock.sleep(leaderLookMs);
+  }
+}
+
 /** Ends a consumption that hears nothing, although there is a connection to hear it over. */
 function listen(
   bus: Bus,
@@ -129,12 +142,12 @@ function listen(
   heartbeatMs: number,
   clock: Clock,
 ): () => void {
-  const lookEveryMs = 2 * heartbeatMs;
+  const lookEveryMs = heartbeatMs;
   let lookedAtMs = clock.monotonicMs();
   return clock.every(lookEveryMs, () => {
     const nowMs = clock.monotonicMs();
     // A loop that stood still has not heard what came meanwhile; it will in this turn.
-    const stoodStill = nowMs - lookedAtMs > 2 * lookEveryMs;
+    const stoodStill = nowMs - lookedAtMs > 4 * lookEveryMs;
     lookedAtMs = nowMs;
     if (stoodStill || !bus.connected()) heard.atMs = nowMs;
     else if (nowMs - heard.atMs > silentBeatsMax * heartbeatMs) {

@@ -1,5 +1,6 @@
 // Creates what the bus needs, or brings it up to date; safe to run any number of times from any process.
 // It never deletes a stream: one that no version declares any more is left for a person to judge.
+import { isDeepStrictEqual } from 'node:util';
 import { type JetStreamManager, type ConsumerConfig, type ConsumerInfo, JetStreamApiError } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import type { Bus } from './connect.ts';
@@ -43,12 +44,19 @@ export async function ensureConsumer(
 ): Promise<void> {
   const name = config.durable_name ?? config.name ?? '';
   try {
-    await manager.consumers.info(stream, name);
-    await manager.consumers.update(stream, name, config);
+    const { config: present } = await manager.consumers.info(stream, name);
+    // In a cluster an update drops, in silence, what others are asking for.
+    if (!isMetBy(config, present)) await manager.consumers.update(stream, name, config);
   } catch (error) {
     if (!isApiError(error, consumerNotFound)) throw error;
     await manager.consumers.add(stream, config);
   }
+}
+
+function isMetBy(wanted: Partial<ConsumerConfig>, present: ConsumerConfig): boolean {
+  return Object.entries(wanted).every(([field, value]) =>
+    isDeepStrictEqual(value, present[field as keyof ConsumerConfig]),
+  );
 }
 
 /** Null when there is none. */

@@ -136,11 +136,9 @@ export class SharedCarrier {
   }
 
   readonly #handlers: LeaseHandlers = {
-    onGranted: (key) => {
-      this.#own.set(key, {
-        countsAtMs: this.#parts.made.clock.monotonicMs() + limits.leases.shareWaitMs,
-        leaving: false,
-      });
+    onGranted: (key, quietForMs) => {
+      const waitMs = Math.max(0, limits.leases.shareWaitMs - quietForMs);
+      this.#own.set(key, { countsAtMs: this.#parts.made.clock.monotonicMs() + waitMs, leaving: false });
       this.#gateOf(key)?.lease();
     },
     onHandOver: async (key) => {
