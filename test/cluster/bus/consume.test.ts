@@ -8,6 +8,7 @@ import { moveToDead } from '../../../cluster/bus/dead.ts';
 import { ensureConsumer, ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamDeclarations } from '../../../cluster/bus/streams.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
@@ -92,21 +93,21 @@ test('a pull that the server drops in silence, because a record comes as it ends
   let longestMs = 0;
   let taken = 0;
   const handle = (record: JsMsg) => {
-    longestMs = Math.max(longestMs, Date.now() - Number(record.string().split('.').at(-1)));
+    longestMs = Math.max(longestMs, systemClock.nowMs() - Number(record.string().split('.').at(-1)));
     taken += 1;
     record.ack();
   };
   // A prefetch so large that the time of a pull ends it, not its count.
   await Promise.all(names.map((name) => consume(name, handle, 100_000)));
-  const beginAtMs = Date.now() + pullLastsMs - 300;
-  await until('the pulls are about to end', () => Date.now() > beginAtMs);
+  const beginAtMs = systemClock.nowMs() + pullLastsMs - 300;
+  await until('the pulls are about to end', () => systemClock.nowMs() > beginAtMs);
   const published: Promise<unknown>[] = [];
   const passed = () => {
     for (const name of names) {
-      const id = `${name}.${published.length}.${Date.now()}`;
+      const id = `${name}.${published.length}.${systemClock.nowMs()}`;
       published.push(publisher.publishOne(`mt.txn.${name}.0`, Buffer.from(id), id));
     }
-    return Date.now() > beginAtMs + 800;
+    return systemClock.nowMs() > beginAtMs + 800;
   };
   // So many records that one comes in the very moment, for one of them at least.
   await until('they have ended', passed, { everyMs: 0 });

@@ -5,6 +5,7 @@ import { type Following, followEvents, pullLastsMs } from '../../../../actors/ca
 import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
+import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
 import { messageWith } from '../../../support/messages.ts';
@@ -21,7 +22,7 @@ afterAll(async () => {
 });
 
 const eventOf = (carrier: string, attempt: number): DeliveryEvent =>
-  eventOfMessage(messageWith({ carrier }), { kind: 'deferred', atMs: Date.now(), attempt, detail: carrier });
+  eventOfMessage(messageWith({ carrier }), { kind: 'deferred', atMs: systemClock.nowMs(), attempt, detail: carrier });
 const publish = (event: DeliveryEvent, id: string) =>
   publisher.publishOne(`ev.${event.carrier}.0`, encodeEvents([event]), id);
 const follow = (carrier: string, learn: (event: DeliveryEvent, isOwn: boolean) => void): Promise<Following> =>
@@ -52,18 +53,18 @@ test('a pull that the server drops in silence holds nothing up', async () => {
   let longestMs = 0;
   let heard = 0;
   const learn = (event: DeliveryEvent) => {
-    longestMs = Math.max(longestMs, Date.now() - event.atMs);
+    longestMs = Math.max(longestMs, systemClock.nowMs() - event.atMs);
     heard += 1;
   };
   const followings = await Promise.all(carriers.map((carrier) => follow(carrier, learn)));
-  const endsAtMs = Date.now() + pullLastsMs;
-  await until('the pulls are about to end', () => Date.now() > endsAtMs - 30, { everyMs: 1 });
+  const endsAtMs = systemClock.nowMs() + pullLastsMs;
+  await until('the pulls are about to end', () => systemClock.nowMs() > endsAtMs - 30, { everyMs: 1 });
   const published: Promise<unknown>[] = [];
   const passed = () => {
     // Fewer than make the client ask for more: the pull is to end by its time.
     for (const carrier of carriers)
       published.push(publish(eventOf(carrier, 1), `other.${published.length}.${carrier}`));
-    return published.length > carriers.length * 90 || Date.now() > endsAtMs + 60;
+    return published.length > carriers.length * 90 || systemClock.nowMs() > endsAtMs + 60;
   };
   await until('they have ended', passed, { everyMs: 0 });
   await Promise.all(published);
