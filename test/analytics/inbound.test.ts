@@ -1,54 +1,30 @@
 // Messages from subscribers in the event store: listed apart from those to them, in the names a client knows, with their
 // words only where they are kept; and who wrote last to a subscriber.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
 import {
   type FindWriterReply,
   type GetMessageReply,
   type ListMessages,
-  type ListMessagesReply,
   querySubjects,
-  queryTimeoutMs,
 } from '../../analytics/contract.ts';
-import { type Engine, openEngine } from '../../analytics/store/engine.ts';
-import { clickhouseDir } from '../../analytics/store/location.ts';
-import { applySchema } from '../../analytics/store/schema.ts';
 import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { optedEvent, receivedEvent } from '../../model/inbound-event.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { type EventBus, startEventBus } from './support/event-bus.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
+import { type TestNode, startNode } from './support/node.ts';
 
-let events: EventBus;
-let engine: Engine;
-let node: AnalyticsNode;
-
+let node: TestNode;
 beforeAll(async () => {
-  events = await startEventBus();
-  engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
-  await applySchema(engine);
-  node = await startAnalytics(events.bus, engine);
+  node = await startNode();
 });
-afterAll(async () => {
-  await node.stop(5_000);
-  await engine.close();
-  await events.stop();
-});
+afterAll(() => node.stop());
 
-async function ask<Reply>(subject: string, question: object): Promise<Reply> {
-  const reply = await events.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
-  return reply.json<Reply>();
-}
-const list = async (question: Partial<ListMessages>) => {
-  const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, limit: 100, ...question });
-  if ('refused' in reply) throw new Error(reply.detail);
-  return reply.messages;
-};
+const list = async (question: Partial<ListMessages>) => (await node.list({ limit: 100, ...question })).messages;
 const recorded = (count: number, condition: string) =>
   until(`${count} rows with ${condition}`, async () => {
-    const [row] = await engine.rows(`SELECT count() FROM sms_events WHERE ${condition}`);
+    const [row] = await node.engine.rows(`SELECT count() FROM sms_events WHERE ${condition}`);
     return Number(row?.[0]) >= count;
   });
 
@@ -92,7 +68,7 @@ test('they are listed under their direction and nowhere else, held and recorded 
     'stop',
     inbound[1]!.messageId,
   );
-  await events.tell([...lifeOf(outbound), ...inbound, opted]);
+  await node.tell([...lifeOf(outbound), ...inbound, opted]);
   const expected = inbound.map(({ messageId }) => messageId).toReversed();
   const look = async () => {
     expect((await list({ direction: 'inbound' })).map(({ id }) => id)).toEqual(expected);
@@ -118,16 +94,16 @@ test('they are listed under their direction and nowhere else, held and recorded 
     carrier: 'alpha',
   });
   expect(row?.inbound).toEqual({ keyword: 'stop', parts: 1, sealedBody: null });
-  const lone = await ask<GetMessageReply>(querySubjects.get, { accountId: account, messageId: opted.messageId });
+  const lone = await node.ask<GetMessageReply>(querySubjects.get, { accountId: account, messageId: opted.messageId });
   expect(lone).toEqual({ found: false });
 });
 
 test('their words are kept, sealed, only where the account wants it', async () => {
   const [kept, dropped] = [received({ keepBody: true }), received({ keepBody: false })];
   const incomplete = received({ keepBody: true, parts: 1 }, { clientNumber: '16999' });
-  await events.tell([kept, dropped, { ...incomplete, segments: 3, error: 'incomplete' }]);
+  await node.tell([kept, dropped, { ...incomplete, segments: 3, error: 'incomplete' }]);
   const bodyOf = async (messageId: string) => {
-    const reply = await ask<GetMessageReply>(querySubjects.get, { accountId: account, messageId });
+    const reply = await node.ask<GetMessageReply>(querySubjects.get, { accountId: account, messageId });
     return 'message' in reply ? reply.message.inbound : null;
   };
   const sealedBody = Buffer.from('sealed words').toString('base64');
@@ -139,13 +115,13 @@ test('their words are kept, sealed, only where the account wants it', async () =
   await look();
   await recorded(5, "kind = 'received'");
   await look();
-  const rows = await engine.rows("SELECT count() FROM sms_events WHERE inbound LIKE '%body%'");
+  const rows = await node.engine.rows("SELECT count() FROM sms_events WHERE inbound LIKE '%body%'");
   expect(Number(rows[0]?.[0])).toBe(2);
   expect((await list({ direction: 'inbound', to: '16999' }))[0]).toMatchObject({ error: 'incomplete', segments: 3 });
 });
 
 test('they are counted by the hour with everything else', async () => {
-  const [row] = await engine.rows(
+  const [row] = await node.engine.rows(
     "SELECT sum(events) FROM sms_events_hourly WHERE kind = 'received' AND carrier = 'alpha'",
   );
   expect(Number(row?.[0])).toBe(5);
@@ -156,7 +132,12 @@ test('who wrote last to a subscriber is found, held or recorded, by number and m
   const to = '+8801712340002';
   const writer = async (senders: readonly string[], livemode = true) => {
     const sinceMs = systemClock.nowMs() - 3_600_000;
-    const reply = await ask<FindWriterReply>(querySubjects.findWriter, { subscriber: to, senders, livemode, sinceMs });
+    const reply = await node.ask<FindWriterReply>(querySubjects.findWriter, {
+      subscriber: to,
+      senders,
+      livemode,
+      sinceMs,
+    });
     return 'writer' in reply ? reply.writer : reply;
   };
   const at = systemClock.nowMs() - 30_000;
@@ -170,11 +151,11 @@ test('who wrote last to a subscriber is found, held or recorded, by number and m
   });
   const test_ = contextOf({ sender: '+16000', recipient: to, acceptedAtMs: at + 9_000, livemode: false });
   expect(await writer(['16000'])).toBeNull();
-  await events.tell(lifeOf(first));
+  await node.tell(lifeOf(first));
   await until('the first is found', async () => (await writer(['16000'])) !== null);
   await recorded(1, `message_id = '${first.messageId}' AND kind = 'submitted'`);
   expect(await writer(['16000', '+16000'])).toEqual({ accountId: account, sender: '16000' });
-  await events.tell([...lifeOf(second), ...lifeOf(test_)]);
+  await node.tell([...lifeOf(second), ...lifeOf(test_)]);
   const isOther = async () => (await writer(['16000'])) as { accountId: string } | null;
   await until('the second is found', async () => (await isOther())?.accountId === other);
   await recorded(1, `message_id = '${test_.messageId}' AND kind = 'submitted'`);

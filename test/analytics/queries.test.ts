@@ -1,63 +1,44 @@
 // Questions over NATS to a node in this process: real nats-server, real chDB.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
 import {
   type FindSubmitted,
   type FindSubmittedReply,
   type GetMessageReply,
   type ListMessages,
-  type ListMessagesReply,
   querySubjects,
-  queryTimeoutMs,
 } from '../../analytics/contract.ts';
-import { type Engine, openEngine } from '../../analytics/store/engine.ts';
-import { clickhouseDir } from '../../analytics/store/location.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
 import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { type EventBus, startEventBus } from './support/event-bus.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
+import { type TestNode, startNode } from './support/node.ts';
 
-let events: EventBus;
-let engine: Engine;
-let node: AnalyticsNode;
-
+let node: TestNode;
 beforeAll(async () => {
-  events = await startEventBus();
-  engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
-  expect(await applySchema(engine)).toEqual(schemaFiles().map(({ version }) => version));
-  expect(await applySchema(engine)).toEqual([]);
-  node = await startAnalytics(events.bus, engine);
+  node = await startNode();
 });
+afterAll(() => node.stop());
 
-afterAll(async () => {
-  await node.stop(5_000);
-  await engine.close();
-  await events.stop();
-});
-
-async function ask<Reply>(subject: string, question: object): Promise<Reply> {
-  const reply = await events.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
-  return reply.json<Reply>();
-}
 const get = (messageId: string, accountId: string = account) =>
-  ask<GetMessageReply>(querySubjects.get, { accountId, messageId });
-const list = async (question: Partial<ListMessages>) => {
-  const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...question });
-  if ('refused' in reply) throw new Error(reply.detail);
-  return reply;
-};
+  node.ask<GetMessageReply>(querySubjects.get, { accountId, messageId });
 const flushed = (messageId: string) =>
   until('the row', async () => {
-    const rows = await engine.rows('SELECT 1 FROM sms_events WHERE message_id = {messageId:String}', { messageId });
+    const rows = await node.engine.rows('SELECT 1 FROM sms_events WHERE message_id = {messageId:String}', {
+      messageId,
+    });
     return rows.length > 0;
   });
 
+test('a new store is given every version of the schema, and nothing a second time', async () => {
+  expect(node.applied).toEqual(schemaFiles().map(({ version }) => version));
+  expect(await applySchema(node.engine)).toEqual([]);
+});
+
 test('a message is readable right after its event was told, before anything is flushed', async () => {
   const context = contextOf({ clientReference: "it's\ta \\ reference" });
-  await events.tell([acceptedEvent(context)]);
+  await node.tell([acceptedEvent(context)]);
   const reply = await get(context.messageId);
   expect(reply).toMatchObject({
     found: true,
@@ -70,9 +51,9 @@ test('a message is readable right after its event was told, before anything is f
 test('what is recorded and what is only held are folded together in stream order', async () => {
   const context = contextOf();
   const [accepted, intent, submitted, delivered] = lifeOf(context);
-  await events.tell([accepted!, intent!, submitted!]);
+  await node.tell([accepted!, intent!, submitted!]);
   await flushed(context.messageId);
-  await events.tell([delivered!, deliveryEvent(context, { kind: 'expired', atMs: context.acceptedAtMs + 9 })]);
+  await node.tell([delivered!, deliveryEvent(context, { kind: 'expired', atMs: context.acceptedAtMs + 9 })]);
   const reply = await until('the end', async () => {
     const each = await get(context.messageId);
     return 'message' in each && each.message.status !== 'submitted' ? each : null;
@@ -84,7 +65,7 @@ test('what is recorded and what is only held are folded together in stream order
 
 test('a message of another account is not found', async () => {
   const context = contextOf();
-  await events.tell(lifeOf(context));
+  await node.tell(lifeOf(context));
   expect(await get(context.messageId)).toMatchObject({ found: true });
   expect(await get(context.messageId, newAccountId(1))).toEqual({ found: false });
 });
@@ -92,7 +73,7 @@ test('a message of another account is not found', async () => {
 test('a young message that nobody knows yet is waited for; an old or malformed one is not', async () => {
   const context = contextOf();
   const early = get(context.messageId);
-  await events.tell([acceptedEvent(context)]);
+  await node.tell([acceptedEvent(context)]);
   expect(await early).toMatchObject({ found: true });
 
   const startedAtMs = systemClock.monotonicMs();
@@ -113,20 +94,26 @@ test('a list is newest first, pages through everything once and keeps to its fil
     }),
   );
   const newestFirst = contexts.map(({ messageId }) => messageId).toReversed();
-  await events.tell(contexts.slice(0, 30).flatMap(lifeOf));
+  await node.tell(contexts.slice(0, 30).flatMap(lifeOf));
   await flushed(newestFirst[44]!);
-  await events.tell(contexts.slice(30).map(acceptedEvent));
-  await until('the held ones', async () => (await list({ from: sender, limit: 1 })).messages[0]?.id === newestFirst[0]);
+  await node.tell(contexts.slice(30).map(acceptedEvent));
+  await until(
+    'the held ones',
+    async () => (await node.list({ from: sender, limit: 1 })).messages[0]?.id === newestFirst[0],
+  );
 
   const seen: string[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Awaited<ReturnType<typeof list>> = await list({ from: sender, ...(cursor ? { cursor } : {}) });
+    const page: Awaited<ReturnType<TestNode['list']>> = await node.list({
+      from: sender,
+      ...(cursor ? { cursor } : {}),
+    });
     seen.push(...page.messages.map(({ id }) => id));
     cursor = page.nextCursor;
   }
   expect(seen).toEqual(newestFirst);
   const ids = async (question: Partial<ListMessages>) =>
-    (await list({ from: sender, limit: 100, ...question })).messages.map(({ id }) => id);
+    (await node.list({ from: sender, limit: 100, ...question })).messages.map(({ id }) => id);
   expect(await ids({ status: 'accepted' })).toEqual(newestFirst.slice(0, 15));
   expect(await ids({ status: 'delivered' })).toEqual(newestFirst.slice(15));
   expect(await ids({ to: '+8801811111111' })).toHaveLength(22);
@@ -136,7 +123,7 @@ test('a list is newest first, pages through everything once and keeps to its fil
 });
 
 test('a wrong question is refused and says why', async () => {
-  const refused = (question: object) => ask<object>(querySubjects.list, { accountId: account, ...question });
+  const refused = (question: object) => node.ask<object>(querySubjects.list, { accountId: account, ...question });
   expect(await refused({ limit: 101 })).toMatchObject({ refused: 'bad_request' });
   expect(await refused({ limit: 0 })).toMatchObject({ refused: 'bad_request' });
   expect(await refused({ cursor: 'nonsense' })).toMatchObject({ refused: 'bad_request' });
@@ -144,7 +131,7 @@ test('a wrong question is refused and says why', async () => {
 
 test('a hundred questions at once are all answered', async () => {
   const contexts = Array.from({ length: 100 }, () => contextOf());
-  await events.tell(contexts.map(acceptedEvent));
+  await node.tell(contexts.map(acceptedEvent));
   const replies = await Promise.all(contexts.map(({ messageId }) => get(messageId)));
   expect(replies.every((reply) => 'found' in reply && reply.found)).toBe(true);
 });
@@ -155,11 +142,11 @@ test('a flood of receipts finds its submits, held or recorded, each by recipient
     // The carrier's ids come again: everybody's is one of three.
     return { context, submitted: submittedOf(context, `00A${at % 3}`) };
   });
-  await events.tell(lives.slice(0, 200).map(({ submitted }) => submitted));
+  await node.tell(lives.slice(0, 200).map(({ submitted }) => submitted));
   await flushed(lives[199]!.context.messageId);
-  await events.tell(lives.slice(200).map(({ submitted }) => submitted));
+  await node.tell(lives.slice(200).map(({ submitted }) => submitted));
 
-  const find = (question: FindSubmitted) => ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
+  const find = (question: FindSubmitted) => node.ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
   const last = lives.at(-1)!.context;
   await until('the last is known', async () => {
     const reply = await find({ carrier: 'sandbox', recipient: last.recipient, carrierMessageIds: ['a2'] });
@@ -175,10 +162,10 @@ test('a flood of receipts finds its submits, held or recorded, each by recipient
 
 test('a receipt finds nothing by the wrong carrier, recipient or id', async () => {
   const context = contextOf({ recipient: '+8801999999999' });
-  await events.tell([submittedOf(context, '77')]);
+  await node.tell([submittedOf(context, '77')]);
   await flushed(context.messageId);
   const right: FindSubmitted = { carrier: 'sandbox', recipient: context.recipient, carrierMessageIds: ['77'] };
-  const find = (question: FindSubmitted) => ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
+  const find = (question: FindSubmitted) => node.ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
   expect(await find(right)).toMatchObject({ submitted: { messageId: context.messageId } });
   expect(await find({ ...right, carrier: 'other' })).toEqual({ submitted: null });
   expect(await find({ ...right, recipient: '+8801999999998' })).toEqual({ submitted: null });

@@ -6,16 +6,13 @@ import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/queries/unflushed.ts';
 import { receiptNeverCame, startReaper } from '../../analytics/reaper.ts';
 import { startRecorder } from '../../analytics/recorder/recorder.ts';
-import { openEngine } from '../../analytics/store/engine.ts';
-import { clickhouseDir } from '../../analytics/store/location.ts';
-import { applySchema } from '../../analytics/store/schema.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { foldEvents } from '../../model/fold.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
 const grace = limits.message.receiptGraceMs;
@@ -80,15 +77,14 @@ describe('a lane counts as abandoned', () => {
 });
 
 describe('on real parts', () => {
-  let events: EventBus;
+  let events: EventStore;
   beforeEach(async () => {
-    events = await startEventBus();
+    events = await startEventStore();
   });
   afterEach(() => events.stop());
 
   test('the reaper settles the overdue message once, and the purge takes what is recorded and old', async () => {
-    const engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
-    await applySchema(engine);
+    const { engine } = events;
     const publisher = new Publisher(events.bus);
     const recorder = await startRecorder({ bus: events.bus, engine, publisher });
     const recorded = new RecordedEvents(engine);
@@ -124,6 +120,5 @@ describe('on real parts', () => {
     await recorder.stop(5_000);
     writer.close();
     publisher.close();
-    await engine.close();
   });
 });

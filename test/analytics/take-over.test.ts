@@ -1,24 +1,18 @@
 // Two recorders, and a recorder without its progress: the counts stay exact.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
-import { type Engine, openEngine } from '../../analytics/store/engine.ts';
-import { clickhouseDir } from '../../analytics/store/location.ts';
-import { applySchema } from '../../analytics/store/schema.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { until } from '../../platform/deadline.ts';
-import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
-let events: EventBus;
-let engine: Engine;
+let events: EventStore;
 let publisher: Publisher;
 let recorders: Recorder[] = [];
 
 beforeEach(async () => {
-  events = await startEventBus();
-  engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
-  await applySchema(engine);
+  events = await startEventStore();
   publisher = new Publisher(events.bus);
 });
 
@@ -26,12 +20,11 @@ afterEach(async () => {
   await Promise.all(recorders.map((each) => each.stop(5_000)));
   recorders = [];
   publisher.close();
-  await engine.close();
   await events.stop();
 });
 
 async function start(): Promise<Recorder> {
-  const recorder = await startRecorder({ bus: events.bus, engine, publisher });
+  const recorder = await startRecorder({ bus: events.bus, engine: events.engine, publisher });
   recorders.push(recorder);
   return recorder;
 }
@@ -39,8 +32,8 @@ async function start(): Promise<Recorder> {
 async function counts(): Promise<unknown> {
   const { state } = await events.bus.manager.streams.info('EVENTS');
   await until('all recorded', () => recorders.some((each) => each.recordedTo >= state.last_seq));
-  const [rows] = await engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events');
-  const [hourly] = await engine.rows('SELECT toUInt32(sum(events)) FROM sms_events_hourly');
+  const [rows] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events');
+  const [hourly] = await events.engine.rows('SELECT toUInt32(sum(events)) FROM sms_events_hourly');
   return [...(rows ?? []), ...(hourly ?? [])];
 }
 

@@ -1,0 +1,27 @@
+// An event bus and beside it the event store with its schema, chDB in this process, for tests that read what was
+// recorded. chDB binds one directory per process: one store at a time.
+import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
+import { clickhouseDir } from '../../../analytics/store/location.ts';
+import { applySchema } from '../../../analytics/store/schema.ts';
+import { type EventBus, startEventBus } from './event-bus.ts';
+
+export type EventStore = EventBus & {
+  readonly engine: Engine;
+  /** The schema's versions that the new store was given. */
+  readonly applied: readonly number[];
+};
+
+export async function startEventStore(): Promise<EventStore> {
+  const events = await startEventBus();
+  const engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
+  const applied = await applySchema(engine);
+  return {
+    ...events,
+    engine,
+    applied,
+    async stop() {
+      await engine.close();
+      await events.stop();
+    },
+  };
+}

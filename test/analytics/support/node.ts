@@ -1,0 +1,39 @@
+// The analytics node in this process, on an event store of its own, asked over NATS as a door asks it.
+import { startAnalytics } from '../../../analytics/analytics-node.ts';
+import {
+  type ListMessages,
+  type ListMessagesReply,
+  type QueryRefused,
+  querySubjects,
+  queryTimeoutMs,
+} from '../../../analytics/contract.ts';
+import { type EventStore, startEventStore } from './event-store.ts';
+import { account } from './events.ts';
+
+export type TestNode = EventStore & {
+  ask<Reply>(subject: string, question: object): Promise<Reply>;
+  /** A page of the test account's messages; throws when the question is refused. */
+  list(question: Partial<ListMessages>): Promise<Exclude<ListMessagesReply, QueryRefused>>;
+};
+
+export async function startNode(): Promise<TestNode> {
+  const store = await startEventStore();
+  const node = await startAnalytics(store.bus, store.engine);
+  async function ask<Reply>(subject: string, question: object): Promise<Reply> {
+    const reply = await store.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
+    return reply.json<Reply>();
+  }
+  return {
+    ...store,
+    ask,
+    async list(question) {
+      const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...question });
+      if ('refused' in reply) throw new Error(reply.detail);
+      return reply;
+    },
+    async stop() {
+      await node.stop(5_000);
+      await store.stop();
+    },
+  };
+}
