@@ -3,11 +3,9 @@
 // later; only then could a repeat of the same message be answered as a new one.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
-import { isApiError } from '../../cluster/bus/ensure.ts';
+import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
 import { RetryLater } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-
-const wrongLastSequence = 10071;
 
 export class ReplyTurns {
   readonly #bucket: KV;

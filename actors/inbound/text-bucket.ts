@@ -4,14 +4,13 @@ import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { Packr } from 'msgpackr';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
-import { isApiError } from '../../cluster/bus/ensure.ts';
+import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { LongText } from './parts.ts';
 
 export type HeldText = { readonly text: LongText | null; readonly revision: number };
 
 const version = 1;
-const wrongLastSequence = 10071;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
 export class TextBucket {

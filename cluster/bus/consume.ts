@@ -6,7 +6,8 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
-import { consumerNotFound, ensureConsumer, isApiError } from './ensure.ts';
+import { consumerNotFound, isApiError } from './api-errors.ts';
+import { ensureConsumer } from './ensure.ts';
 import { watchPulls } from './lost-pull.ts';
 
 export type ConsumeOptions = {

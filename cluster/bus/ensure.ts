@@ -1,8 +1,9 @@
 // Creates what the bus needs, or brings it up to date; safe to run any number of times from any process.
 // It never deletes a stream: one that no version declares any more is left for a person to judge.
 import { isDeepStrictEqual } from 'node:util';
-import { type JetStreamManager, type ConsumerConfig, type ConsumerInfo, JetStreamApiError } from '@nats-io/jetstream';
+import type { ConsumerConfig, ConsumerInfo, JetStreamManager } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
+import { consumerNotFound, isApiError, nameInUse, streamNotFound } from './api-errors.ts';
 import type { Bus } from './connect.ts';
 import {
   type KeyValueBucket,
@@ -12,10 +13,6 @@ import {
   streamBoundsDefault,
   streamDeclarations,
 } from './streams.ts';
-
-const streamNotFound = 10059;
-export const consumerNotFound = 10014;
-const nameInUse = 10058;
 
 export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);
@@ -53,10 +50,9 @@ export async function ensureConsumer(
   }
 }
 
-function isMetBy(wanted: Partial<ConsumerConfig>, present: ConsumerConfig): boolean {
-  return Object.entries(wanted).every(([field, value]) =>
-    isDeepStrictEqual(value, present[field as keyof ConsumerConfig]),
-  );
+/** What is asked for in `wanted` is so already; what it does not name is left as it is. */
+function isMetBy<T extends object>(wanted: Partial<T>, present: T): boolean {
+  return (Object.keys(wanted) as (keyof T)[]).every((field) => isDeepStrictEqual(wanted[field], present[field]));
 }
 
 /** Null when there is none. */
@@ -90,8 +86,8 @@ async function ensureReplicas(manager: JetStreamManager, stream: string, replica
 
 async function ensureStream(manager: JetStreamManager, declaration: StreamDeclaration): Promise<void> {
   try {
-    await manager.streams.info(declaration.name);
-    await manager.streams.update(declaration.name, declaration);
+    const { config: present } = await manager.streams.info(declaration.name);
+    if (!isMetBy(declaration, present)) await manager.streams.update(declaration.name, declaration);
   } catch (error) {
     if (!isApiError(error, streamNotFound)) throw error;
     await manager.streams.add(declaration).catch(async (raced: unknown) => {
@@ -100,8 +96,4 @@ async function ensureStream(manager: JetStreamManager, declaration: StreamDeclar
       await manager.streams.update(declaration.name, declaration);
     });
   }
-}
-
-export function isApiError(error: unknown, code: number): boolean {
-  return error instanceof JetStreamApiError && error.apiError().err_code === code;
 }

@@ -6,7 +6,8 @@ import { headers } from '@nats-io/transport-node';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
-import { isApiError, openBucket } from './ensure.ts';
+import { isApiError, noMessage, wrongLastSequence } from './api-errors.ts';
+import { openBucket } from './ensure.ts';
 import { keyValueBuckets } from './streams.ts';
 
 export type LeaseEntry = {
@@ -24,8 +25,6 @@ export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' |
 const bucketName = keyValueBuckets.leases.name;
 const stream = `KV_${bucketName}`;
 const prefix = `$KV.${bucketName}.`;
-const wrongLastSequence = 10071;
-const noMessage = 10037;
 const operation = 'KV-Operation';
 
 export class LeaseBucket {

@@ -7,6 +7,7 @@ import { type Msg, type MsgHdrs, type NatsConnection, createInbox, headers } fro
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { wrongLastSequence } from './api-errors.ts';
 import type { Bus } from './connect.ts';
 
 /**
@@ -239,7 +240,7 @@ type JetStreamError = { readonly code: number; readonly err_code?: number; reado
 /** JetStream's refusals, by its error text (2.9 uses one code, 10077, for every bound). */
 function failureOf(error: JetStreamError): PublishFailure {
   const description = error.description ?? '';
-  if (error.err_code === 10071) return 'conflict';
+  if (error.err_code === wrongLastSequence) return 'conflict';
   if (description.includes('per subject')) return 'subject_full';
   if (error.err_code === 10077 && description.includes('maximum')) return 'full';
   return 'unavailable';

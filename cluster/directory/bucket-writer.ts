@@ -4,11 +4,9 @@
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { isApiError } from '../bus/ensure.ts';
+import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
 import type { BusCalls } from './bus-calls.ts';
 import type { HeldEntry, Repair } from './wanted.ts';
-
-const wrongLastSequence = 10071;
 
 /** What the bucket holds under these names; a name without any entry is not in the answer. */
 export async function heldEntries(

@@ -4,13 +4,11 @@ import type { KV, KvEntry } from '@nats-io/kv';
 import { RetryLater, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
-import { isApiError } from '../bus/ensure.ts';
+import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
 import type { DecisionRecord } from '../bus/inbound-record.ts';
 import { keyValueBuckets } from '../bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
 import { streamOfBucket } from './watch.ts';
-
-const wrongLastSequence = 10071;
 
 /** Resolves when it, or a later word, is in the bucket. */
 export async function putDecision(bucket: KV, decision: DecisionRecord): Promise<void> {

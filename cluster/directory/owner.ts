@@ -6,7 +6,7 @@ import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Bus } from '../bus/connect.ts';
-import { isApiError } from '../bus/ensure.ts';
+import { isApiError, streamNotFound, wrongLastSequence } from '../bus/api-errors.ts';
 import { keyValueBuckets } from '../bus/streams.ts';
 import { installationId } from '../store/installation.ts';
 import type { Store } from '../store/store.ts';
@@ -35,8 +35,6 @@ export class OwnedByAnother extends FixSetup {
 
 /** In the bucket itself: a bucket that was lost belongs to whoever fills it again. */
 const ownerEntryName = 'meta.database';
-const wrongLastSequence = 10071;
-const streamNotFound = 10059;
 
 /** Takes the directory for the store's database when nobody has it. Throws OwnedByAnother when somebody else does. */
 export async function claimDirectory(store: Store, calls: BusCalls, bucket: KV): Promise<void> {

@@ -7,12 +7,12 @@ import type { RegistryName } from '../../policy/registry/contract.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
-import { isApiError, openBucket } from '../bus/ensure.ts';
+import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
+import { openBucket } from '../bus/ensure.ts';
 import { keyValueBuckets } from '../bus/streams.ts';
 import type { VersionPointer } from './contract.ts';
 
 const { chunkBytes, chunksInFlight, chunkTimeoutMs, lookTimeoutMs } = limits.registry;
-const wrongLastSequence = 10071;
 const streamName = `KV_${keyValueBuckets.registry.name}`;
 
 export type Pointer = { readonly value: VersionPointer; readonly revision: number };

@@ -8,13 +8,12 @@ import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { FixSetup, ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { isApiError } from '../../bus/ensure.ts';
+import { isApiError, wrongLastSequence } from '../../bus/api-errors.ts';
 
 export type ImportLock = { release(): Promise<void> };
 
 type Owner = { readonly host: string; readonly pid: number };
 const { lockLapsesMs, lockRenewMs } = limits.registry;
-const wrongLastSequence = 10071;
 
 /** Throws FixSetup when another import works on this registry. */
 export async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock): Promise<ImportLock> {

@@ -1,0 +1,14 @@
+// What JetStream says when it refuses a request: its own numbers, as far as somebody goes on in another way because of
+// one. Only an answer of the server counts; a request that nobody answered is no such error.
+import { JetStreamApiError } from '@nats-io/jetstream';
+
+export const consumerNotFound = 10014;
+export const noMessage = 10037;
+export const nameInUse = 10058;
+export const streamNotFound = 10059;
+/** A compare-and-set was lost: somebody else has written since the revision that was read. */
+export const wrongLastSequence = 10071;
+
+export function isApiError(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.apiError().err_code === code;
+}
