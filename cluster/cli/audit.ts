@@ -2,7 +2,8 @@
 import { FixSetup } from '../../platform/errors.ts';
 import { type AuditRecord, listAuditRecords } from '../store/audit-log.ts';
 import type { AuditOptions } from './carrier-commands.ts';
-import { print, withStore } from './tenants.ts';
+import { print } from './print.ts';
+import { withStore } from './tenants.ts';
 
 const limitDefault = 50;
 const limitMax = 1_000;

@@ -17,7 +17,7 @@ import {
 } from '../operations/carriers.ts';
 import type { Order, OrderVerb } from '../operations/contract.ts';
 import type { OrderOptions } from './carrier-commands.ts';
-import { print } from './tenants.ts';
+import { print } from './print.ts';
 import { withBus } from './with-bus.ts';
 
 export async function listCarriers(name: string | undefined, options: { json?: boolean }): Promise<void> {

@@ -16,7 +16,8 @@ import { addAuditRecords } from '../store/audit-log.ts';
 import { whereFrom } from './carriers.ts';
 import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead-commands.ts';
 import { contentsOf } from './dead-contents.ts';
-import { print, withStore } from './tenants.ts';
+import { print } from './print.ts';
+import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 
 const limitDefault = 50;

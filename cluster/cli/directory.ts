@@ -7,7 +7,7 @@ import { type DirectoryOwner, OwnedByAnother, directoryOwner, releaseDirectory, 
 import { databaseNameFile, installationId } from '../store/installation.ts';
 import { openStore } from '../store/store.ts';
 import type { DirectoryOptions } from './directory-commands.ts';
-import { print } from './tenants.ts';
+import { print } from './print.ts';
 import { withBus } from './with-bus.ts';
 
 export async function ownerCommand(options: DirectoryOptions): Promise<void> {

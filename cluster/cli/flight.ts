@@ -17,7 +17,7 @@ import {
   readPdus,
 } from '../bus/flight.ts';
 import type { FlightOptions } from './flight-command.ts';
-import { print } from './tenants.ts';
+import { print } from './print.ts';
 import { withBus } from './with-bus.ts';
 
 export async function flightCommand(carrier: string, options: FlightOptions): Promise<void> {

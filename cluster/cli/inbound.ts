@@ -5,7 +5,8 @@ import { FixSetup } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { changeAccountSettings } from '../store/account-settings.ts';
 import type { InboundOptions } from './review-commands.ts';
-import { print, withStore } from './tenants.ts';
+import { print } from './print.ts';
+import { withStore } from './tenants.ts';
 
 export async function setInbound(id: string, options: InboundOptions): Promise<void> {
   if (!isAccountId(id)) throw new FixSetup(`found "${id}", expected an account id (acc_…)`);

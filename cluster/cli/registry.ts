@@ -8,12 +8,13 @@ import { categoryBit } from '../../policy/admission/do-not-disturb-gate.ts';
 import { numberPlan } from '../../policy/country/number-plan.ts';
 import { openTable } from '../../policy/registry/number-table.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
-import { type Bus, connectBus } from '../bus/connect.ts';
+import type { Bus } from '../bus/connect.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { importRegistry } from '../registry/import/import.ts';
 import { RegistryVersions, versionName } from '../registry/versions.ts';
-import { readConnections } from '../supervisor/data-folder.ts';
+import { print } from './print.ts';
+import { withBus } from './with-bus.ts';
 
 export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean; json?: boolean };
 
@@ -24,7 +25,7 @@ export async function importCommand(name: RegistryName, file: string, options: I
   if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
     throw new FixSetup(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
   }
-  const report = await withBus((bus) =>
+  const report = await withRegistryBus((bus) =>
     importRegistry(bus, {
       name,
       file,
@@ -64,7 +65,7 @@ export async function importCommand(name: RegistryName, file: string, options: I
 }
 
 export async function statusCommand(name: RegistryName, options: { json?: boolean }): Promise<void> {
-  const pointer = await withBus(async (bus) => (await RegistryVersions.open(bus)).current(name));
+  const pointer = await withRegistryBus(async (bus) => (await RegistryVersions.open(bus)).current(name));
   if (pointer === null) return print(options, { registry: name, version: null }, [`${name}: nothing was imported yet`]);
   const { count, importedAtMs, source, callingCode } = pointer.value;
   const importedAt = new Date(importedAtMs).toISOString();
@@ -81,7 +82,7 @@ export async function checkCommand(name: RegistryName, number: string, options: 
   const { country } = await loadConfiguration(loadSettings().configFile);
   const refusal = numberPlan(country).refuse(number);
   if (refusal !== null) throw new FixSetup(`found "${number}": ${refusal.detail}`);
-  const { version, mark, names } = await withBus(async (bus) => {
+  const { version, mark, names } = await withRegistryBus(async (bus) => {
     const versions = await RegistryVersions.open(bus);
     const pointer = await versions.current(name);
     if (pointer === null) throw new FixSetup(`${name}: nothing was imported yet`);
@@ -98,34 +99,17 @@ export async function checkCommand(name: RegistryName, number: string, options: 
   ]);
 }
 
-/** The NATS of NATS_URL, else of what runs on the data folder. */
-async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
-  const settings = loadSettings();
-  const url = settings.natsUrl ?? readConnections(settings.dataDir)?.natsUrl;
-  if (url === undefined || url === null) {
-    throw new FixSetup(
-      `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or NATS_URL`,
-    );
-  }
-  let bus: Bus;
-  try {
-    bus = await connectBus(url, 'cli');
-  } catch (error) {
-    throw new FixSetup(`NATS cannot be reached: ${messageOf(error)}`, error);
-  }
-  try {
-    return await work(bus);
-  } catch (error) {
-    if (error instanceof FixSetup || error instanceof AssertionFailed) throw error;
-    throw new FixSetup(`broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`, error);
-  } finally {
-    await bus.close();
-  }
+/** When NATS fails under it, whoever gave the command is told what to do next. */
+function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
+  return withBus(async (bus) => {
+    try {
+      return await work(bus);
+    } catch (error) {
+      if (error instanceof FixSetup || error instanceof AssertionFailed) throw error;
+      throw new FixSetup(`broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`, error);
+    }
+  });
 }
 
 const numbers = new Intl.NumberFormat('en-US');
 const format = (value: number) => numbers.format(value);
-
-function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
-  process.stdout.write(options.json === true ? `${JSON.stringify(object)}\n` : `${lines.join('\n')}\n`);
-}

@@ -13,7 +13,8 @@ import { listSenders, setSenderStatus } from '../store/senders.ts';
 import { operator } from '../store/store.ts';
 import { listTemplates, setTemplateStatus } from '../store/templates.ts';
 import type { LimitOptions } from './review-commands.ts';
-import { print, withStore } from './tenants.ts';
+import { print } from './print.ts';
+import { withStore } from './tenants.ts';
 
 const pageMax = 100;
 type Noun = 'senders' | 'templates';

@@ -11,6 +11,7 @@ import { isStoreUnavailable } from '../store/connection.ts';
 import type { Page } from '../store/page.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { readConnections } from '../supervisor/data-folder.ts';
+import { print } from './print.ts';
 
 export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
   const made = await withStore((store) => createAccount(store, { name: options.name }));
@@ -133,8 +134,4 @@ function scopesOf(text: string | undefined): Scope[] {
     if (!isScope(scope)) throw new FixSetup(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
     return scope;
   });
-}
-
-export function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
-  process.stdout.write(options.json === true ? `${JSON.stringify(object)}\n` : `${lines.join('\n')}\n`);
 }
