@@ -3,6 +3,7 @@
 // ordered consumer from a position the recorder keeps itself; acks could hand records out of order after a reconnect.
 import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
+import { promptPull } from '../../cluster/bus/lost-pull.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -16,7 +17,6 @@ export type StreamReader = {
 };
 
 const retryAfterMs = 500;
-const pull = { expires: 5_000, idle_heartbeat: 500 };
 
 /**
  * Calls `handle` for every record from `fromSeq` on, one after the other. While the promise it returns is open
@@ -99,5 +99,5 @@ async function open(bus: Bus, fromSeq: number): Promise<ConsumerMessages> {
     opt_start_seq: fromSeq,
     inactive_threshold: 30_000,
   });
-  return consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...pull });
+  return consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...promptPull });
 }

@@ -8,7 +8,7 @@ import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
 import { consumerNotFound, isApiError } from './api-errors.ts';
 import { ensureConsumer } from './ensure.ts';
-import { watchPulls } from './lost-pull.ts';
+import { promptPull, watchPulls } from './lost-pull.ts';
 
 export type ConsumeOptions = {
   readonly stream: string;
@@ -33,12 +33,6 @@ export type Consumption = {
 
 const retryAfterMs = 500;
 const failuresRemembered = 4_096;
-/**
- * A lost pull is noticed after two missed heartbeats: a second, instead of the client's default thirty. One that ended
- * in silence is noticed at once (lost-pull.ts).
- */
-export const pullLastsMs = 5_000;
-const pull = { expires: pullLastsMs, idle_heartbeat: 500 };
 const unhurriedPull = { expires: 20_000, idle_heartbeat: 2_000 };
 /**
  * Silent for so many heartbeats, a consumer is opened anew. The client mends it too, but when the consumer has no leader
@@ -98,7 +92,7 @@ async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, num
     await ensureConsumer(bus.manager, options.stream, options.consumer);
     return bus.jetstream.consumers.get(options.stream, name);
   });
-  const pace = options.unhurried === true ? unhurriedPull : pull;
+  const pace = options.unhurried === true ? unhurriedPull : promptPull;
   const clock = options.clock ?? systemClock;
   await hasLeader(consumer, clock);
   const heard = { atMs: clock.monotonicMs() };

@@ -12,13 +12,14 @@ import {
   keyValueBuckets,
   streamBoundsDefault,
   streamDeclarations,
+  streamOfBucket,
 } from './streams.ts';
 
 export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);
   for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) {
     await openBucket(bus, bucket, bounds.streamReplicas);
-    await ensureReplicas(bus.manager, `KV_${keyValueBuckets[bucket].name}`, bounds.streamReplicas);
+    await ensureReplicas(bus.manager, streamOfBucket(bucket), bounds.streamReplicas);
   }
 }
 

@@ -8,7 +8,8 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
 import { isApiError, noMessage, wrongLastSequence } from './api-errors.ts';
 import { openBucket } from './ensure.ts';
-import { keyValueBuckets } from './streams.ts';
+import { promptPull } from './lost-pull.ts';
+import { streamOfBucket, subjectInBucket } from './streams.ts';
 
 export type LeaseEntry = {
   readonly key: string;
@@ -22,9 +23,8 @@ export type LeaseWrite = { readonly revision: number } | 'conflict' | 'unclear';
 /** What leases are built on; a test plays it with delays of its own choice. */
 export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' | 'close'>;
 
-const bucketName = keyValueBuckets.leases.name;
-const stream = `KV_${bucketName}`;
-const prefix = `$KV.${bucketName}.`;
+const stream = streamOfBucket('leases');
+const prefix = subjectInBucket('leases', '');
 const operation = 'KV-Operation';
 
 export class LeaseBucket {
@@ -54,8 +54,7 @@ export class LeaseBucket {
     if (present === 0) told.resolve();
     const messages = await consumer.consume({
       max_messages: 500,
-      expires: 5_000,
-      idle_heartbeat: 500,
+      ...promptPull,
       callback: (record) => {
         onEntry(entryOf(record));
         if (record.info.pending === 0) told.resolve();

@@ -6,6 +6,14 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Bus } from './connect.ts';
 
+/** How long one pull of those that cannot wait lasts at the server. */
+export const pullLastsMs = 5_000;
+/**
+ * A lost pull or consumer is noticed after two missed heartbeats: a second, instead of the client's default thirty. A
+ * pull that ended in silence is noticed at once by those who watch their pulls.
+ */
+export const promptPull = { expires: pullLastsMs, idle_heartbeat: 500 } as const;
+
 export type PullWatch = {
   /** The client asked for records. */
   pulled(): void;

@@ -129,6 +129,16 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
 }
 
 /**
+ * Offered again until it is acked. Whoever handles it decides what is poison (it counts its own failures); deliveries
+ * alone prove nothing.
+ */
+const untilAcked = {
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(limits.carrier.ackWaitMs),
+  max_deliver: -1,
+} as const;
+
+/**
  * The consumer through which one carrier takes one shard of one lane. A consumer gives in stream order, so with one for
  * all shards an account's flood would stand before everybody's. `windowPdus` is the sum of the carrier's windows: one
  * shard alone can fill them and have as many again at hand, twice; an account shard besides has room for records on
@@ -147,10 +157,8 @@ export function messageConsumer(
   return {
     durable_name: messageConsumerName(lane, carrier, shard),
     filter_subject: messageFilter(lane, carrier, shard),
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(lane === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs),
-    // The actor decides what is poison (it counts its own failures); deliveries alone prove nothing.
-    max_deliver: -1,
+    ...untilAcked,
+    ...(lane === 'otp' ? { ack_wait: nanos(limits.carrier.ackWaitOtpMs) } : {}),
     max_ack_pending: held,
   };
 }
@@ -169,9 +177,7 @@ export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
   return {
     durable_name: `carrier_${carrier}_inbound`,
     filter_subject: inboundSubject(carrier),
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(limits.carrier.ackWaitMs),
-    max_deliver: -1,
+    ...untilAcked,
     max_ack_pending: 256,
   };
 }
@@ -181,9 +187,7 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
   return {
     durable_name: 'inbound_parts',
     filter_subject: inboundPartFilter,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(limits.carrier.ackWaitMs),
-    max_deliver: -1,
+    ...untilAcked,
     max_ack_pending: limits.inbound.heldMax * 4,
   };
 }
@@ -193,9 +197,7 @@ export function decisionConsumer(): Partial<ConsumerConfig> {
   return {
     durable_name: 'inbound_decisions',
     filter_subject: decisionFilter,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(limits.carrier.ackWaitMs),
-    max_deliver: -1,
+    ...untilAcked,
     max_ack_pending: limits.inbound.decisionsHeldMax,
   };
 }
@@ -205,9 +207,7 @@ export function laterConsumer(second: number): Partial<ConsumerConfig> {
   return {
     durable_name: `later_${second}`,
     filter_subject: laterSecondFilter(second),
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(limits.carrier.ackWaitMs),
-    max_deliver: -1,
+    ...untilAcked,
     max_ack_pending: limits.bus.laterHeldMax,
     inactive_threshold: nanos(60_000),
   };
@@ -227,3 +227,8 @@ export const keyValueBuckets = {
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
+
+/** The stream behind a bucket, and a key's subject in it: for what the key-value client has no call. */
+export const streamOfBucket = (bucket: KeyValueBucket): string => `KV_${keyValueBuckets[bucket].name}`;
+export const subjectInBucket = (bucket: KeyValueBucket, key: string): string =>
+  `$KV.${keyValueBuckets[bucket].name}.${key}`;

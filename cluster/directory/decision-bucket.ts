@@ -6,9 +6,8 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
 import type { DecisionRecord } from '../bus/inbound-record.ts';
-import { keyValueBuckets } from '../bus/streams.ts';
+import { streamOfBucket, subjectInBucket } from '../bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
-import { streamOfBucket } from './watch.ts';
 
 /** Resolves when it, or a later word, is in the bucket. */
 export async function putDecision(bucket: KV, decision: DecisionRecord): Promise<void> {
@@ -57,7 +56,7 @@ export async function sweepMarks(bus: Bus, bucket: KV, nowMs: number, olderThanM
   }
   for (const { key, revision } of old) {
     // Up to the mark itself: an entry that was put since then stays.
-    const filter = `$KV.${keyValueBuckets.suppression.name}.${key}`;
+    const filter = subjectInBucket('suppression', key);
     await bus.manager.streams.purge(streamOfBucket('suppression'), { filter, seq: revision + 1 });
   }
   return old.length;

@@ -4,14 +4,12 @@ import type { KV, KvWatchEntry } from '@nats-io/kv';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { openBucket } from '../bus/ensure.ts';
+import { streamOfBucket } from '../bus/streams.ts';
 import type { BusCalls } from './bus-calls.ts';
 import { filledEntryName } from './entry.ts';
 
 /** The buckets that are read whole into memory. */
 export type WatchedBucketName = 'directory' | 'suppression';
-
-/** The stream behind a bucket. */
-export const streamOfBucket = (bucket: WatchedBucketName) => `KV_${bucket}`;
 
 /** `body` is null for a deletion. */
 export type EntrySink = (name: string, body: Uint8Array | null, revision: number) => void;

@@ -9,11 +9,11 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
 import { openBucket } from '../bus/ensure.ts';
-import { keyValueBuckets } from '../bus/streams.ts';
+import { streamOfBucket, subjectInBucket } from '../bus/streams.ts';
 import type { VersionPointer } from './contract.ts';
 
 const { chunkBytes, chunksInFlight, chunkTimeoutMs, lookTimeoutMs } = limits.registry;
-const streamName = `KV_${keyValueBuckets.registry.name}`;
+const streamName = streamOfBucket('registry');
 
 export type Pointer = { readonly value: VersionPointer; readonly revision: number };
 
@@ -149,5 +149,5 @@ const hashChars = 32;
 const pointerKey = (name: RegistryName) => `${name}.current`;
 const chunkKey = (name: RegistryName, sha256: string, index: number) =>
   `${name}.chunk.${sha256.slice(0, hashChars)}.${index}`;
-const subjectOf = (key: string) => `$KV.${keyValueBuckets.registry.name}.${key}`;
+const subjectOf = (key: string) => subjectInBucket('registry', key);
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);

@@ -4,7 +4,7 @@
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
-import { type PullWatch, watchPulls } from '../../../cluster/bus/lost-pull.ts';
+import { type PullWatch, promptPull, watchPulls } from '../../../cluster/bus/lost-pull.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
@@ -32,9 +32,8 @@ export type Following = {
 
 const caughtUpWithinMs = 60_000;
 const retryAfterMs = 500;
-/** A consumer whose server went is noticed after two missed heartbeats, and replaced: the client's own mending is not waited for. */
-export const pullLastsMs = 5_000;
-const pull = { max_messages: 500, expires: pullLastsMs, idle_heartbeat: 500 };
+const recordsPerPull = 500;
+/** A consumer of which this is heard is replaced: the client's own mending is not waited for. */
 const lostStatuses: ReadonlySet<string> = new Set(['heartbeats_missed', 'consumer_not_found', 'consumer_deleted']);
 
 /** Resolves when everything that was there has been learnt; then it goes on. */
@@ -74,12 +73,12 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     });
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) caughtUp.resolve();
-    const opened = await consumer.consume({ ...pull, callback: take });
+    const opened = await consumer.consume({ max_messages: recordsPerPull, ...promptPull, callback: take });
     const onLost = () => {
       isOnlyPullLost = true;
       opened.stop();
     };
-    void watch(opened, watchPulls(bus, pull.expires, clock, onLost));
+    void watch(opened, watchPulls(bus, promptPull.expires, clock, onLost));
     return opened;
   }
 

@@ -1,8 +1,9 @@
 // What other nodes write about a carrier's messages is heard in stream order, each once, and without a pause when the
 // server drops a pull in silence: on the claim read here waits what is to be sent.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Following, followEvents, pullLastsMs } from '../../../../actors/carrier/repeats/follow.ts';
+import { type Following, followEvents } from '../../../../actors/carrier/repeats/follow.ts';
 import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { pullLastsMs } from '../../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { systemClock } from '../../../../platform/clock.ts';
