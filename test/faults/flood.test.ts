@@ -3,9 +3,6 @@
 // took meanwhile, which a slow machine does not change; everything promised is sent once.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';
-import { createAccount } from '../../cluster/store/accounts.ts';
-import { createKey } from '../../cluster/store/api-keys.ts';
-import { createSender } from '../../cluster/store/senders.ts';
 import { type Store, openStore } from '../../cluster/store/store.ts';
 import { type AccountId, shardOf } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -14,6 +11,7 @@ import { limits } from '../../platform/limits.ts';
 import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { SmsClient } from '../support/sms-client.ts';
 import { endSystems } from '../support/system.ts';
+import { newAccount, newKey, newSender } from '../support/tenants.ts';
 import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
 
 const tps = 300;
@@ -45,14 +43,11 @@ const shardOfAccount = (id: AccountId) => shardOf(id, limits.bus.accountShards);
 /** A tenant that may send, in this account shard; -1 is any. */
 async function tenant(shard: number): Promise<{ accountId: AccountId; client: SmsClient }> {
   for (;;) {
-    const made = await createAccount(store, { name: 'Tenant' });
-    if (!made.ok) throw new Error(made.code);
-    const { id: accountId } = made.account;
+    const accountId = await newAccount(store, 'Tenant');
     if (shard >= 0 && shardOfAccount(accountId) !== shard) continue;
-    await createSender(store, { accountId, name: 'HELIOGRAPH', status: 'approved' });
-    const key = await createKey(store, { accountId, livemode: true, scopes: ['sms:send', 'sms:read'] });
-    if (!key.ok) throw new Error(key.code);
-    const client = new SmsClient(system.httpPort, key.token);
+    await newSender(store, accountId, 'HELIOGRAPH', 'approved');
+    const { token } = await newKey(store, accountId, { scopes: ['sms:send', 'sms:read'] });
+    const client = new SmsClient(system.httpPort, token);
     clients.push(client);
     return { accountId, client };
   }

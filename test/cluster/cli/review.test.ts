@@ -1,35 +1,29 @@
 // The operator's commands about tenants, run as processes against a real database that other programs filled.
 import { execFile } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findAccount, createAccount } from '../../../cluster/store/accounts.ts';
+import { findAccount } from '../../../cluster/store/accounts.ts';
 import { changeAccountSettings, readAccountSettings } from '../../../cluster/store/account-settings.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
-import { createSender, listSenders } from '../../../cluster/store/senders.ts';
-import { type Store, openStore } from '../../../cluster/store/store.ts';
+import { listSenders } from '../../../cluster/store/senders.ts';
+import type { Store } from '../../../cluster/store/store.ts';
 import { createTemplate, findTemplate } from '../../../cluster/store/templates.ts';
 import type { AccountId } from '../../../model/ids.ts';
-import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { type TestDatabase, startDatabase } from '../../support/database.ts';
+import { newAccount, newSender } from '../../support/tenants.ts';
 
 const main = new URL('../../../cluster/cli/main.ts', import.meta.url).pathname;
-let postgres: TestPostgres;
+let database: TestDatabase;
 let store: Store;
 let accountId: AccountId;
 
 beforeAll(async () => {
-  postgres = await startPostgres();
-  await migrateStore(postgres.url);
-  store = openStore(postgres.url);
-  const made = await createAccount(store, { name: 'Post Office' });
-  if (!made.ok) throw new Error(made.code);
-  accountId = made.account.id;
+  database = await startDatabase();
+  ({ store } = database);
+  accountId = await newAccount(store, 'Post Office');
 });
-afterAll(async () => {
-  await store?.close();
-  await postgres?.stop();
-});
+afterAll(() => database?.stop());
 
 function cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { ...process.env, DATABASE_URL: postgres.url, HELIOGRAPH_LOG: 'error' };
+  const env = { ...process.env, DATABASE_URL: database.postgres.url, HELIOGRAPH_LOG: 'error' };
   return new Promise((resolve) => {
     execFile(process.execPath, [main, ...args], { env, timeout: 25_000 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
@@ -43,9 +37,7 @@ const json = async (...args: string[]) => {
 };
 
 test('senders are listed, approved for some categories, and rejected', async () => {
-  const made = await createSender(store, { accountId, name: 'POST', status: 'pending' });
-  if (!made.ok) throw new Error(made.code);
-  const { id } = made.sender;
+  const id = await newSender(store, accountId, 'POST');
   expect((await json('senders', 'list')).data).toMatchObject([
     { id, account: accountId, name: 'POST', status: 'pending' },
   ]);

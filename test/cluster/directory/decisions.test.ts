@@ -1,64 +1,42 @@
 // What subscribers decide, from the stream to the database and the doors, on real parts: in force at once, written down
 // when the database is there, in the order in which it was said, and of START only what a STOP had done.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { connectBus, type Bus } from '../../../cluster/bus/connect.ts';
-import { ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { type DecisionRecord, encodeDecision } from '../../../cluster/bus/inbound-record.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { decisionSubject } from '../../../cluster/bus/subjects.ts';
-import type { Directory } from '../../../cluster/directory/contract.ts';
 import { putDecision, sweepMarks } from '../../../cluster/directory/decision-bucket.ts';
 import { type DecisionWriter, startDecisionWriter } from '../../../cluster/directory/decision-writer.ts';
 import { Decisions, decisionEntryName } from '../../../cluster/directory/decisions.ts';
-import { openDirectory } from '../../../cluster/directory/directory.ts';
-import { type Projector, startProjector } from '../../../cluster/directory/projector.ts';
-import { createAccount } from '../../../cluster/store/accounts.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
-import { createSender, setSenderStatus } from '../../../cluster/store/senders.ts';
-import { type Store, openStore, operator } from '../../../cluster/store/store.ts';
+import { setSenderStatus } from '../../../cluster/store/senders.ts';
+import { operator } from '../../../cluster/store/store.ts';
 import { writeDecision } from '../../../cluster/store/subscriber-decisions.ts';
 import { addSuppressions, listSuppressions } from '../../../cluster/store/suppressions.ts';
 import type { AccountId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import { type TestNats, startNats } from '../../support/nats.ts';
-import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { type DirectoryHouse, openDirectoryHouse } from '../../support/directory-house.ts';
+import { newAccount, newSender } from '../../support/tenants.ts';
 
 const patient = { limitMs: 15_000, everyMs: 10 };
 
-let postgres: TestPostgres;
-let nats: TestNats;
-let store: Store;
-let bus: Bus;
+let house: DirectoryHouse;
 let publisher: Publisher;
-let directory: Directory;
 let accountId: AccountId;
-let projector: Projector;
 let writer: DecisionWriter | null = null;
 
 beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  await migrateStore(postgres.url);
-  store = openStore(postgres.url);
-  bus = await connectBus(nats.url, 'test');
-  await ensureStreams(bus);
-  publisher = new Publisher(bus);
-  directory = await openDirectory(bus);
-  projector = startProjector({ databaseUrl: postgres.url, store, bus });
+  house = await openDirectoryHouse();
+  publisher = new Publisher(house.bus);
+  house.project();
 }, 60_000);
 afterAll(async () => {
-  await projector?.close();
   publisher?.close();
-  await directory?.close();
-  await bus?.close();
-  await store?.close();
-  await Promise.all([postgres?.stop(), nats?.stop()]);
+  await house?.stop();
 });
 beforeEach(async () => {
-  const created = await createAccount(store, { name: 'Test' });
-  if (!created.ok) throw new Error(created.code);
-  accountId = created.account.id;
-  await until('the account is known', () => directory.account(accountId), patient);
+  accountId = await newAccount(house.store);
+  await until('the account is known', () => house.directory.account(accountId), patient);
 });
 afterEach(async () => {
   await writer?.stop();
@@ -73,20 +51,23 @@ const decisionOf = (keyword: 'stop' | 'start', more: Partial<DecisionRecord> = {
 };
 /** As the desk does it. */
 const decide = async (decision: DecisionRecord) => {
-  await putDecision(await openBucket(bus, 'suppression'), decision);
+  await putDecision(await openBucket(house.bus, 'suppression'), decision);
   const id = `decided.${decision.messageId}.${accountId}`;
   const result = await publisher.publishOne(decisionSubject('alpha'), encodeDecision(decision), id);
   expect(result.ok).toBe(true);
 };
-const inForce = (sender = '16000') => directory.account(accountId)?.suppressions.has(number, sender, 'otp') === true;
-const listed = async () => (await listSuppressions(store, accountId, { limit: 100, after: null })).items;
-const waiting = async () => (await bus.manager.streams.info('INBOUND')).state.messages;
+const inForce = (sender = '16000') =>
+  house.directory.account(accountId)?.suppressions.has(number, sender, 'otp') === true;
+const listed = async () => (await listSuppressions(house.store, accountId, { limit: 100, after: null })).items;
+const waiting = async () => (await house.bus.manager.streams.info('INBOUND')).state.messages;
 const entryOf = async (sender: string | null = '16000') => {
-  const entry = await (await openBucket(bus, 'suppression')).get(decisionEntryName({ accountId, number, sender }));
+  const entry = await (await openBucket(house.bus, 'suppression')).get(
+    decisionEntryName({ accountId, number, sender }),
+  );
   return entry?.operation === 'PUT' ? entry.string() : null;
 };
 const write = () => {
-  writer = startDecisionWriter({ bus, store, publisher });
+  writer = startDecisionWriter({ bus: house.bus, store: house.store, publisher });
   return until('all decisions are written down', async () => (await waiting()) === 0, patient);
 };
 
@@ -113,7 +94,13 @@ describe('a subscriber’s decision', () => {
   });
 
   test('START takes away what STOP put there, and nothing the client put there', async () => {
-    await addSuppressions(store, { accountId, numbers: [number], sender: 'HELIO', category: null, reason: 'manual' });
+    await addSuppressions(house.store, {
+      accountId,
+      numbers: [number],
+      sender: 'HELIO',
+      category: null,
+      reason: 'manual',
+    });
     await decide(decisionOf('stop'));
     await decide(decisionOf('stop', { sender: 'HELIO' }));
     await decide(decisionOf('start'));
@@ -126,21 +113,21 @@ describe('a subscriber’s decision', () => {
 
   test('said in one order and written in another ends as it was said', async () => {
     const [stop, start, stopAgain] = [decisionOf('stop'), decisionOf('start'), decisionOf('stop')];
-    expect((await writeDecision(store, start))?.ended).toBe('no_change');
-    expect((await writeDecision(store, stop))?.ended).toBe('stale');
+    expect((await writeDecision(house.store, start))?.ended).toBe('no_change');
+    expect((await writeDecision(house.store, stop))?.ended).toBe('stale');
     expect(await listed()).toEqual([]);
-    expect((await writeDecision(store, stopAgain))?.ended).toBe('written');
-    expect((await writeDecision(store, start))?.ended).toBe('stale');
-    expect((await writeDecision(store, stopAgain))?.ended).toBe('no_change');
+    expect((await writeDecision(house.store, stopAgain))?.ended).toBe('written');
+    expect((await writeDecision(house.store, start))?.ended).toBe('stale');
+    expect((await writeDecision(house.store, stopAgain))?.ended).toBe('no_change');
     expect((await listed()).length).toBe(1);
     // At the very same moment it is the one that leaves in peace.
     const tie = { ...stopAgain, keyword: 'start' } as const;
-    expect((await writeDecision(store, tie))?.ended).toBe('stale');
+    expect((await writeDecision(house.store, tie))?.ended).toBe('stale');
     expect((await listed()).length).toBe(1);
   });
 
   test('an older word never takes the place of a later one in the bucket', async () => {
-    const bucket = await openBucket(bus, 'suppression');
+    const bucket = await openBucket(house.bus, 'suppression');
     const [stop, start] = [decisionOf('stop'), decisionOf('start')];
     await putDecision(bucket, start);
     await putDecision(bucket, stop);
@@ -149,9 +136,9 @@ describe('a subscriber’s decision', () => {
   });
 
   test('leaves nothing behind in the bucket once everybody has seen that it is gone', async () => {
-    const bucket = await openBucket(bus, 'suppression');
+    const bucket = await openBucket(house.bus, 'suppression');
     const held = async () => {
-      const { state } = await bus.manager.streams.info('KV_suppression', {
+      const { state } = await house.bus.manager.streams.info('KV_suppression', {
         subjects_filter: `$KV.suppression.decision.${accountId}.>`,
       });
       return Object.keys(state.subjects ?? {}).length;
@@ -166,14 +153,14 @@ describe('a subscriber’s decision', () => {
     );
     await putDecision(bucket, decisionOf('stop', { sender: 'HELIO' }));
     expect(await held()).toBe(2);
-    expect(await sweepMarks(bus, bucket, systemClock.nowMs(), 60_000)).toBe(0);
-    expect(await sweepMarks(bus, bucket, systemClock.nowMs() + 1_000, 0)).toBeGreaterThan(0);
+    expect(await sweepMarks(house.bus, bucket, systemClock.nowMs(), 60_000)).toBe(0);
+    expect(await sweepMarks(house.bus, bucket, systemClock.nowMs() + 1_000, 0)).toBeGreaterThan(0);
     expect(await held()).toBe(1);
     expect(await entryOf('HELIO')).not.toBeNull();
     // And what was swept may be decided again.
     await decide(decisionOf('stop'));
     expect(await entryOf()).not.toBeNull();
-    expect(await sweepMarks(bus, bucket, systemClock.nowMs() + 1_000, 0)).toBe(0);
+    expect(await sweepMarks(house.bus, bucket, systemClock.nowMs() + 1_000, 0)).toBe(0);
   });
 
   test('about every sender covers every sender', async () => {
@@ -192,8 +179,8 @@ describe('a subscriber’s decision', () => {
 
   test('is audited with the message that asked for it', async () => {
     const decision = decisionOf('stop');
-    await writeDecision(store, decision);
-    const rows = await store.db.selectFrom('audit_log').selectAll().where('account_id', '=', accountId).execute();
+    await writeDecision(house.store, decision);
+    const rows = await house.store.db.selectFrom('audit_log').selectAll().where('account_id', '=', accountId).execute();
     expect(rows.at(-1)).toMatchObject({
       actor: 'subscriber',
       action: 'suppression.opted_out',
@@ -202,38 +189,33 @@ describe('a subscriber’s decision', () => {
   });
 
   test('goes beyond the bound of the list: a STOP is never refused', async () => {
-    await store.db.updateTable('accounts').set({ suppressed: 1_000_000 }).where('id', '=', accountId).execute();
-    expect((await writeDecision(store, decisionOf('stop')))?.ended).toBe('written');
+    await house.store.db.updateTable('accounts').set({ suppressed: 1_000_000 }).where('id', '=', accountId).execute();
+    expect((await writeDecision(house.store, decisionOf('stop')))?.ended).toBe('written');
   });
 });
 
 describe('whose number it is', () => {
   test('follows the approved senders, oldest account first, whatever plus they were registered with', async () => {
-    const other = await createAccount(store, { name: 'Other' });
-    if (!other.ok) throw new Error(other.code);
-    const add = async (to: AccountId, name: string) => {
-      const made = await createSender(store, { accountId: to, name, status: 'pending' });
-      if (!made.ok) throw new Error(made.code);
-      return made.sender.id;
-    };
-    const [first, second] = [await add(accountId, '+8809612345678'), await add(other.account.id, '8809612345678')];
-    expect(directory.ownersOf('8809612345678')).toEqual([]);
-    for (const id of [second, first]) await setSenderStatus(store, id, 'approved', operator);
+    const other = await newAccount(house.store, 'Other');
+    const first = await newSender(house.store, accountId, '+8809612345678');
+    const second = await newSender(house.store, other, '8809612345678');
+    expect(house.directory.ownersOf('8809612345678')).toEqual([]);
+    for (const id of [second, first]) await setSenderStatus(house.store, id, 'approved', operator);
     const owners = await until(
       'both are known',
       () => {
-        const all = directory.ownersOf('8809612345678');
+        const all = house.directory.ownersOf('8809612345678');
         return all.length === 2 && all;
       },
       patient,
     );
     expect(owners).toEqual([
       { accountId, sender: '+8809612345678' },
-      { accountId: other.account.id, sender: '8809612345678' },
+      { accountId: other, sender: '8809612345678' },
     ]);
-    await setSenderStatus(store, first, 'rejected', operator);
-    await until('one is left', () => directory.ownersOf('8809612345678').length === 1, patient);
-    expect(directory.ownersOf('8809612345678')[0]?.accountId).toBe(other.account.id);
+    await setSenderStatus(house.store, first, 'rejected', operator);
+    await until('one is left', () => house.directory.ownersOf('8809612345678').length === 1, patient);
+    expect(house.directory.ownersOf('8809612345678')[0]?.accountId).toBe(other);
   });
 });
 

@@ -4,78 +4,45 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
+import { connectBus } from '../../../cluster/bus/connect.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { BusCalls } from '../../../cluster/directory/bus-calls.ts';
-import type { Directory } from '../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../cluster/directory/directory.ts';
 import { accountEntryName, keyEntryName } from '../../../cluster/directory/entry.ts';
 import { reconcile } from '../../../cluster/directory/projection.ts';
-import { type Projector, startProjector } from '../../../cluster/directory/projector.ts';
 import { createAccount, suspendAccount } from '../../../cluster/store/accounts.ts';
-import { createKey, revokeKey } from '../../../cluster/store/api-keys.ts';
+import { revokeKey } from '../../../cluster/store/api-keys.ts';
 import { readOutbox } from '../../../cluster/store/directory-rows.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
-import { createSender, setSenderStatus } from '../../../cluster/store/senders.ts';
-import { type Store, openStore } from '../../../cluster/store/store.ts';
+import { setSenderStatus } from '../../../cluster/store/senders.ts';
 import { splitApiKey } from '../../../model/api-key.ts';
-import type { AccountId, ApiKeyId } from '../../../model/ids.ts';
+import type { AccountId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { type TestNats, startNats } from '../../support/nats.ts';
-import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { type DirectoryHouse, openDirectoryHouse } from '../../support/directory-house.ts';
+import { newAccount, newKey, newSender } from '../../support/tenants.ts';
 
 const promisedMs = 1_000;
 
-let postgres: TestPostgres;
-let nats: TestNats;
-let store: Store;
-let bus: Bus;
-let directory: Directory;
+let house: DirectoryHouse;
 let accountId: AccountId;
-const projectors: Projector[] = [];
 const processes: ChildProcess[] = [];
 
 beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  await migrateStore(postgres.url);
-  store = openStore(postgres.url);
-  bus = await connectBus(nats.url, 'test');
-  directory = await openDirectory(bus);
+  house = await openDirectoryHouse();
 });
-afterAll(async () => {
-  await directory?.close();
-  await bus?.close();
-  await store?.close();
-  await Promise.all([postgres?.stop(), nats?.stop()]);
-});
+afterAll(() => house?.stop());
 beforeEach(async () => {
-  const created = await createAccount(store, { name: 'Test' });
-  if (!created.ok) throw new Error(created.code);
-  accountId = created.account.id;
+  accountId = await newAccount(house.store);
 });
 afterEach(async () => {
-  await Promise.all(projectors.splice(0).map((projector) => projector.close()));
+  await house.endProjectors();
   for (const child of processes.splice(0)) child.kill('SIGKILL');
 });
 
-function project(): Projector {
-  const projector = startProjector({ databaseUrl: postgres.url, store, bus });
-  projectors.push(projector);
-  return projector;
-}
-
-async function newKey(): Promise<{ id: ApiKeyId; token: string }> {
-  const created = await createKey(store, { accountId, livemode: true, scopes: ['sms:send'] });
-  if (!created.ok) throw new Error(created.code);
-  return { id: created.key.id, token: created.token };
-}
-
-const accepted = (token: string) => until('the key is accepted', () => directory.authenticate(token).ok);
+const accepted = (token: string) => until('the key is accepted', () => house.directory.authenticate(token).ok);
 const refused = (token: string, limitMs = promisedMs) =>
-  until('the key is refused', () => !directory.authenticate(token).ok, { limitMs, everyMs: 2 });
-const outboxEmpty = () => until('the outbox is empty', async () => (await readOutbox(store, 1)).length === 0);
+  until('the key is refused', () => !house.directory.authenticate(token).ok, { limitMs, everyMs: 2 });
 
 async function projectorProcess(): Promise<ChildProcess> {
   const child = run('project', []);
@@ -85,7 +52,7 @@ async function projectorProcess(): Promise<ChildProcess> {
 
 function run(what: string, more: string[]): ChildProcess {
   const script = fileURLToPath(new URL('./projector-process.ts', import.meta.url));
-  const child = fork(script, [what, postgres.url, nats.url, ...more], {
+  const child = fork(script, [what, house.postgres.url, house.nats.url, ...more], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   processes.push(child);
@@ -99,13 +66,13 @@ async function kill9(child: ChildProcess): Promise<void> {
 
 describe('while everything lives', () => {
   test('a new key is accepted, and a revoked one refused, within the promised second', async () => {
-    project();
-    const { id, token } = await newKey();
+    house.project();
+    const { id, token } = await newKey(house.store, accountId);
     await accepted(token);
-    const other = await connectBus(nats.url, 'other door');
+    const other = await connectBus(house.nats.url, 'other door');
     const otherDirectory = await openDirectory(other);
     const revokedAtMs = systemClock.monotonicMs();
-    await revokeKey(store, id);
+    await revokeKey(house.store, id);
     await refused(token);
     await until('the other door refuses too', () => !otherDirectory.authenticate(token).ok, { limitMs: promisedMs });
     expect(systemClock.monotonicMs() - revokedAtMs).toBeLessThan(promisedMs);
@@ -114,45 +81,46 @@ describe('while everything lives', () => {
   });
 
   test('a suspended account and an approved sender are seen at the door', async () => {
-    project();
-    const { token } = await newKey();
+    house.project();
+    const { token } = await newKey(house.store, accountId);
     await accepted(token);
-    const sender = await createSender(store, { accountId, name: 'ACME', status: 'pending' });
-    if (!sender.ok) throw new Error(sender.code);
-    await outboxEmpty();
-    expect(directory.account(accountId)?.senders.size).toBe(0);
-    await setSenderStatus(store, sender.sender.id, 'approved');
-    await until('the sender is approved', () => directory.account(accountId)?.senders.has('ACME'));
-    await suspendAccount(store, accountId);
-    await until('the account is suspended', () => directory.account(accountId)?.status === 'suspended');
-    expect(directory.authenticate(token)).toMatchObject({ ok: true, account: { status: 'suspended' } });
+    const sender = await newSender(house.store, accountId, 'ACME');
+    await house.outboxEmpty();
+    expect(house.directory.account(accountId)?.senders.size).toBe(0);
+    await setSenderStatus(house.store, sender, 'approved');
+    await until('the sender is approved', () => house.directory.account(accountId)?.senders.has('ACME'));
+    await suspendAccount(house.store, accountId);
+    await until('the account is suspended', () => house.directory.account(accountId)?.status === 'suspended');
+    expect(house.directory.authenticate(token)).toMatchObject({ ok: true, account: { status: 'suspended' } });
   });
 
   test('a directory that is opened later knows at once what was there before', async () => {
-    project();
-    const { token } = await newKey();
+    house.project();
+    const { token } = await newKey(house.store, accountId);
     await accepted(token);
-    const later = await openDirectory(bus);
+    const later = await openDirectory(house.bus);
     expect(later.authenticate(token).ok).toBe(true);
     await later.close();
   });
 
   test('several hundred changes in one go all arrive, over many batches', async () => {
-    const before = directory.state().accounts;
+    const before = house.directory.state().accounts;
     // As many at a time as the pool can take in its two seconds on a busy machine; nobody projects them yet.
     for (let made = 0; made < 600; made += 50) {
-      await Promise.all(Array.from({ length: 50 }, (_, at) => createAccount(store, { name: `Bulk ${made + at}` })));
+      await Promise.all(
+        Array.from({ length: 50 }, (_, at) => createAccount(house.store, { name: `Bulk ${made + at}` })),
+      );
     }
-    project();
-    await until('all accounts are in memory', () => directory.state().accounts >= before + 600);
-    await outboxEmpty();
+    house.project();
+    await until('all accounts are in memory', () => house.directory.state().accounts >= before + 600);
+    await house.outboxEmpty();
   });
 });
 
 describe('when a process dies between commit and publish', () => {
   test('a revocation committed by a process that died at once is in force within a second', async () => {
-    project();
-    const { id, token } = await newKey();
+    house.project();
+    const { id, token } = await newKey(house.store, accountId);
     await accepted(token);
     const child = run('commit-and-die', [id]);
     await once(child, 'exit');
@@ -162,11 +130,11 @@ describe('when a process dies between commit and publish', () => {
 
   test('a projector killed before it heard of a revocation brings it as soon as it is started again', async () => {
     const first = await projectorProcess();
-    const { id, token } = await newKey();
+    const { id, token } = await newKey(house.store, accountId);
     await accepted(token);
     await kill9(first);
-    await revokeKey(store, id);
-    expect(directory.authenticate(token).ok).toBe(true);
+    await revokeKey(house.store, id);
+    expect(house.directory.authenticate(token).ok).toBe(true);
     const restartedAtMs = systemClock.monotonicMs();
     await projectorProcess();
     await refused(token, 3_000);
@@ -176,69 +144,69 @@ describe('when a process dies between commit and publish', () => {
 
   test('of two projectors the second takes over when the first is killed', async () => {
     const first = await projectorProcess();
-    const { id, token } = await newKey();
+    const { id, token } = await newKey(house.store, accountId);
     await accepted(token);
     await projectorProcess();
     await kill9(first);
-    await revokeKey(store, id);
+    await revokeKey(house.store, id);
     await refused(token);
   });
 });
 
 describe('when NATS dies', () => {
   test('the door answers from memory meanwhile, and learns afterwards what it missed', async () => {
-    project();
-    const { id, token } = await newKey();
+    house.project();
+    const { id, token } = await newKey(house.store, accountId);
     await accepted(token);
-    await nats.kill9();
-    expect(directory.authenticate(token).ok).toBe(true);
-    await revokeKey(store, id);
-    expect(directory.authenticate(token).ok).toBe(true);
-    await until('the door knows that it may be behind', () => !directory.state().watching, { limitMs: 20_000 });
-    await nats.restart();
+    await house.nats.kill9();
+    expect(house.directory.authenticate(token).ok).toBe(true);
+    await revokeKey(house.store, id);
+    expect(house.directory.authenticate(token).ok).toBe(true);
+    await until('the door knows that it may be behind', () => !house.directory.state().watching, { limitMs: 20_000 });
+    await house.nats.restart();
     await refused(token, 5_000);
-    const { token: next } = await newKey();
+    const { token: next } = await newKey(house.store, accountId);
     await accepted(next);
-    await until('the watch is believed again', () => directory.state().watching);
+    await until('the watch is believed again', () => house.directory.state().watching);
   });
 
   test('a bucket that was lost is filled again from the database, and read anew', async () => {
-    const { token } = await newKey();
-    project();
+    const { token } = await newKey(house.store, accountId);
+    house.project();
     await accepted(token);
-    await outboxEmpty();
-    await Promise.all(projectors.splice(0).map((projector) => projector.close()));
-    await bus.manager.streams.delete('KV_directory');
+    await house.outboxEmpty();
+    await house.endProjectors();
+    await house.bus.manager.streams.delete('KV_directory');
     // Nobody fills it now: the keys of before go on being accepted, and nothing is taken from a bucket half full.
-    await until('the door noticed', () => !directory.state().watching);
-    await (await openBucket(bus, 'directory')).put(keyEntryName('onlyonehere1'), '{"v":1}');
+    await until('the door noticed', () => !house.directory.state().watching);
+    await (await openBucket(house.bus, 'directory')).put(keyEntryName('onlyonehere1'), '{"v":1}');
     const rereads = async () => (await metrics.directoryRereads.get()).values.reduce((sum, one) => sum + one.value, 0);
     const before = await rereads();
     await until('it looked again twice', async () => (await rereads()) >= before + 2);
-    expect(directory.authenticate(token).ok).toBe(true);
-    project();
+    expect(house.directory.authenticate(token).ok).toBe(true);
+    house.project();
     await until('the bucket is filled', async () => {
-      const bucket = await openBucket(bus, 'directory');
+      const bucket = await openBucket(house.bus, 'directory');
       return (await bucket.get(accountEntryName(accountId))) !== null;
     });
-    await until('it is read anew', () => directory.state().watching && directory.authenticate(token).ok);
-    const { id, token: next } = await newKey();
+    await until('it is read anew', () => house.directory.state().watching && house.directory.authenticate(token).ok);
+    const { id, token: next } = await newKey(house.store, accountId);
     await accepted(next);
-    await revokeKey(store, id);
+    await revokeKey(house.store, id);
     await refused(next, 5_000);
   });
 });
 
 describe('when PostgreSQL dies', () => {
   test('keys go on being accepted, and the projection goes on when it is back', async () => {
-    const projector = project();
-    const { id, token } = await newKey();
+    const projector = house.project();
+    const { id, token } = await newKey(house.store, accountId);
     await accepted(token);
-    await postgres.kill9();
+    await house.postgres.kill9();
     await until('the projector says so', () => projector.trouble());
-    expect(directory.authenticate(token).ok).toBe(true);
-    await postgres.restart();
-    await revokeKey(store, id);
+    expect(house.directory.authenticate(token).ok).toBe(true);
+    await house.postgres.restart();
+    await revokeKey(house.store, id);
     await refused(token);
     await until('the projector works again', () => projector.trouble() === null);
   });
@@ -246,32 +214,32 @@ describe('when PostgreSQL dies', () => {
 
 describe('reconciliation', () => {
   test('repairs an entry that was lost, one that was altered and one that nobody owns, and counts them', async () => {
-    project();
-    const { token } = await newKey();
+    house.project();
+    const { token } = await newKey(house.store, accountId);
     await accepted(token);
-    await outboxEmpty();
-    await Promise.all(projectors.splice(0).map((projector) => projector.close()));
-    const calls = new BusCalls(bus);
-    expect(await reconcile(store, calls)).toBe(0);
+    await house.outboxEmpty();
+    await house.endProjectors();
+    const calls = new BusCalls(house.bus);
+    expect(await reconcile(house.store, calls)).toBe(0);
 
-    const bucket = await openBucket(bus, 'directory');
+    const bucket = await openBucket(house.bus, 'directory');
     const publicId = splitApiKey(token)?.publicId ?? '';
     await bucket.delete(keyEntryName(publicId));
     await bucket.put(accountEntryName(accountId), '{"v":1}');
     await bucket.put(keyEntryName('nobodys12345'), '{"v":1}');
     await refused(token);
-    expect(await reconcile(store, calls)).toBe(3);
+    expect(await reconcile(house.store, calls)).toBe(3);
     await accepted(token);
     expect((await bucket.get(keyEntryName('nobodys12345')))?.operation).toBe('DEL');
-    expect(await reconcile(store, calls)).toBe(0);
+    expect(await reconcile(house.store, calls)).toBe(0);
   });
 
   test('a change that the outbox is about to tell is no drift, and told all the same', async () => {
-    const { token } = await newKey();
-    expect((await readOutbox(store, 1)).length).toBe(1);
-    expect(await reconcile(store, new BusCalls(bus))).toBe(0);
+    const { token } = await newKey(house.store, accountId);
+    expect((await readOutbox(house.store, 1)).length).toBe(1);
+    expect(await reconcile(house.store, new BusCalls(house.bus))).toBe(0);
     await accepted(token);
-    project();
-    await outboxEmpty();
+    house.project();
+    await house.outboxEmpty();
   });
 });

@@ -10,8 +10,6 @@ import type { Directory } from '../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../cluster/directory/directory.ts';
 import { OwnedByAnother, claimDirectory, directoryOwner, releaseDirectory } from '../../../cluster/directory/owner.ts';
 import { type Projector, startProjector } from '../../../cluster/directory/projector.ts';
-import { createAccount } from '../../../cluster/store/accounts.ts';
-import { createKey } from '../../../cluster/store/api-keys.ts';
 import { installationId } from '../../../cluster/store/installation.ts';
 import { migrateStore } from '../../../cluster/store/migrate.ts';
 import { type Store, openStore } from '../../../cluster/store/store.ts';
@@ -19,6 +17,7 @@ import { until } from '../../../platform/deadline.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
 import { endSystems, startSystem } from '../../support/system.ts';
+import { newAccount, newKey } from '../../support/tenants.ts';
 
 const waiting = { limitMs: 15_000 };
 
@@ -63,11 +62,8 @@ async function database(name: string): Promise<Database> {
   url.pathname = `/${name}`;
   await migrateStore(url.toString());
   const store = openStore(url.toString());
-  const account = await createAccount(store, { name });
-  if (!account.ok) throw new Error(account.code);
-  const key = await createKey(store, { accountId: account.account.id, livemode: true, scopes: ['sms:send'] });
-  if (!key.ok) throw new Error(key.code);
-  return { url: url.toString(), store, key: key.token };
+  const { token } = await newKey(store, await newAccount(store, name));
+  return { url: url.toString(), store, key: token };
 }
 
 /** Compares everything several times a second. */

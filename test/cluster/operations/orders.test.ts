@@ -9,25 +9,20 @@ import { tidyOrders } from '../../../cluster/operations/tidy-orders.ts';
 import { orderIds, watchOrders } from '../../../cluster/operations/watch-orders.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { addAuditRecords, listAuditRecords } from '../../../cluster/store/audit-log.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
-import { type Store, openStore } from '../../../cluster/store/store.ts';
+import type { Store } from '../../../cluster/store/store.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
-import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { type TestDatabase, startDatabase } from '../../support/database.ts';
 import { sql } from 'kysely';
 
 let house: TestBus;
-let postgres: TestPostgres;
+let database: TestDatabase;
 let store: Store;
 beforeAll(async () => {
-  [house, postgres] = await Promise.all([startBus(), startPostgres()]);
-  await migrateStore(postgres.url);
-  store = openStore(postgres.url);
+  [house, database] = await Promise.all([startBus(), startDatabase()]);
+  ({ store } = database);
 });
-afterAll(async () => {
-  await store?.close();
-  await Promise.all([house?.stop(), postgres?.stop()]);
-});
+afterAll(() => Promise.all([house?.stop(), database?.stop()]));
 
 const give = (verb: OrderVerb, carrier: string, bind: number | null = null, reason = 'because') =>
   giveOrder(house.bus, { verb, carrier, bind, reason, actor: 'operator', from: 'me@here' });
@@ -122,11 +117,11 @@ describe('the audit log', () => {
   });
 
   it('gets what was ordered while the database was away, from whichever control process is there', async () => {
-    await postgres.kill9();
+    await database.postgres.kill9();
     const audits = [auditOrders(house.bus, store), auditOrders(house.bus, store)];
     for (let nth = 0; nth < 5; nth += 1) await give(nth % 2 === 0 ? 'pause' : 'resume', 'epsilon', 1, `order ${nth}`);
     await until('it is noticed', () => audits.some((audit) => audit.trouble() !== null));
-    await postgres.restart();
+    await database.postgres.restart();
     const rows = () => listAuditRecords(store, { limit: 100, after: null, target: 'epsilon/1' });
     await until('five records', async () => (await rows().catch(() => ({ items: [] }))).items.length === 5, {
       limitMs: 30_000,

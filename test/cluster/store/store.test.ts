@@ -5,38 +5,28 @@ import { activateAccount, createAccount, findAccount, suspendAccount } from '../
 import { createKey, listKeys, revokeKey } from '../../../cluster/store/api-keys.ts';
 import { isStoreUnavailable } from '../../../cluster/store/connection.ts';
 import { readOutbox } from '../../../cluster/store/directory-rows.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
 import { createSender, deleteSender, listSenders, setSenderStatus } from '../../../cluster/store/senders.ts';
-import { type Store, openStore } from '../../../cluster/store/store.ts';
+import type { Store } from '../../../cluster/store/store.ts';
 import { secretMatches, splitApiKey } from '../../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId, newSenderId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { type TestDatabase, startDatabase } from '../../support/database.ts';
+import { newAccount } from '../../support/tenants.ts';
 
-let postgres: TestPostgres;
+let database: TestDatabase;
 let store: Store;
 let accountId: AccountId;
 
 beforeAll(async () => {
-  postgres = await startPostgres();
-  await migrateStore(postgres.url);
-  store = openStore(postgres.url);
+  database = await startDatabase();
+  ({ store } = database);
 });
-afterAll(async () => {
-  await store?.close();
-  await postgres?.stop();
-});
+afterAll(() => database?.stop());
 beforeEach(async () => {
-  accountId = await newAccount('Test');
+  accountId = await newAccount(store);
   await store.db.deleteFrom('outbox').execute();
 });
-
-async function newAccount(name: string): Promise<AccountId> {
-  const created = await createAccount(store, { name });
-  if (!created.ok) throw new Error(created.code);
-  return created.account.id;
-}
 
 const outbox = async () => (await readOutbox(store, 100)).map((row) => `${row.entity} ${row.entity_id}`);
 const audit = async () =>
@@ -94,7 +84,7 @@ describe('API keys', () => {
     const created = await createKey(store, { accountId, livemode: false, scopes: [] });
     if (!created.ok) throw new Error(created.code);
     const { id } = created.key;
-    expect(await revokeKey(store, id, { accountId: await newAccount('Other') })).toBeNull();
+    expect(await revokeKey(store, id, { accountId: await newAccount(store, 'Other') })).toBeNull();
     const revoked = await revokeKey(store, id, { accountId });
     expect(revoked?.revokedAtMs).toBeGreaterThan(0);
     expect((await revokeKey(store, id))?.revokedAtMs).toBe(revoked?.revokedAtMs);
@@ -150,7 +140,7 @@ describe('senders', () => {
     expect(created.sender).toMatchObject({ kind: 'alphanumeric', status: 'pending' });
     expect(await setSenderStatus(store, created.sender.id, 'approved')).toMatchObject({ status: 'approved' });
     expect((await listSenders(store, accountId, { limit: 10, after: null })).items).toHaveLength(1);
-    expect(await deleteSender(store, created.sender.id, { accountId: await newAccount('Other') })).toBe(false);
+    expect(await deleteSender(store, created.sender.id, { accountId: await newAccount(store, 'Other') })).toBe(false);
     expect(await deleteSender(store, created.sender.id, { accountId })).toBe(true);
     expect(await deleteSender(store, created.sender.id, { accountId })).toBe(false);
     expect((await outbox()).filter((row) => row === `account ${accountId}`)).toHaveLength(3);
@@ -161,7 +151,11 @@ describe('senders', () => {
     expect((await createSender(store, { accountId, name: '12345', status: 'pending' })).ok).toBe(true);
     const again = await createSender(store, { accountId, name: '12345', status: 'pending' });
     expect(again).toEqual({ ok: false, code: 'sender_exists' });
-    const other = await createSender(store, { accountId: await newAccount('Other'), name: '12345', status: 'pending' });
+    const other = await createSender(store, {
+      accountId: await newAccount(store, 'Other'),
+      name: '12345',
+      status: 'pending',
+    });
     expect(other).toMatchObject({ ok: true, sender: { kind: 'short_code' } });
   });
 
@@ -199,8 +193,8 @@ describe('a database that is away', () => {
       .transaction()
       .execute(async (tx) => {
         await tx.selectFrom('accounts').select('id').limit(1).execute();
-        await postgres.kill9();
-        await postgres.restart();
+        await database.postgres.kill9();
+        await database.postgres.restart();
         await tx.selectFrom('accounts').select('id').limit(1).execute();
       })
       .then(
@@ -212,7 +206,7 @@ describe('a database that is away', () => {
   });
 
   test('says so with an error that can be told from a bug, and is used again when it is back', async () => {
-    await postgres.kill9();
+    await database.postgres.kill9();
     // A server process whose parent was killed may answer one question more.
     const refusal = () =>
       findAccount(store, accountId).then(
@@ -220,7 +214,7 @@ describe('a database that is away', () => {
         (reason: unknown) => reason as Error,
       );
     expect(isStoreUnavailable(await until('the database is away', refusal))).toBe(true);
-    await postgres.restart();
+    await database.postgres.restart();
     expect(await findAccount(store, accountId)).toMatchObject({ id: accountId });
     const bug = await store.db
       .selectFrom('accounts')

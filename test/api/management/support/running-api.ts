@@ -7,23 +7,15 @@ import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts
 import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
 import { oncePerKey } from '../../../../api/management/once-per-key.ts';
 import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
-import { ensureStreams, openBucket } from '../../../../cluster/bus/ensure.ts';
+import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
 import { auditOrders } from '../../../../cluster/operations/audit-orders.ts';
-import { type Bus, connectBus } from '../../../../cluster/bus/connect.ts';
-import type { Directory } from '../../../../cluster/directory/contract.ts';
-import { openDirectory } from '../../../../cluster/directory/directory.ts';
-import { startProjector } from '../../../../cluster/directory/projector.ts';
-import { createAccount } from '../../../../cluster/store/accounts.ts';
-import { createKey } from '../../../../cluster/store/api-keys.ts';
-import { migrateStore } from '../../../../cluster/store/migrate.ts';
-import { type Store, openStore } from '../../../../cluster/store/store.ts';
 import { type Scope, scopes } from '../../../../model/api-key.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import { until } from '../../../../platform/deadline.ts';
-import { startNats } from '../../../support/nats.ts';
-import { type TestPostgres, startPostgres } from '../../../support/postgres.ts';
+import { type DirectoryHouse, openDirectoryHouse } from '../../../support/directory-house.ts';
+import { newAccount, newKey } from '../../../support/tenants.ts';
 
 export type Reply = { status: number; headers: Headers; body: any };
 
@@ -35,12 +27,8 @@ export type CallOptions = {
   headers?: Record<string, string>;
 };
 
-export type RunningApi = {
+export type RunningApi = DirectoryHouse & {
   readonly api: ManagementApi;
-  readonly postgres: TestPostgres;
-  readonly store: Store;
-  readonly directory: Directory;
-  readonly bus: Bus;
   readonly accountId: AccountId;
   /** Keys with every scope: two of the account, one of another. */
   readonly live: string;
@@ -49,51 +37,37 @@ export type RunningApi = {
   newAccount(): Promise<AccountId>;
   newKey(of: AccountId, livemode: boolean, allowed?: readonly Scope[]): Promise<string>;
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
-  stop(): Promise<void>;
 };
 
 /** `carriers`: what is configured; nobody serves them. */
 export async function runApi(carriers: readonly CarrierConfig[] = []): Promise<RunningApi> {
-  const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  await migrateStore(postgres.url);
-  const store = openStore(postgres.url);
-  const bus = await connectBus(nats.url, 'test');
-  const projector = startProjector({ databaseUrl: postgres.url, store, bus });
-  const directory = await openDirectory(bus);
+  const house = await openDirectoryHouse();
+  const { bus, store, directory } = house;
+  house.project();
   const keys = new Publisher(bus);
   const requests = new IdempotentRequests(idempotencyStore(await openBucket(bus, 'idempotency'), keys));
   const once = oncePerKey(requests, bodyCipher(Buffer.alloc(32, 7)));
-  await ensureStreams(bus);
   const audit = auditOrders(bus, store);
   const operations = { bus, carriers: () => carriers };
   const api = await startManagementApi({ store, directory, once, operations, port: 0 });
 
-  async function newAccount(): Promise<AccountId> {
-    const made = await createAccount(store, { name: 'Test' });
-    if (!made.ok) throw new Error(made.code);
-    return made.account.id;
+  async function knownKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
+    const { token } = await newKey(store, of, { livemode, scopes: allowed });
+    await until('the key is known', () => directory.authenticate(token).ok);
+    return token;
   }
-  async function newKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
-    const made = await createKey(store, { accountId: of, livemode, scopes: allowed });
-    if (!made.ok) throw new Error(made.code);
-    await until('the key is known', () => directory.authenticate(made.token).ok);
-    return made.token;
-  }
-  const accountId = await newAccount();
-  const live = await newKey(accountId, true);
+  const accountId = await newAccount(store);
+  const live = await knownKey(accountId, true);
 
   return {
+    ...house,
     api,
-    postgres,
-    store,
-    directory,
-    bus,
     accountId,
     live,
-    testKey: await newKey(accountId, false),
-    other: await newKey(await newAccount(), true),
-    newAccount,
-    newKey,
+    testKey: await knownKey(accountId, false),
+    other: await knownKey(await newAccount(store), true),
+    newAccount: () => newAccount(store),
+    newKey: knownKey,
     async call(method, path, { key = live, json, raw, headers } = {}) {
       const body = raw ?? (json === undefined ? undefined : JSON.stringify(json));
       const response = await fetch(`http://127.0.0.1:${api.port}${path}`, {
@@ -114,12 +88,8 @@ export async function runApi(carriers: readonly CarrierConfig[] = []): Promise<R
     async stop() {
       await api.close(1_000);
       await audit.close();
-      await projector.close();
-      await directory.close();
       keys.close();
-      await bus.close();
-      await store.close();
-      await Promise.all([postgres.stop(), nats.stop()]);
+      await house.stop();
     },
   };
 }

@@ -1,0 +1,35 @@
+// Tenants as the database makes them, for tests that need one and ask nothing about its making: a refusal throws.
+import { createAccount } from '../../cluster/store/accounts.ts';
+import { type NewKey, createKey } from '../../cluster/store/api-keys.ts';
+import type { SenderStatus } from '../../cluster/store/schema.ts';
+import { createSender } from '../../cluster/store/senders.ts';
+import type { Store } from '../../cluster/store/store.ts';
+import type { AccountId, ApiKeyId, SenderId } from '../../model/ids.ts';
+
+export async function newAccount(store: Store, name = 'Test'): Promise<AccountId> {
+  const made = await createAccount(store, { name });
+  if (!made.ok) throw new Error(made.code);
+  return made.account.id;
+}
+
+/** A live key that may send, unless told otherwise. */
+export async function newKey(
+  store: Store,
+  accountId: AccountId,
+  wanted: Partial<NewKey> = {},
+): Promise<{ id: ApiKeyId; token: string }> {
+  const made = await createKey(store, { accountId, livemode: true, scopes: ['sms:send'], ...wanted });
+  if (!made.ok) throw new Error(made.code);
+  return { id: made.key.id, token: made.token };
+}
+
+export async function newSender(
+  store: Store,
+  accountId: AccountId,
+  name: string,
+  status: SenderStatus = 'pending',
+): Promise<SenderId> {
+  const made = await createSender(store, { accountId, name, status });
+  if (!made.ok) throw new Error(made.code);
+  return made.sender.id;
+}
