@@ -1,13 +1,12 @@
 // `dead list|show|replay|drop`: over NATS, and for a replay of messages the event store, which knows whether a carrier
 // has begun with them. What was begun is never put back: nobody shall get a message twice. The audit log gets a record
 // of what was put back or dropped; that the database is away keeps nobody from it.
-import { type GetMessageReply, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
 import { newAuditId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
-import { isTerminal } from '../../model/status.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { type EventStoreAnswer, askEventStore } from '../bus/ask-event-store.ts';
 import type { Bus } from '../bus/connect.ts';
 import { type DeadEntry, dropDead, listDead, readDead, replayDead } from '../bus/dead-records.ts';
 import { deadHeaders } from '../bus/dead.ts';
@@ -130,7 +129,7 @@ async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Result>
   if (contents === null) {
     return { seq, entry: record, code: 'unreadable', detail: 'this version cannot read it either: it would come back' };
   }
-  const begun = contents.message === null ? 'no' : await wasBegun(bus, contents.message);
+  const begun = contents.message === null ? 'no' : await wasEverBegun(bus, contents.message);
   if (begun === 'yes') {
     const detail = 'a carrier has it already, or it has ended: put back it could go out twice. Drop it';
     return { seq, entry: record, code: 'begun', detail };
@@ -145,20 +144,12 @@ async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Result>
 }
 
 /** Whether any carrier ever had a part of it: stricter than what carriers ask each other, because a person can wait. */
-async function wasBegun(bus: Bus, { accountId, messageId }: Message): Promise<'yes' | 'no' | 'unclear'> {
-  try {
-    const question = JSON.stringify({ accountId, messageId });
-    const answer = await bus.connection.request(querySubjects.get, question, { timeout: queryTimeoutMs });
-    const reply = answer.json<GetMessageReply>();
-    if ('refused' in reply) return 'unclear';
-    if (!reply.found) return 'no';
-    const { status, submittedAtMs, history } = reply.message;
-    const isBegun = isTerminal(status) || submittedAtMs !== null || history.some(({ carrier }) => carrier !== null);
-    return isBegun ? 'yes' : 'no';
-  } catch (error) {
-    ignoring(error, 'the event store did not answer about a message of DEAD');
-    return 'unclear';
-  }
+function wasEverBegun(bus: Bus, message: Message): Promise<EventStoreAnswer> {
+  return askEventStore(
+    bus,
+    message,
+    ({ submittedAtMs, history }) => submittedAtMs !== null || history.some(({ carrier }) => carrier !== null),
+  );
 }
 
 /** Null, or why there is no record of it. */

@@ -1,6 +1,7 @@
 // Gives a message to another carrier of its plan: durable `rerouted` event, publish with the next hop, ack, in this
 // order. A redelivery that finds the event only repeats the publish, to the same carrier. It never takes a message
 // of which this carrier may have any part: that is asserted here, whoever asks.
+import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
 import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { encodeMessage } from '../../../cluster/bus/message-record.ts';
@@ -36,7 +37,7 @@ export type RerouteParts = {
   /** Acks the record when nothing else of it is on its way. */
   readonly finish: (held: HeldMessage) => void;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
-  readonly wasTaken: (message: Message, by: string) => Promise<'yes' | 'no' | 'unclear'>;
+  readonly wasTaken: (message: Message, by: string) => Promise<EventStoreAnswer>;
 };
 
 /** `good`: it may go there now · `avoided`: only when the message can go nowhere else. */

@@ -9,6 +9,7 @@
 // * when nobody served the carrier for so long that the stream may have forgotten ids, the record is moved again and
 //   marked instead: behind its copy it is asked about before it is sent.
 import type { JsMsg } from '@nats-io/jetstream';
+import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -36,7 +37,7 @@ export type SetAsideParts = {
   /** It stays: into its lane, whatever waits there. */
   readonly stay: (held: HeldMessage) => void;
   /** Whether the carrier has begun with a message, by its recorded events. */
-  readonly wasBegun: (message: Message) => Promise<'yes' | 'no' | 'unclear'>;
+  readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
 
 const { aside } = limits;

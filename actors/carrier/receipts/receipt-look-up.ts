@@ -1,11 +1,14 @@
 // Asks the event store for the submit a receipt belongs to, when memory does not hold it: it is older than the
 // replay window, or another node submitted it. The store being away is no error here: the receipt is parked.
-import { querySubjects, type FindSubmitted, type FindSubmittedReply } from '../../../analytics/contract.ts';
+import {
+  type FindSubmitted,
+  type FindSubmittedReply,
+  querySubjects,
+  queryTimeoutMs,
+} from '../../../analytics/contract.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { ignoring } from '../../../platform/errors.ts';
-
-const timeoutMs = 2_500;
 
 export async function lookUpReceipt(
   bus: Bus,
@@ -16,7 +19,7 @@ export async function lookUpReceipt(
   const question: FindSubmitted = { carrier, recipient, carrierMessageIds };
   try {
     const reply = await bus.connection.request(querySubjects.findSubmitted, JSON.stringify(question), {
-      timeout: timeoutMs,
+      timeout: queryTimeoutMs,
     });
     const answer = reply.json<FindSubmittedReply>();
     return 'submitted' in answer ? answer.submitted : null;
