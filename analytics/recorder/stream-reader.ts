@@ -3,7 +3,7 @@
 // ordered consumer from a position the recorder keeps itself; acks could hand records out of order after a reconnect.
 import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { promptPull } from '../../cluster/bus/lost-pull.ts';
+import { promptPull, watchPulls } from '../../cluster/bus/lost-pull.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -36,7 +36,7 @@ export function readEvents(
   async function read(): Promise<void> {
     while (!stopped) {
       try {
-        messages = await open(bus, nextSeq);
+        messages = await open(bus, nextSeq, clock);
         if (stopped) break;
         await take(messages);
       } catch (error) {
@@ -93,11 +93,13 @@ export function readEvents(
   };
 }
 
-async function open(bus: Bus, fromSeq: number): Promise<ConsumerMessages> {
+async function open(bus: Bus, fromSeq: number, clock: Clock): Promise<ConsumerMessages> {
   const consumer = await bus.jetstream.consumers.get(streamNames.events, {
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: fromSeq,
     inactive_threshold: 30_000,
   });
-  return consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...promptPull });
+  const messages = await consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...promptPull });
+  watchPulls(bus, messages, promptPull.expires, clock, () => messages.stop());
+  return messages;
 }

@@ -1,6 +1,6 @@
 // Takes records from a durable consumer, for ever: through reconnects, restarts of the server and a consumer
 // that somebody deleted. It only carries records to their handler; acks are the handler's business.
-import type { Consumer, ConsumerConfig, ConsumerMessages, ConsumerNotification, JsMsg } from '@nats-io/jetstream';
+import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -80,7 +80,6 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
 
 /** Why a consumption is over: it was stopped or its consumer is gone; or only its pull is, and the next may follow at once. */
 type End = 'closed' | 'pull lost';
-type StatusType = ConsumerNotification['type'];
 type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
 
 /** `again`: it was there before, and need not be brought up to date. */
@@ -105,16 +104,9 @@ async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, num
     },
   });
   const lost = Promise.withResolvers<End>();
-  const pulls = watchPulls(bus, pace.expires, clock, () => lost.resolve('pull lost'));
+  watchPulls(bus, messages, pace.expires, clock, () => lost.resolve('pull lost'));
   const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
-  const onStatus = (type: StatusType) => {
-    if (type === 'next') pulls.pulled();
-    if (type === 'heartbeat' || type === 'discard') heard.atMs = clock.monotonicMs();
-  };
-  void watch(messages, onStatus).finally(() => {
-    stopListening();
-    pulls.stop();
-  });
+  void watch(messages, () => (heard.atMs = clock.monotonicMs())).finally(stopListening);
   return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
 }
 
@@ -177,10 +169,10 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
 }
 
 /** The client reports a consumer that is gone as a status; then this consumption ends and a new one is opened. */
-async function watch(messages: ConsumerMessages, onStatus: (type: StatusType) => void): Promise<void> {
+async function watch(messages: ConsumerMessages, onHeard: () => void): Promise<void> {
   try {
     for await (const status of messages.status()) {
-      onStatus(status.type);
+      if (status.type === 'heartbeat' || status.type === 'discard') onHeard();
       if (
         status.type === 'consumer_deleted' ||
         status.type === 'stream_not_found' ||

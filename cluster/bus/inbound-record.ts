@@ -3,9 +3,10 @@
 // a part are sealed, bound to what the part is.
 import { Packr } from 'msgpackr';
 import { RejectMessage } from '../../platform/errors.ts';
-import type { AccountId } from '../../model/ids.ts';
 import type { BodyPart } from '../../model/inbound-body.ts';
+import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
 import type { BodyCipher } from './body-cipher.ts';
+import { numberAt, textAt } from './record-positions.ts';
 
 export type TieForm = 'udh8' | 'udh16' | 'sar';
 
@@ -74,46 +75,35 @@ export function decodeInbound(octets: Uint8Array, cipher: BodyCipher): InboundRe
   try {
     const at = packr.unpack(octets) as readonly unknown[];
     if (!Array.isArray(at) || at[0] !== version) throw new Error(`record version ${String(at?.[0])}`);
-    const carrier = text(at[2]);
-    if (at[1] === 1) return { kind: 'overdue', carrier, text: text(at[3]), begunAtMs: number(at[4]) };
+    const carrier = textAt(at[2]);
+    if (at[1] === 1) return { kind: 'overdue', carrier, text: textAt(at[3]), begunAtMs: numberAt(at[4]) };
     if (at[1] !== 0) throw new Error(`an inbound record of kind ${String(at[1])}`);
-    const identity = text(at[3]);
-    const alphabet = alphabets[number(at[9])];
+    const identity = textAt(at[3]);
+    const alphabet = alphabets[numberAt(at[9])];
     if (alphabet === undefined) throw new Error('an alphabet was expected');
     return {
       kind: 'part',
       carrier,
       identity,
-      occurrence: number(at[4]),
-      source: text(at[5]),
-      sourceTon: number(at[6]),
-      destination: text(at[7]),
-      destinationTon: number(at[8]),
+      occurrence: numberAt(at[4]),
+      source: textAt(at[5]),
+      sourceTon: numberAt(at[6]),
+      destination: textAt(at[7]),
+      destinationTon: numberAt(at[8]),
       alphabet,
-      dataCoding: number(at[10]),
-      shift: Array.isArray(at[11]) ? { locking: number(at[11][0]), single: number(at[11][1]) } : null,
+      dataCoding: numberAt(at[10]),
+      shift: Array.isArray(at[11]) ? { locking: numberAt(at[11][0]), single: numberAt(at[11][1]) } : null,
       tie: Array.isArray(at[12]) ? tieOf(at[12]) : null,
       octets: cipher.open(at[13] as Uint8Array, identity),
       livemode: at[14] !== false,
-      receivedAtMs: number(at[15]),
+      receivedAtMs: numberAt(at[15]),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable inbound record: ${String(error)}`);
   }
 }
 
-/** A subscriber's word, for one account: what the suppression list is to become. */
-export type DecisionRecord = {
-  readonly v: 1;
-  readonly keyword: 'stop' | 'start';
-  readonly accountId: AccountId;
-  /** E.164. */
-  readonly number: string;
-  /** Null: all senders of the account. */
-  readonly sender: string | null;
-  readonly atMs: number;
-  readonly messageId: string;
-};
+export type DecisionRecord = SubscriberDecision & { readonly v: 1 };
 
 export const encodeDecision = (decision: DecisionRecord): Buffer => Buffer.from(JSON.stringify(decision));
 
@@ -137,15 +127,7 @@ export function decodeDecision(octets: Uint8Array): DecisionRecord {
 }
 
 function tieOf(at: readonly unknown[]): PartRecord['tie'] {
-  const form = forms[number(at[0])];
+  const form = forms[numberAt(at[0])];
   if (form === undefined) throw new Error('a tie was expected');
-  return { form, reference: number(at[1]), total: number(at[2]), part: number(at[3]) };
-}
-function text(at: unknown): string {
-  if (typeof at !== 'string') throw new Error('a text was expected');
-  return at;
-}
-function number(at: unknown): number {
-  if (typeof at !== 'number') throw new Error('a number was expected');
-  return at;
+  return { form, reference: numberAt(at[1]), total: numberAt(at[2]), part: numberAt(at[3]) };
 }

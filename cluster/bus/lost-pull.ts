@@ -1,6 +1,7 @@
 // Notices a pull that ended without a word. A nats-server before 2.9.16 drops a request in silence when a record comes
 // in the very moment its time is over; the client then waits for a pull that is no more until it has missed two
 // heartbeats, a second in which an OTP stands still (decision 52).
+import type { ConsumerMessages } from '@nats-io/jetstream';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -14,43 +15,46 @@ export const pullLastsMs = 5_000;
  */
 export const promptPull = { expires: pullLastsMs, idle_heartbeat: 500 } as const;
 
-export type PullWatch = {
-  /** The client asked for records. */
-  pulled(): void;
-  stop(): void;
-};
-
 /** The server's timers are not exact, nor are ours. */
 const graceMs = 20;
 const answerWithinMs = 2_000;
 
 /**
- * Calls `onLost` once when every pull has outlived its `lastMs` and no other was made: none is left at the server. What
- * the server sent before that has been handed over by then.
+ * Calls `onLost` once when every pull of a consumption has outlived its `lastsMs` and no other was made: none is left at
+ * the server. What the server sent before that has been handed over by then. Ends with the consumption.
  */
-export function watchPulls(bus: Bus, lastMs: number, clock: Clock, onLost: () => void): PullWatch {
-  let stopped = false;
+export function watchPulls(
+  bus: Bus,
+  messages: ConsumerMessages,
+  lastsMs: number,
+  clock: Clock,
+  onLost: () => void,
+): void {
+  let over = false;
   let pulledAtMs = clock.monotonicMs();
-  let cancel: Cancel = clock.after(lastMs + graceMs, () => void look());
+  let cancel: Cancel = clock.after(lastsMs + graceMs, () => void look());
+  const leftMs = () => pulledAtMs + lastsMs + graceMs - clock.monotonicMs();
 
   async function look(): Promise<void> {
     // A server answers in order, and a loop that stood still reads before this goes on: what is on its way has come.
     if (leftMs() <= 0 && bus.connected()) await answered(bus);
-    if (stopped) return;
+    if (over) return;
     if (leftMs() <= 0 && bus.connected()) return onLost();
     // Without a connection there is no pull: the client makes one when it is back.
-    cancel = clock.after(bus.connected() ? leftMs() : lastMs, () => void look());
+    cancel = clock.after(bus.connected() ? leftMs() : lastsMs, () => void look());
   }
 
-  const leftMs = () => pulledAtMs + lastMs + graceMs - clock.monotonicMs();
-
-  return {
-    pulled: () => void (pulledAtMs = clock.monotonicMs()),
-    stop() {
-      stopped = true;
+  async function listen(): Promise<void> {
+    try {
+      for await (const { type } of messages.status()) if (type === 'next') pulledAtMs = clock.monotonicMs();
+    } catch (error) {
+      ignoring(error, 'the status stream of a stopped consumption ended');
+    } finally {
+      over = true;
       cancel();
-    },
-  };
+    }
+  }
+  void listen();
 }
 
 async function answered(bus: Bus): Promise<void> {

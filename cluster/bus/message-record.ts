@@ -7,6 +7,7 @@ import { type Category, type Message, type MessageBody, type TonNpi, categories 
 import { noShift, type Shift } from '../../model/text/national-languages.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
+import { numberAt, textAt } from './record-positions.ts';
 
 /** Raised only when old readers could not make sense of new records at all. */
 export const messageRecordVersion = 1;
@@ -55,26 +56,26 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
   try {
     const at = packr.unpack(octets) as readonly unknown[];
     if (!Array.isArray(at) || at[0] !== messageRecordVersion) throw new Error(`record version ${String(at?.[0])}`);
-    const messageId = text(at[1]) as MessageId;
+    const messageId = textAt(at[1]) as MessageId;
     return {
       messageId,
-      hop: number(at[2]),
-      delays: number(at[3]),
-      accountId: text(at[4]) as AccountId,
-      keyId: text(at[5]) as ApiKeyId,
+      hop: numberAt(at[2]),
+      delays: numberAt(at[3]),
+      accountId: textAt(at[4]) as AccountId,
+      keyId: textAt(at[5]) as ApiKeyId,
       channel: 'sms',
       category: categoryOf(at[7]),
-      carrier: text(at[8]),
-      sender: text(at[9]),
+      carrier: textAt(at[8]),
+      sender: textAt(at[9]),
       senderTonNpi: tonNpiOf(at[10]),
-      recipient: text(at[11]),
+      recipient: textAt(at[11]),
       recipientTonNpi: tonNpiOf(at[12]),
       body: bodyOf(cipher.open(at[13] as Uint8Array, messageId)),
       encoding: at[14] === 'ucs2' ? 'ucs2' : 'gsm7',
-      segments: number(at[15]),
-      registeredDelivery: number(at[16]),
-      acceptedAtMs: number(at[17]),
-      validUntilMs: number(at[18]),
+      segments: numberAt(at[15]),
+      registeredDelivery: numberAt(at[16]),
+      acceptedAtMs: numberAt(at[17]),
+      validUntilMs: numberAt(at[18]),
       clientReference: textOrNull(at[19]),
       campaignId: textOrNull(at[20]),
       variantId: textOrNull(at[21]),
@@ -124,14 +125,6 @@ function categoryOf(at: unknown): Category {
   const category = categories[at as number];
   if (category === undefined) throw new Error('a category was expected');
   return category;
-}
-function text(at: unknown): string {
-  if (typeof at !== 'string') throw new Error('a text was expected');
-  return at;
-}
-function number(at: unknown): number {
-  if (typeof at !== 'number') throw new Error('a number was expected');
-  return at;
 }
 const textOrNull = (at: unknown): string | null => (typeof at === 'string' ? at : null);
 const numberOrNull = (at: unknown): number | null => (typeof at === 'number' ? at : null);

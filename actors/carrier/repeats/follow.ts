@@ -4,7 +4,7 @@
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
-import { type PullWatch, promptPull, watchPulls } from '../../../cluster/bus/lost-pull.ts';
+import { promptPull, watchPulls } from '../../../cluster/bus/lost-pull.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
@@ -78,7 +78,8 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
       isOnlyPullLost = true;
       opened.stop();
     };
-    void watch(opened, watchPulls(bus, promptPull.expires, clock, onLost));
+    watchPulls(bus, opened, promptPull.expires, clock, onLost);
+    void watch(opened);
     return opened;
   }
 
@@ -114,15 +115,10 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
   return { again, stop };
 }
 
-async function watch(messages: ConsumerMessages, pulls: PullWatch): Promise<void> {
+async function watch(messages: ConsumerMessages): Promise<void> {
   try {
-    for await (const { type } of messages.status()) {
-      if (type === 'next') pulls.pulled();
-      if (lostStatuses.has(type)) messages.stop();
-    }
+    for await (const { type } of messages.status()) if (lostStatuses.has(type)) return messages.stop();
   } catch (error) {
     ignoring(error, 'the status stream of a stopped follower ended');
-  } finally {
-    pulls.stop();
   }
 }
