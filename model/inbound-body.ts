@@ -4,12 +4,26 @@ import type { Encoding, MessageBody } from './message.ts';
 import { type Shift, noShift } from './text/national-languages.ts';
 import { decodeText } from './text/octets.ts';
 
+/**
+ * binary: eight-bit data, or a coding nobody could read; it is kept as it came. Places in this list stand in records: it
+ * only ever grows at its end.
+ */
+export const inboundAlphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
+export type InboundAlphabet = (typeof inboundAlphabets)[number];
+
 export type BodyPart = {
-  readonly alphabet: 'gsm7' | 'latin1' | 'ucs2' | 'cyrillic' | 'hebrew' | 'binary';
+  readonly alphabet: InboundAlphabet;
   readonly dataCoding: number;
+  /** National tables of a text of septets; null where the header names none. */
   readonly shift: Shift | null;
+  /** Without any header, one septet per octet in GSM-7. */
   readonly octets: Buffer;
 };
+
+/** The body alone, without what else `part` is. */
+export function bodyPartOf({ alphabet, dataCoding, shift, octets }: BodyPart): BodyPart {
+  return { alphabet, dataCoding, shift, octets };
+}
 
 /** Stands where parts are missing. */
 export const gapMark = '[…]';

@@ -1,36 +1,16 @@
 // What a deliver_sm that is no receipt says: whose words they are, in which alphabet, and which part of a longer text.
 // Parts of one text may come over any bind of a carrier, so a part carries all that is needed to put it together
 // elsewhere. Septets are unpacked here, the rest stays octets: a character may be cut by the end of a part. Pure.
+import type { InboundAlphabet } from '../model/inbound-body.ts';
+import type { InboundPart, Tie } from '../model/inbound-part.ts';
 import { type Concatenation, readConcatenation } from '../model/text/concatenation.ts';
-import type { Shift } from '../model/text/national-languages.ts';
 import { type ShortMessagePdu, tlvTag } from './pdu.ts';
 import { fillBitsAfter, unpackSeptets } from './text/packed-septets.ts';
 import type { TextRules } from './text/wire-segments.ts';
 
-/** binary: eight-bit data, or a coding nobody could read; it is kept as it came. */
-export const inboundAlphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
-export type InboundAlphabet = (typeof inboundAlphabets)[number];
-
 export type AlphabetRules = Pick<TextRules, 'gsm7Form' | 'gsm7DataCoding' | 'ucs2DataCoding' | 'latin1DataCoding'>;
 
-/** How the parts of a long message are tied together, and by what: the same number in another form is another tie. */
-export type Tie = Pick<Concatenation, 'reference' | 'total' | 'part'> & { readonly form: 'udh8' | 'udh16' | 'sar' };
-
-export type InboundPart = {
-  readonly source: string;
-  readonly sourceTon: number;
-  readonly destination: string;
-  readonly destinationTon: number;
-  readonly alphabet: InboundAlphabet;
-  readonly dataCoding: number;
-  /** National tables of a text of septets; null where the header names none. */
-  readonly shift: Shift | null;
-  /** Without any header, one septet per octet in GSM-7. A copy: the PDU's buffer is not kept alive. */
-  readonly octets: Buffer;
-  /** Null: the message is whole. */
-  readonly tie: Tie | null;
-};
-
+/** Its octets are a copy: the PDU's buffer is not kept alive. */
 export function inboundPartOf(pdu: ShortMessagePdu, rules: AlphabetRules): InboundPart {
   const hasHeader = (pdu.esmClass & udhIndicator) !== 0;
   const read = hasHeader ? readConcatenation(pdu.octets) : { concatenation: undefined, body: pdu.octets };

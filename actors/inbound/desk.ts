@@ -12,6 +12,8 @@ import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { inboundPartConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import { inboundMessageId } from '../../model/ids.ts';
+import { bodyPartOf } from '../../model/inbound-body.ts';
+import { envelopeOf } from '../../model/inbound-part.ts';
 import { AssertionFailed } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { RetryLater, messageOf } from '../../platform/errors.ts';
@@ -139,18 +141,12 @@ export class InboundDesk {
   }
 
   async #tell(key: string, text: LongText, deliveries: number): Promise<void> {
-    const { carrier, source, sourceTon, destination, destinationTon, livemode, begunAtMs } = text;
-    if (!isWhole(text)) metrics.inboundIncomplete.inc({ carrier });
+    if (!isWhole(text)) metrics.inboundIncomplete.inc({ carrier: text.carrier });
     await this.#parts.tell(
       {
-        messageId: inboundMessageId(key, begunAtMs),
-        carrier,
-        source,
-        sourceTon,
-        destination,
-        destinationTon,
-        livemode,
-        receivedAtMs: begunAtMs,
+        ...envelopeOf(text),
+        messageId: inboundMessageId(key, text.begunAtMs),
+        receivedAtMs: text.begunAtMs,
         parts: text.parts.map((part) => part?.body ?? null),
       },
       deliveries,
@@ -159,17 +155,11 @@ export class InboundDesk {
 }
 
 function singleOf(part: PartRecord): CameIn {
-  const { carrier, source, sourceTon, destination, destinationTon, livemode, receivedAtMs } = part;
-  const { alphabet, dataCoding, shift, octets } = part;
+  const { identity, occurrence, receivedAtMs } = part;
   return {
-    messageId: inboundMessageId(`${part.identity}.${part.occurrence}`, receivedAtMs),
-    carrier,
-    source,
-    sourceTon,
-    destination,
-    destinationTon,
-    livemode,
+    ...envelopeOf(part),
+    messageId: inboundMessageId(`${identity}.${occurrence}`, receivedAtMs),
     receivedAtMs,
-    parts: [{ alphabet, dataCoding, shift, octets }],
+    parts: [bodyPartOf(part)],
   };
 }

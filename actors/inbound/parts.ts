@@ -2,21 +2,16 @@
 // text travels through this as a value: text-bucket.ts keeps it in JetStream, so that nobody owns it and a restart
 // forgets nothing. Pure: it decides, it stores and tells nothing.
 import type { PartRecord } from '../../cluster/bus/inbound-record.ts';
-import type { BodyPart } from '../../model/inbound-body.ts';
+import { type BodyPart, bodyPartOf } from '../../model/inbound-body.ts';
+import { type InboundEnvelope, type Tie, envelopeOf } from '../../model/inbound-part.ts';
 
 /** A part with its place in a text. */
-export type TiedPart = PartRecord & { readonly tie: NonNullable<PartRecord['tie']> };
+export type TiedPart = PartRecord & { readonly tie: Tie };
 
 /** After the text was told only the identities are kept: they are what a repeat is known by. */
 export type HeldPart = { readonly identity: string; readonly body: BodyPart | null };
 
-export type LongText = {
-  readonly carrier: string;
-  readonly source: string;
-  readonly sourceTon: number;
-  readonly destination: string;
-  readonly destinationTon: number;
-  readonly livemode: boolean;
+export type LongText = InboundEnvelope & {
   /** When its first part came; with the name of the text it says which text this is. */
   readonly begunAtMs: number;
   /** The identity of that part. */
@@ -69,16 +64,11 @@ function ended(text: LongText): Merged {
 }
 
 function begun(part: TiedPart): LongText {
-  const { carrier, source, sourceTon, destination, destinationTon, livemode, receivedAtMs, identity, tie } = part;
+  const { receivedAtMs, identity, tie } = part;
   const parts: (HeldPart | null)[] = Array.from({ length: tie.total }, () => null);
   parts[tie.part - 1] = heldOf(part);
   return {
-    carrier,
-    source,
-    sourceTon,
-    destination,
-    destinationTon,
-    livemode,
+    ...envelopeOf(part),
     begunAtMs: receivedAtMs,
     begunBy: identity,
     parts,
@@ -86,6 +76,6 @@ function begun(part: TiedPart): LongText {
   };
 }
 
-function heldOf({ identity, alphabet, dataCoding, shift, octets }: TiedPart): HeldPart {
-  return { identity, body: { alphabet, dataCoding, shift, octets } };
+function heldOf(part: TiedPart): HeldPart {
+  return { identity: part.identity, body: bodyPartOf(part) };
 }

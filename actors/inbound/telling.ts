@@ -10,6 +10,7 @@ import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type MessageId, inboundMessageId } from '../../model/ids.ts';
 import { type BodyPart, encodingOf, inboundBodyOf } from '../../model/inbound-body.ts';
 import { type InboundTold, optedEvent, receivedEvent } from '../../model/inbound-event.ts';
+import type { InboundEnvelope } from '../../model/inbound-part.ts';
 import { RetryLater } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log, maskNumber } from '../../platform/log.ts';
@@ -22,14 +23,8 @@ import { type AskWriter, type Owner, type Owners, ownersOf } from './owners.ts';
 import type { Reply } from './reply.ts';
 
 /** A message from a subscriber as it came, `parts` in their order and null where one is missing. */
-export type CameIn = {
+export type CameIn = InboundEnvelope & {
   readonly messageId: MessageId;
-  readonly carrier: string;
-  readonly source: string;
-  readonly sourceTon: number;
-  readonly destination: string;
-  readonly destinationTon: number;
-  readonly livemode: boolean;
   readonly receivedAtMs: number;
   readonly parts: readonly (BodyPart | null)[];
 };

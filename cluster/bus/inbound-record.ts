@@ -3,33 +3,21 @@
 // a part are sealed, bound to what the part is.
 import { Packr } from 'msgpackr';
 import { RejectMessage } from '../../platform/errors.ts';
-import type { BodyPart } from '../../model/inbound-body.ts';
+import { inboundAlphabets } from '../../model/inbound-body.ts';
+import { type InboundEnvelope, type InboundPart, type Tie, tieForms } from '../../model/inbound-part.ts';
 import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
 import type { BodyCipher } from './body-cipher.ts';
 import { numberAt, textAt } from './record-positions.ts';
 
-export type TieForm = 'udh8' | 'udh16' | 'sar';
-
-export type PartRecord = BodyPart & {
-  readonly kind: 'part';
-  /** The same for the same octets from the same subscriber: what a repeat is recognised by. */
-  readonly identity: string;
-  /** Counts deliveries of the same octets that are known to be no repeats. */
-  readonly occurrence: number;
-  readonly carrier: string;
-  readonly source: string;
-  readonly sourceTon: number;
-  readonly destination: string;
-  readonly destinationTon: number;
-  readonly tie: {
-    readonly form: TieForm;
-    readonly reference: number;
-    readonly total: number;
-    readonly part: number;
-  } | null;
-  readonly livemode: boolean;
-  readonly receivedAtMs: number;
-};
+export type PartRecord = InboundPart &
+  InboundEnvelope & {
+    readonly kind: 'part';
+    /** The same for the same octets from the same subscriber: what a repeat is recognised by. */
+    readonly identity: string;
+    /** Counts deliveries of the same octets that are known to be no repeats. */
+    readonly occurrence: number;
+    readonly receivedAtMs: number;
+  };
 
 /** The parts of this text were begun then; is it whole by now? */
 export type OverdueRecord = {
@@ -44,9 +32,6 @@ export type InboundRecord = PartRecord | OverdueRecord;
 const version = 1;
 const packr = new Packr({ useRecords: false });
 const kinds = ['part', 'overdue'] as const;
-/** Both lists only ever grow at their end. */
-const alphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
-const forms: readonly TieForm[] = ['udh8', 'udh16', 'sar'];
 
 export function encodeInbound(record: InboundRecord, cipher: BodyCipher): Buffer {
   const head = [version, kinds.indexOf(record.kind), record.carrier];
@@ -60,10 +45,10 @@ export function encodeInbound(record: InboundRecord, cipher: BodyCipher): Buffer
     record.sourceTon,
     record.destination,
     record.destinationTon,
-    alphabets.indexOf(record.alphabet),
+    inboundAlphabets.indexOf(record.alphabet),
     record.dataCoding,
     shift === null ? null : [shift.locking, shift.single],
-    tie === null ? null : [forms.indexOf(tie.form), tie.reference, tie.total, tie.part],
+    tie === null ? null : [tieForms.indexOf(tie.form), tie.reference, tie.total, tie.part],
     cipher.seal(record.octets, record.identity),
     record.livemode,
     record.receivedAtMs,
@@ -79,7 +64,7 @@ export function decodeInbound(octets: Uint8Array, cipher: BodyCipher): InboundRe
     if (at[1] === 1) return { kind: 'overdue', carrier, text: textAt(at[3]), begunAtMs: numberAt(at[4]) };
     if (at[1] !== 0) throw new Error(`an inbound record of kind ${String(at[1])}`);
     const identity = textAt(at[3]);
-    const alphabet = alphabets[numberAt(at[9])];
+    const alphabet = inboundAlphabets[numberAt(at[9])];
     if (alphabet === undefined) throw new Error('an alphabet was expected');
     return {
       kind: 'part',
@@ -126,8 +111,8 @@ export function decodeDecision(octets: Uint8Array): DecisionRecord {
   }
 }
 
-function tieOf(at: readonly unknown[]): PartRecord['tie'] {
-  const form = forms[numberAt(at[0])];
+function tieOf(at: readonly unknown[]): Tie {
+  const form = tieForms[numberAt(at[0])];
   if (form === undefined) throw new Error('a tie was expected');
   return { form, reference: numberAt(at[1]), total: numberAt(at[2]), part: numberAt(at[3]) };
 }

@@ -1,16 +1,16 @@
 // Puts a subscriber's decision into the bucket of suppressed numbers, where every door sees it within milliseconds, and
 // takes it away again. By compare-and-set only: the later word holds, whoever writes last.
 import type { KV, KvEntry } from '@nats-io/kv';
+import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
 import { RetryLater, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
-import type { DecisionRecord } from '../bus/inbound-record.ts';
 import { streamOfBucket, subjectInBucket } from '../bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
 
 /** Resolves when it, or a later word, is in the bucket. */
-export async function putDecision(bucket: KV, decision: DecisionRecord): Promise<void> {
+export async function putDecision(bucket: KV, decision: SubscriberDecision): Promise<void> {
   const name = decisionEntryName(decision);
   const { keyword, sender, atMs } = decision;
   for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
@@ -29,7 +29,7 @@ export async function putDecision(bucket: KV, decision: DecisionRecord): Promise
 }
 
 /** It is written down. A later word that has taken its place stays: that one has a record of its own. */
-export async function takeDecisionAway(bucket: KV, decision: DecisionRecord): Promise<void> {
+export async function takeDecisionAway(bucket: KV, decision: SubscriberDecision): Promise<void> {
   const name = decisionEntryName(decision);
   const entry = await bucket.get(name);
   if (entry === null || entry.operation !== 'PUT') return;

@@ -2,22 +2,12 @@
 // and late gate as soon as its entry is in the bucket, whether the database is there or not. The control role takes
 // the entry away when the blocks have it. An opt-in lifts what an opt-out entry said and nothing that a block says.
 import type { AccountId } from '../../model/ids.ts';
+import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
 import { numberKeyOf } from '../../model/suppression.ts';
 
-export type DecisionEntry = {
-  readonly v: 1;
-  readonly keyword: 'stop' | 'start';
-  /** Null: every sender of the account. */
-  readonly sender: string | null;
-  readonly atMs: number;
-};
+export type DecisionEntry = Pick<SubscriberDecision, 'keyword' | 'sender' | 'atMs'> & { readonly v: 1 };
 
-export type DecisionName = {
-  readonly accountId: AccountId;
-  /** E.164. */
-  readonly number: string;
-  readonly sender: string | null;
-};
+export type DecisionName = Pick<SubscriberDecision, 'accountId' | 'number' | 'sender'>;
 
 const namePattern = /^decision\.(acc_[0-9A-Z]{26})\.(\d{7,15})\.(?:_|[0-9a-f]{2,64})$/;
 

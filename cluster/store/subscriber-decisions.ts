@@ -2,22 +2,12 @@
 // there and nothing else. The last word holds, by the moment the carrier brought it: words that come late, twice or in
 // another order end as if they had come in theirs.
 import { type Transaction, sql } from 'kysely';
-import { type AccountId, newSuppressionId } from '../../model/ids.ts';
+import { newSuppressionId } from '../../model/ids.ts';
+import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
 import { blockOfPlace, numberKeyOf, suppressionPlaceOf } from '../../model/suppression.ts';
 import type { Tables } from './schema.ts';
 import { type Store, record, transaction } from './store.ts';
 import { type ListState, lockedList, tellingOf, touch } from './suppressions.ts';
-
-export type SubscriberDecision = {
-  readonly keyword: 'stop' | 'start';
-  readonly accountId: AccountId;
-  /** E.164. */
-  readonly number: string;
-  /** Null: all senders of the account. */
-  readonly sender: string | null;
-  readonly atMs: number;
-  readonly messageId: string;
-};
 
 /** `block`: the block of the list, as the outbox names it, that has the number. Null: there is no such account. */
 export type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };

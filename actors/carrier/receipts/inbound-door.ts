@@ -7,12 +7,13 @@ import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import { encodeInbound } from '../../../cluster/bus/inbound-record.ts';
 import type { PublishResult } from '../../../cluster/bus/publisher.ts';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
+import type { InboundPart } from '../../../model/inbound-part.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
-import { type AlphabetRules, type InboundPart, inboundPartOf } from '../../../smpp/inbound-part.ts';
+import { type AlphabetRules, inboundPartOf } from '../../../smpp/inbound-part.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { Respond } from './receipts.ts';
 
