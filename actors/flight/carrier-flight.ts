@@ -1,7 +1,7 @@
 // The flight recorder of one carrier: a recording of each bind and the decisions about all of it, for as long as the
 // carrier's actor lives. It hears of what happens and is asked about it; it never decides anything. When a session is
 // lost that nobody wanted to end, what was recorded goes into a file, for whoever looks at it in the morning.
-import { type FlightPiece, type FlightSource, answerFlight } from '../../cluster/bus/flight.ts';
+import { type FlightSource, answerFlight } from '../../cluster/bus/flight.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -9,7 +9,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { BindFlight, bindFlightBytes } from '../../smpp/flight/bind-flight.ts';
-import type { PduTap } from '../../smpp/flight/contract.ts';
+import type { FlightPiece, PduTap } from '../../smpp/flight/contract.ts';
 import { DecisionRing } from './decision-ring.ts';
 import { type DumpSettings, FlightDumps } from './dumps.ts';
 

@@ -4,16 +4,13 @@
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import type { FlightPiece, FlightSummary } from '../../smpp/flight/contract.ts';
 import type { Bus } from './connect.ts';
 
-export type FlightBind = {
+export type FlightBind = FlightSummary & {
   readonly name: string;
   /** `bound`, or why it is not. */
   readonly state: string;
-  readonly sessions: number;
-  readonly sent: number;
-  readonly received: number;
-  readonly bytes: number;
 };
 
 /** What one thread has recorded of one carrier. */
@@ -26,16 +23,6 @@ export type FlightListing = {
   readonly wallAtZeroMs: number;
   readonly decisions: number;
   readonly binds: readonly FlightBind[];
-};
-
-/** A piece of a bind's recording: whole records in the form of smpp/flight. */
-export type FlightPiece = {
-  readonly records: Buffer;
-  readonly from: number;
-  readonly next: number;
-  readonly lost: number;
-  readonly head: number;
-  readonly session: string | null;
 };
 
 export type Decision = {

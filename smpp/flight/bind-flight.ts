@@ -4,29 +4,9 @@
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import type { PduTap, SessionEnds } from './contract.ts';
+import type { FlightPiece, FlightSummary, PduTap, SessionEnds } from './contract.ts';
 import { PduRing, type RecordKind, recordKind } from './pdu-ring.ts';
 import { redactPdu } from './redact.ts';
-
-export type FlightPart = {
-  readonly records: Buffer;
-  readonly from: number;
-  readonly next: number;
-  /** Octets asked for and overwritten meanwhile. */
-  readonly lost: number;
-  /** Where the recording ends at this moment. */
-  readonly head: number;
-  /** The session the first record belongs to, when its opening is no longer recorded; else null. */
-  readonly session: string | null;
-};
-
-export type FlightSummary = {
-  readonly sessions: number;
-  readonly sent: number;
-  readonly received: number;
-  /** Octets that can be read now. */
-  readonly bytes: number;
-};
 
 /** How much a bind of a carrier with `binds` of them may remember. */
 export function bindFlightBytes(binds: number): number {
@@ -82,13 +62,13 @@ export class BindFlight implements PduTap {
   }
 
   /** What was recorded from `from` on, a piece of it; null before the first session. */
-  read(from: number, bytesMax: number): FlightPart | null {
+  read(from: number, bytesMax: number): FlightPiece | null {
     const ring = this.#ring;
     if (ring === null) return null;
     const atTail = from <= ring.tail;
-    const part = ring.read(from, bytesMax);
-    const lost = from > 0 && part.from > from ? part.from - from : 0;
-    return { ...part, lost, head: ring.head, session: atTail ? this.#session : null };
+    const piece = ring.read(from, bytesMax);
+    const lost = from > 0 && piece.from > from ? piece.from - from : 0;
+    return { ...piece, lost, head: ring.head, session: atTail ? this.#session : null };
   }
 
   #put(kind: RecordKind, buffer: Buffer, start: number, end: number): void {

@@ -1,4 +1,5 @@
-// What a session shows to whoever watches it. Types only; a watcher hears octets, and never changes or keeps them.
+// What a session shows to whoever watches it, and a recording of it to whoever reads that. Types only; a watcher hears
+// octets, and never changes or keeps them.
 
 /** Where the two ends of a session are. */
 export type SessionEnds = {
@@ -19,4 +20,25 @@ export type PduTap = {
   received(buffer: Buffer, start: number, end: number): void;
   /** `by`: who ended the connection, as far as we can tell. */
   closed(why: string, by: 'us' | 'peer'): void;
+};
+
+/** A piece of a bind's recording: whole records. */
+export type FlightPiece = {
+  readonly records: Buffer;
+  readonly from: number;
+  readonly next: number;
+  /** Octets asked for and overwritten meanwhile. */
+  readonly lost: number;
+  /** Where the recording ends at this moment. */
+  readonly head: number;
+  /** The session the first record belongs to, when its opening is no longer recorded; else null. */
+  readonly session: string | null;
+};
+
+export type FlightSummary = {
+  readonly sessions: number;
+  readonly sent: number;
+  readonly received: number;
+  /** Octets that can be read now. */
+  readonly bytes: number;
 };
