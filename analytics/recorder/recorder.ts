@@ -17,7 +17,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Batch } from './batch.ts';
-import { Intake, type EventRecord } from './intake.ts';
+import { Batcher, type EventRecord } from './batcher.ts';
 import { Fenced, Progress } from './progress.ts';
 import { refillSeenIds } from './recorded-before.ts';
 import { type StreamReader, readEvents } from './stream-reader.ts';
@@ -72,7 +72,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;
   const { promise: ended, resolve: end } = Promise.withResolvers<'fenced' | 'stopped'>();
-  const intake = new Intake({ streamEpoch, seen, replay: pending, closed: write, arrived, bury, clock });
+  const batcher = new Batcher({ streamEpoch, seen, replay: pending, closed: write, arrived, bury, clock });
 
   function write(): void {
     writing ??= writeAll().finally(() => {
@@ -82,9 +82,9 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   async function writeAll(): Promise<void> {
     try {
-      for (let batch = intake.oldest(); batch !== null; batch = intake.oldest()) {
+      for (let batch = batcher.oldest(); batch !== null; batch = batcher.oldest()) {
         await writer.write(batch);
-        intake.written();
+        batcher.written();
       }
     } catch (error) {
       if (stopping.signal.aborted) return ignoring(error, 'the recorder was stopped while it wrote');
@@ -98,7 +98,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     stopping.abort(new Error(`the recorder is ${how}`));
     cancelTick();
     reader?.stop();
-    intake.forget();
+    batcher.forget();
     end(how);
   }
 
@@ -120,11 +120,11 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     );
   }
 
-  const cancelTick = clock.every(tickEveryMs, () => intake.tick());
-  reader = readEvents(bus, pending?.first ?? progress.recordedTo + 1, (record) => intake.take(record), { clock });
+  const cancelTick = clock.every(tickEveryMs, () => batcher.tick());
+  reader = readEvents(bus, pending?.first ?? progress.recordedTo + 1, (record) => batcher.take(record), { clock });
 
   return {
-    unflushed: () => intake.unflushed(),
+    unflushed: () => batcher.unflushed(),
     get recordedTo() {
       return writer.recordedTo;
     },
@@ -133,7 +133,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
       if (stopping.signal.aborted) return;
       cancelTick();
       reader?.stop();
-      intake.finish();
+      batcher.finish();
       const flushed = (writing ?? Promise.resolve()).then(() => writer.settle());
       await withDeadline('the last insert', deadlineMs, flushed).catch((error: unknown) =>
         ignoring(error, 'what was not written is read again at the next start'),

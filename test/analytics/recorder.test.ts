@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Intake } from '../../analytics/recorder/intake.ts';
+import { Batcher } from '../../analytics/recorder/batcher.ts';
 import { recordedBefore, refillSeenIds } from '../../analytics/recorder/recorded-before.ts';
 import { SeenIds } from '../../analytics/recorder/seen-ids.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
@@ -39,8 +39,11 @@ describe('the memory of ids', () => {
   });
 });
 
-function intakeOf(closed: () => void = () => {}, more: { insertRowsMax?: number; heldRowsMax?: number } = {}): Intake {
-  return new Intake({
+function batcherOf(
+  closed: () => void = () => {},
+  more: { insertRowsMax?: number; heldRowsMax?: number } = {},
+): Batcher {
+  return new Batcher({
     streamEpoch: 1,
     seen: new SeenIds(0),
     replay: null,
@@ -60,22 +63,22 @@ const record = (seq: number, events: readonly DeliveryEvent[]) => ({
 describe('batches', () => {
   test('close exactly at the limit of rows and make the reader wait at the limit of held rows', async () => {
     let closed = 0;
-    const intake = intakeOf(() => (closed += 1), { insertRowsMax: 6, heldRowsMax: 9 });
-    expect(intake.take(record(1, lifeOf(contextOf())))).toBeUndefined();
+    const batcher = batcherOf(() => (closed += 1), { insertRowsMax: 6, heldRowsMax: 9 });
+    expect(batcher.take(record(1, lifeOf(contextOf())))).toBeUndefined();
     expect(closed).toBe(0);
-    expect(intake.take(record(2, lifeOf(contextOf())))).toBeUndefined();
+    expect(batcher.take(record(2, lifeOf(contextOf())))).toBeUndefined();
     expect(closed).toBe(1);
-    const paused = intake.take(record(3, lifeOf(contextOf())));
+    const paused = batcher.take(record(3, lifeOf(contextOf())));
     expect(paused).toBeInstanceOf(Promise);
-    expect(intake.oldest()).toMatchObject({ firstSeq: 1, lastSeq: 2, rows: 6 });
-    intake.written();
+    expect(batcher.oldest()).toMatchObject({ firstSeq: 1, lastSeq: 2, rows: 6 });
+    batcher.written();
     await paused;
-    expect(intake.heldRows).toBe(3);
+    expect(batcher.heldRows).toBe(3);
   });
 
   test('of a range to repeat end exactly where it ended, also when its last record is gone', () => {
     for (const last of [3, 4]) {
-      const intake = new Intake({
+      const batcher = new Batcher({
         streamEpoch: 1,
         seen: new SeenIds(0),
         replay: { first: 2, last, token: 't' },
@@ -85,12 +88,12 @@ describe('batches', () => {
         clock: systemClock,
         insertRowsMax: 1,
       });
-      void intake.take(record(2, lifeOf(contextOf())));
-      intake.tick();
-      expect(intake.oldest()).toBeNull();
-      void intake.take(record(3, lifeOf(contextOf())));
-      void intake.take(record(5, lifeOf(contextOf())));
-      expect(intake.oldest()).toMatchObject({ firstSeq: 2, lastSeq: 3 });
+      void batcher.take(record(2, lifeOf(contextOf())));
+      batcher.tick();
+      expect(batcher.oldest()).toBeNull();
+      void batcher.take(record(3, lifeOf(contextOf())));
+      void batcher.take(record(5, lifeOf(contextOf())));
+      expect(batcher.oldest()).toMatchObject({ firstSeq: 2, lastSeq: 3 });
     }
   });
 
@@ -103,11 +106,11 @@ describe('batches', () => {
     });
     fc.assert(
       fc.property(telling, (told) => {
-        const intake = intakeOf();
+        const batcher = batcherOf();
         const records = [...told, [3, 2, 1, 0]].map((places) => places.map((place) => life[place] as DeliveryEvent));
-        for (const [at, events] of records.entries()) void intake.take(record(at + 1, events));
-        intake.finish();
-        const batch = intake.oldest();
+        for (const [at, events] of records.entries()) void batcher.take(record(at + 1, events));
+        batcher.finish();
+        const batch = batcher.oldest();
         expect(batch?.rows).toBe(expected.size);
         const ids = batch
           ?.payload(new Set())
@@ -121,10 +124,10 @@ describe('batches', () => {
   });
 
   test('leave out dropped rows and nothing else', () => {
-    const intake = intakeOf();
-    void intake.take(record(1, lifeOf(contextOf({ sender: 'বাংলা' }))));
-    intake.finish();
-    const batch = intake.oldest();
+    const batcher = batcherOf();
+    void batcher.take(record(1, lifeOf(contextOf({ sender: 'বাংলা' }))));
+    batcher.finish();
+    const batch = batcher.oldest();
     const rows = batch?.payload(new Set())?.octets.toString().split('\n') ?? [];
     expect(batch?.payload(new Set([1]))?.octets.toString()).toBe(`${rows[0]}\n${rows[2]}\n`);
     expect(batch?.payload(new Set([0, 1, 2]))).toBeNull();

@@ -14,7 +14,7 @@ import type { SeenIds } from './seen-ids.ts';
 
 export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject'>;
 
-export type IntakeOptions = {
+export type BatcherOptions = {
   readonly streamEpoch: number;
   readonly seen: SeenIds;
   /** The range to form again exactly, before anything else. */
@@ -30,8 +30,8 @@ export type IntakeOptions = {
   readonly heldRowsMax?: number;
 };
 
-export class Intake {
-  readonly #options: IntakeOptions;
+export class Batcher {
+  readonly #options: BatcherOptions;
   readonly #insertRowsMax: number;
   readonly #heldRowsMax: number;
   #replay: PendingRange | null;
@@ -42,7 +42,7 @@ export class Intake {
   #stampMs = 0;
   #roomAgain: (() => void) | null = null;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: BatcherOptions) {
     this.#options = options;
     this.#replay = options.replay;
     this.#insertRowsMax = options.insertRowsMax ?? limits.recorder.insertRowsMax;
