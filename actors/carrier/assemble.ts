@@ -195,7 +195,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     ports: binds.ports,
     clock,
     onRefused: (held, status, code) => settlement.onRefused(held, status, code),
-    onHeld: (held, code, untilMs) => settlement.onHeld(held, code, untilMs),
+    onPutOff: (held, code, untilMs) => settlement.onPutOff(held, code, untilMs),
     lateGates: parts.lateGates ?? passLateGates,
     onNotWritten: (held) => settlement.onNotWritten(held),
     onHeldBack: (why) => decided.heldBack(why === 'bind' && binds.orders.ordered !== 'running' ? 'order' : why),

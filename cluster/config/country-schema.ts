@@ -87,27 +87,27 @@ const shared = {
     replies: mapOf({ stop: reply.optional(), start: reply.optional(), help: reply.optional() }).default({}),
   }).optional(),
 };
-const plan = {
+const numbering = {
   name: words(1, 80),
   calling_code: pattern(/^\+[1-9]\d{0,2}$/, 'a calling code in quotes, such as "+880"'),
   national_lengths: lengths,
 };
 const toCarriers = z.record(prefix, carrierName, { error: 'a map of national prefix to carrier name' });
 
-const inlineSchema = mapOf({ ...plan, prefixes: toCarriers, ...shared });
+const inlineSchema = mapOf({ ...numbering, prefixes: toCarriers, ...shared });
 const packedSchema = mapOf({
   pack: words(1, 255, 'bd, fr, … or a file that ends with .yaml'),
   carriers: z
     .record(carrierName, carrierName.nullable(), { error: 'a map of the carriers of the pack to yours' })
     .default({}),
-  name: plan.name.optional(),
-  calling_code: plan.calling_code.optional(),
+  name: numbering.name.optional(),
+  calling_code: numbering.calling_code.optional(),
   national_lengths: lengths.optional(),
   prefixes: toCarriers.optional(),
   ...shared,
 });
 /** A pack's carriers are names of its own: `carriers` of heliograph.yaml says which of the operator's they are. */
-export const packSchema = mapOf({ ...plan, prefixes: toCarriers, ...shared });
+export const packSchema = mapOf({ ...numbering, prefixes: toCarriers, ...shared });
 export type PackFile = z.infer<typeof packSchema>;
 type OwnFile = Partial<PackFile> & { pack?: string; carriers?: Record<string, string | null> };
 

@@ -45,17 +45,17 @@ export function gatesOf(
   routing: RouterOptions,
   credit: CreditCheck,
 ): Gates {
-  const plan = numberPlan(rules.country);
+  const numbers = numberPlan(rules.country);
   const disturb = doNotDisturb(rules.country.doNotDisturb);
   const quiet = quietHours(rules.country.quietHours ?? []);
   const blockedContent = contentRulesGate(rules.content);
-  const { route } = router(rules, plan, routing);
+  const { route } = router(rules, numbers, routing);
   return {
     beforeText: [
       { name: 'scope', refuse: scopeGate },
       { name: 'account', refuse: accountGate },
       { name: 'send_at', refuse: (_applicant, { sendAtMs }) => sendAtGate(sendAtMs, circumstances.nowMs()) },
-      { name: 'recipient', refuse: (_applicant, { to }) => plan.refuse(to) },
+      { name: 'recipient', refuse: (_applicant, { to }) => numbers.refuse(to) },
       { name: 'sender', refuse: senderGate, note: senderNote },
     ],
     ofText: [

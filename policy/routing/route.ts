@@ -29,7 +29,7 @@ export type RouterOptions = {
 /** The carriers one rule names, before anybody asked what they can take. */
 type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; whyOf(at: number): string };
 
-export function router(rules: RoutingRules, plan: NumberPlan, options: RouterOptions = {}): Router {
+export function router(rules: RoutingRules, numbers: NumberPlan, options: RouterOptions = {}): Router {
   const { health = everyCarrierIsGood, portedTo = () => null } = options;
   const offers = new Map(rules.carriers.map((carrier) => [carrier.name, carrier]));
   const { prefixes } = rules.country;
@@ -56,7 +56,7 @@ export function router(rules: RoutingRules, plan: NumberPlan, options: RouterOpt
       }
       const ported = byPorting.get(portedTo(to) ?? '');
       if (ported !== undefined) return ported(category, from);
-      const national = plan.nationalOf(to);
+      const national = numbers.nationalOf(to);
       for (const length of prefixLengths) {
         const rule = byPrefix.get(national.slice(0, length));
         if (rule !== undefined) return rule(category, from);

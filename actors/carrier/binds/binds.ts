@@ -151,10 +151,14 @@ export class CarrierBinds {
   }
 
   #onLateAnswer(carrier: CarrierConfig, token: SubmitToken, answer: SubmitAnswer, clock: Clock): void {
-    const { message, parts } = token.held;
-    const part = parts[token.segment - 1];
-    if (this.#queries === undefined || answer.status !== 0 || part === undefined) return;
-    this.#queries.watch(answer.carrierMessageId, submitPdu(message, part, carrier, clock.nowMs()), message.recipient);
+    const { message, pdus } = token.held;
+    const carried = pdus[token.segment - 1];
+    if (this.#queries === undefined || answer.status !== 0 || carried === undefined) return;
+    this.#queries.watch(
+      answer.carrierMessageId,
+      submitPdu(message, carried, carrier, clock.nowMs()),
+      message.recipient,
+    );
   }
 
   #open(

@@ -58,7 +58,7 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
     const { held, segment, attempt } = token;
     const submitted = eventOfMessage(held.message, {
       kind: 'submitted',
-      segment: segmentToldOf(held.message, held.parts, segment),
+      segment: segmentToldOf(held.message, held.pdus, segment),
       attempt,
       carrierMessageId: answer.carrierMessageId,
       atMs: clock.nowMs(),

@@ -1,5 +1,5 @@
-// A message this carrier holds: taken from its stream, not acked yet. Types and the two pure questions that
-// decide whether it may be written and whether it is done.
+// A message this carrier holds: taken from its stream, not acked yet. Types and the pure questions that decide
+// whether it may be written and whether it is done.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
@@ -27,7 +27,8 @@ export type HeldMessage = {
   leaving: Refusal | null;
   /** The carrier's last word on it; null before the first. */
   lastRefusal: string | null;
-  parts: readonly EncodedSegment[];
+  /** What each of its PDUs carries; empty until they are made. One may carry all segments of the contract. */
+  pdus: readonly EncodedSegment[];
   /** Bits 1..n of the segments that the carrier has taken. */
   takenBits: number;
   /** Segments written and not answered. */
@@ -46,6 +47,9 @@ export type Refusal = {
   readonly mayComeBack: boolean;
 };
 
+/** Bits 1..count: all segments of a message, as `takenBits` has them. */
+export const allTakenBits = (count: number): number => ((1 << count) - 1) << 1;
+
 /** A PDU may be written only while the record is surely ours. */
 export function holdIsValid(held: HeldMessage, nowMs: number): boolean {
   return nowMs < held.holdUntilMs;
@@ -59,7 +63,7 @@ export function isDone(held: HeldMessage): boolean {
 /** The segments that still have to be written, 1-based. */
 export function segmentsToSend(held: HeldMessage): number[] {
   const segments: number[] = [];
-  for (let segment = 1; segment <= held.parts.length; segment += 1) {
+  for (let segment = 1; segment <= held.pdus.length; segment += 1) {
     if ((held.takenBits & (1 << segment)) === 0) segments.push(segment);
   }
   return segments;

@@ -281,7 +281,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     epoch: 0,
     leaving: null,
     lastRefusal: message.delays > 0 ? putOffFor(message) : null,
-    parts: [],
+    pdus: [],
     takenBits: 0,
     outstanding: 0,
     eventsInFlight: 0,

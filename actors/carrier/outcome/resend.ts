@@ -7,7 +7,7 @@ import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { HeldMessage } from '../intake/held-message.ts';
+import { type HeldMessage, allTakenBits } from '../intake/held-message.ts';
 import { segmentToldOf } from '../submit/submit-pdu.ts';
 
 /** Whether an account wants messages of this category sent once more when their outcome is unknown. */
@@ -51,7 +51,7 @@ export class Resend {
       metrics.resentByPolicy.inc({ carrier, category: held.category });
     }
     const error = `resent_by_policy:${why}`;
-    const told = segment === 0 ? 0 : segmentToldOf(held.message, held.parts, segment);
+    const told = segment === 0 ? 0 : segmentToldOf(held.message, held.pdus, segment);
     onUnknown(write(held, { kind: 'resent', segment: told, attempt, error, atMs: nowMs }));
     return true;
   }
@@ -73,7 +73,7 @@ export class Resend {
    */
   arrived(held: HeldMessage | undefined, segment: number, ends = false): () => void {
     if (held === undefined || held.message.resends === 0 || !waiting.has(held.stage)) return () => {};
-    const all = ((1 << Math.max(1, held.parts.length)) - 1) << 1;
+    const all = allTakenBits(Math.max(1, held.pdus.length));
     held.takenBits |= segment === 0 ? all : 1 << segment;
     held.eventsInFlight += 1;
     if (ends || held.takenBits === all) held.stage = 'settling';

@@ -18,7 +18,7 @@ import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
-import { type HeldMessage, type Refusal, isDone, segmentsToSend } from '../intake/held-message.ts';
+import { type HeldMessage, type Refusal, allTakenBits, isDone, segmentsToSend } from '../intake/held-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Ledger } from '../repeats/ledger.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
@@ -174,12 +174,12 @@ export class Settlement {
   onUnresolved(held: HeldMessage): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
     try {
-      held.parts = segmentsOf(held.message, this.#parts.carrier);
+      held.pdus = segmentsOf(held.message, this.#parts.carrier);
     } catch (error) {
       ignoring(error, 'the configuration changed since: the message is told as a whole');
     }
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
-    const open = held.parts.length === 0 ? [0] : segmentsToSend(held);
+    const open = held.pdus.length === 0 ? [0] : segmentsToSend(held);
     const why = 'no_outcome_after_restart';
     const again = open.filter((segment) => this.#resend.take(held, segment, attempt, why));
     if (again.length > 0) return;
@@ -198,7 +198,7 @@ export class Settlement {
   }
 
   /** It came into hours in which its category keeps quiet: it comes back when they end. */
-  onHeld(held: HeldMessage, code: string, untilMs: number): void {
+  onPutOff(held: HeldMessage, code: string, untilMs: number): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
     this.#waitInLater(held, attempt, code, Math.max(0, untilMs - this.#parts.clock.nowMs()));
   }
@@ -225,14 +225,13 @@ export class Settlement {
     held.takenBits |= 1 << segment;
     const submitted = this.#write(held, {
       kind: 'submitted',
-      segment: segmentToldOf(held.message, held.parts, segment),
+      segment: segmentToldOf(held.message, held.pdus, segment),
       attempt,
       carrierMessageId,
       atMs: this.#parts.clock.nowMs(),
     });
     this.#parts.onSubmitted(submitted);
-    const all = ((1 << held.parts.length) - 1) << 1;
-    if (held.takenBits === all) return this.#settle(held);
+    if (held.takenBits === allTakenBits(held.pdus.length)) return this.#settle(held);
     if (held.leaving !== null) return this.#leave(held, held.leaving);
     this.#finishWhenDone(held);
   }
@@ -247,7 +246,7 @@ export class Settlement {
   #tellUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
     const unknown = this.#write(held, {
       kind: 'unknown',
-      segment: segmentToldOf(held.message, held.parts, segment),
+      segment: segmentToldOf(held.message, held.pdus, segment),
       attempt,
       error: why,
       atMs: this.#parts.clock.nowMs(),

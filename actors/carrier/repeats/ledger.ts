@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { delaysOf, holdKey } from '../submit/attempt.ts';
 import { Generations } from './generations.ts';
-import type { HeldMessage } from '../intake/held-message.ts';
+import { type HeldMessage, allTakenBits } from '../intake/held-message.ts';
 import { type Rerouted, readRerouted } from '../health/rerouted-event.ts';
 
 export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted';
@@ -160,7 +160,7 @@ export class Ledger {
     if (progress === undefined) return;
     progress.bits |= 1 << event.segment;
     // Segment 0: one PDU carried the whole text.
-    if (event.segment === 0 || progress.bits === ((1 << event.segments) - 1) << 1) this.settle(key);
+    if (event.segment === 0 || progress.bits === allTakenBits(event.segments)) this.settle(key);
   }
 
   #remember(key: string, progress: Progress): void {

@@ -52,7 +52,7 @@ export type SenderParts = {
   /** The message ends before it was written. */
   readonly onRefused: (held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
   /** It may go out at that time: it waits in LATER. */
-  readonly onHeld: (held: HeldMessage, code: string, untilMs: number) => void;
+  readonly onPutOff: (held: HeldMessage, code: string, untilMs: number) => void;
   /** Whether it may still go out, asked when its turn has come. */
   readonly lateGates: LateGates;
   /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
@@ -66,12 +66,12 @@ export type HeldBackBy = 'bind' | 'window' | 'bus' | 'pacing';
 /** However long it is told to wait, it looks again: what it waits for may have changed. */
 const wakeWithinMs = 1_000;
 
-type Part = { readonly held: HeldMessage; readonly segment: number };
+type ReadySegment = { readonly held: HeldMessage; readonly segment: number };
 
 export class Sender {
   readonly #parts: SenderParts;
   /** Segments whose intent is durable, in the order their tokens were granted. */
-  #ready: Part[] = [];
+  #ready: ReadySegment[] = [];
   #readyAt = 0;
   /** Window slots promised to chosen messages that are not written yet. */
   #reserved = 0;
@@ -162,7 +162,7 @@ export class Sender {
       if (this.#windowFree() - this.#reserved - kept < slots) return this.#parts.onHeldBack?.('window');
       if (!this.#parts.events.hasRoom) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
-      const segments = pdus * segmentsPerPdu(held.message, held.parts);
+      const segments = pdus * segmentsPerPdu(held.message, held.pdus);
       const chosen = this.#reserved + this.#ready.length - this.#readyAt;
       const { pacing } = this.#parts;
       const waiting = this.#parts.lanes.waitingOf(held.category, held.message.accountId);
@@ -177,7 +177,7 @@ export class Sender {
 
   /** False when the message was taken out of its lane instead. */
   #mayBegin(held: HeldMessage): boolean {
-    const { lanes, clock, onRefused, onHeld, lateGates } = this.#parts;
+    const { lanes, clock, onRefused, onPutOff, lateGates } = this.#parts;
     if (held.stage !== 'lane') {
       lanes.next(); // it was ended or moved while it waited here
       return false;
@@ -191,13 +191,13 @@ export class Sender {
     const verdict = lateGates(held.message, clock.nowMs());
     if (!verdict.ok) {
       lanes.next();
-      if (verdict.status === 'held') onHeld(held, verdict.code, verdict.untilMs);
+      if (verdict.status === 'held') onPutOff(held, verdict.code, verdict.untilMs);
       else onRefused(held, verdict.status, verdict.code);
       return false;
     }
-    if (held.parts.length > 0) return true;
+    if (held.pdus.length > 0) return true;
     try {
-      held.parts = segmentsOf(held.message, this.#parts.carrier);
+      held.pdus = segmentsOf(held.message, this.#parts.carrier);
       this.#pduOf(held, 1);
       return true;
     } catch (error) {
@@ -240,8 +240,7 @@ export class Sender {
   #writeReady(): void {
     const { clock, pacing, onNotWritten } = this.#parts;
     while (this.#readyAt < this.#ready.length) {
-      const part = this.#ready[this.#readyAt] as Part;
-      const { held, segment } = part;
+      const { held, segment } = this.#ready[this.#readyAt] as ReadySegment;
       const now = clock.monotonicMs();
       if (held.stage === 'sending' && !holdIsValid(held, now)) {
         held.stage = 'lapsed';
@@ -251,7 +250,7 @@ export class Sender {
       if (held.stage === 'sending') {
         const bind = this.#widestPort();
         if (bind < 0) break;
-        const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.parts), now);
+        const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.pdus), now);
         if (waitMs > 0) {
           this.#wakeIn(waitMs, 'pacing');
           break;
@@ -274,7 +273,7 @@ export class Sender {
     const attempt = attemptNumber(held.message.delays, held.tries);
     const token: SubmitToken = { held, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
     if (ports[bind]?.submit(this.#pduOf(held, segment), token) !== true) return false;
-    token.number = pacing.written(segmentsPerPdu(held.message, held.parts), bind, nowMs);
+    token.number = pacing.written(segmentsPerPdu(held.message, held.pdus), bind, nowMs);
     held.outstanding += 1;
     this.#submits[held.category]?.inc();
     if (segment === 1 && held.tries === 1) {
@@ -286,9 +285,9 @@ export class Sender {
   }
 
   #pduOf(held: HeldMessage, segment: number): ShortMessage {
-    const part = held.parts[segment - 1];
-    if (part === undefined) throw new RejectMessage('message_empty', 'a message without segments');
-    return submitPdu(held.message, part, this.#parts.carrier, this.#parts.clock.nowMs());
+    const carried = held.pdus[segment - 1];
+    if (carried === undefined) throw new RejectMessage('message_empty', 'a message without segments');
+    return submitPdu(held.message, carried, this.#parts.carrier, this.#parts.clock.nowMs());
   }
 
   /** Of the binds there are now: a long message waits for as much as they hold, not for a bind that is away. */

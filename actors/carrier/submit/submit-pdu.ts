@@ -29,13 +29,13 @@ export function segmentsOf(message: Message, { wire }: SubmitRules): readonly Wi
 }
 
 /** How many segments of the contract each PDU of a message takes: all of them when one carries the whole text. */
-export function segmentsPerPdu(message: Message, parts: readonly unknown[]): number {
-  return parts.length === 1 ? message.segments : 1;
+export function segmentsPerPdu(message: Message, pdus: readonly unknown[]): number {
+  return pdus.length === 1 ? message.segments : 1;
 }
 
-/** What an event about PDU `part` calls its segment: 0, the whole message, when that PDU carries all of several. */
-export function segmentToldOf(message: Message, parts: readonly unknown[], part: number): number {
-  return segmentsPerPdu(message, parts) > 1 ? 0 : part;
+/** What an event about PDU `pdu` calls its segment: 0, the whole message, when that PDU carries all of several. */
+export function segmentToldOf(message: Message, pdus: readonly unknown[], pdu: number): number {
+  return segmentsPerPdu(message, pdus) > 1 ? 0 : pdu;
 }
 
 /** Throws RejectMessage when an address cannot stand in a PDU. */
