@@ -167,9 +167,9 @@ describe('on real binds', () => {
     });
     await until('the bind', () => binds.boundCount === 1);
     const message = messageWith();
-    const parts = segmentsOf(message, carrier);
-    const token = { held: { message, parts } as unknown as HeldMessage, segment: 1, attempt: 1 } as SubmitToken;
-    expect(binds.ports[0]!.submit(submitPdu(message, parts[0]!, carrier, systemClock.nowMs()), token)).toBe(true);
+    const pdus = segmentsOf(message, carrier);
+    const token = { held: { message, pdus } as unknown as HeldMessage, segment: 1, attempt: 1 } as SubmitToken;
+    expect(binds.ports[0]!.submit(submitPdu(message, pdus[0]!, carrier, systemClock.nowMs()), token)).toBe(true);
     await until('the late answer', () => seen.late.length === 1);
     const pdu = await until('the receipt made of the answer', () => seen.delivers[0]);
     expect(seen.timeouts).toBe(1);
