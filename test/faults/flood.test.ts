@@ -8,11 +8,9 @@ import { type AccountId, shardOf } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
-import { SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
+import type { SmsClient } from '../support/sms-client.ts';
 import { newAccount, newKey, newSender } from '../support/tenants.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
 const tps = 300;
 const floodMessages = 3_000;
@@ -21,21 +19,21 @@ const otpPerSecond = 20;
 /** What the carrier may take before an OTP of another, on a machine that is busy: a tenth of the flood. */
 const passedByMax = floodMessages / 10;
 
-let farEnds: FarEnds;
-let system: WholeSystem;
+let house: WholeHouse;
 let store: Store;
-const clients: SmsClient[] = [];
 
 beforeAll(async () => {
-  farEnds = await startFarEnds({ responseMs: 'uniform:5,20', receiptMs: 'uniform:20,100', window: 20 });
-  system = await startWholeSystem(farEnds.configuration.replaceAll('tps: 5000', `tps: ${tps}`));
-  store = openStore(readConnections(system.dataDir)!.databaseUrl ?? '');
+  house = await openWholeHouse({
+    responseMs: 'uniform:5,20',
+    receiptMs: 'uniform:20,100',
+    window: 20,
+    configured: (text) => text.replaceAll('tps: 5000', `tps: ${tps}`),
+  });
+  store = openStore(readConnections(house.system.dataDir)!.databaseUrl ?? '');
 }, 90_000);
 afterAll(async () => {
-  for (const client of clients) client.close();
   await store?.close();
-  await endSystems();
-  await farEnds?.close();
+  await house?.stop();
 });
 
 const shardOfAccount = (id: AccountId) => shardOf(id, limits.bus.accountShards);
@@ -47,9 +45,7 @@ async function tenant(shard: number): Promise<{ accountId: AccountId; client: Sm
     if (shard >= 0 && shardOfAccount(accountId) !== shard) continue;
     await newSender(store, accountId, 'HELIOGRAPH', 'approved');
     const { token } = await newKey(store, accountId, { scopes: ['sms:send', 'sms:read'] });
-    const client = new SmsClient(system.httpPort, token);
-    clients.push(client);
-    return { accountId, client };
+    return { accountId, client: house.clientOf(token) };
   }
 }
 
@@ -82,7 +78,9 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
     const { status, json } = await flooding.client.call('POST', '/v1/sms/batch', { messages });
     expect([status, json['accepted'] ?? json]).toEqual([202, 1_000]);
   });
-  await until('the flood has begun', () => farEnds.carriers.alpha.nonceCount(floodNonces[0] ?? '') > 0, { everyMs: 5 });
+  await until('the flood has begun', () => house.farEnds.carriers.alpha.nonceCount(floodNonces[0] ?? '') > 0, {
+    everyMs: 5,
+  });
 
   const sent: { nonce: string; tenant: number; acceptedAtMs: number }[] = [];
   for (let n = 0; n < seconds * otpPerSecond; n += 1) {
@@ -93,11 +91,11 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
     await systemClock.sleep(1_000 / otpPerSecond);
   }
   await Promise.all(batches);
-  await until('every OTP of the others is there', () => sent.every(({ nonce }) => farEnds.countOf(nonce) > 0));
+  await until('every OTP of the others is there', () => sent.every(({ nonce }) => house.farEnds.countOf(nonce) > 0));
   // Otherwise there was nothing to wait for.
-  expect(floodNonces.filter((nonce) => farEnds.countOf(nonce) === 0).length).toBeGreaterThan(tps);
+  expect(floodNonces.filter((nonce) => house.farEnds.countOf(nonce) === 0).length).toBeGreaterThan(tps);
 
-  const taken = farEnds.carriers.alpha.messages();
+  const taken = house.farEnds.carriers.alpha.messages();
   const placeOf = new Map(taken.map(({ text }, place) => [/#(\w+)#/.exec(text)?.[1], place]));
   const waits = sent.map(({ nonce, tenant: of, acceptedAtMs }) => {
     const place = placeOf.get(nonce)!;
@@ -117,7 +115,7 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
   expect(inItsShard.passedBy).toBeLessThanOrEqual(passedByMax);
 
   const all = [...floodNonces, ...sent.map(({ nonce }) => nonce)];
-  await until('the flood is over', () => all.every((nonce) => farEnds.countOf(nonce) > 0), { limitMs: 40_000 });
-  expect(all.filter((nonce) => farEnds.countOf(nonce) !== 1)).toEqual([]);
-  expect(await system.metric('heliograph_carrier_set_aside_total')).toBeGreaterThan(0);
+  await until('the flood is over', () => all.every((nonce) => house.farEnds.countOf(nonce) > 0), { limitMs: 40_000 });
+  expect(all.filter((nonce) => house.farEnds.countOf(nonce) !== 1)).toEqual([]);
+  expect(await house.system.metric('heliograph_carrier_set_aside_total')).toBeGreaterThan(0);
 });

@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import {
   type Reckoning,
@@ -15,10 +14,8 @@ import {
   nothingWrong,
   settledReckoning,
 } from '../support/reckoning.ts';
-import { SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
 const seed = 20_250;
 const load = { ratePerSecond: 200, seconds: 6, mixed: true };
@@ -27,30 +24,22 @@ const total = load.ratePerSecond * load.seconds;
 const window = 20;
 const inFlightMax = window * 2 * 3;
 const random = seededRandom(seed);
-let farEnds: FarEnds;
-let system: WholeSystem;
-let client: SmsClient;
+let house: WholeHouse;
 /** Everything promised so far: a later kill must not undo what an earlier test has seen. */
 const all: Promised[] = [];
 let afterActors: Promised[] = [];
 
 beforeAll(async () => {
-  farEnds = await startFarEnds({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window });
-  system = await startWholeSystem(farEnds.configuration);
-  client = new SmsClient(system.httpPort, system.keys.liveKey);
+  house = await openWholeHouse({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window });
 });
-afterAll(async () => {
-  client?.close();
-  await endSystems();
-  await farEnds?.close();
-});
+afterAll(() => house?.stop());
 
 /** Sends, and kills a child `times` in the middle of it. */
 async function sendAndKill(child: string, times: number): Promise<Promised[]> {
-  const traffic = sendTraffic(client, { ...load, seed: seed + all.length });
+  const traffic = sendTraffic(house.client, { ...load, seed: seed + all.length });
   for (let kill = 0; kill < times; kill += 1) {
     await systemClock.sleep(500 + random.unit() * ((load.seconds * 1_000) / times - 1_500));
-    await system.kill9(child);
+    await house.system.kill9(child);
   }
   const promised = await traffic;
   all.push(...promised);
@@ -62,7 +51,7 @@ describe('kill -9 under load of', () => {
   it('the actors: no message twice, none lost', { timeout: 90_000 }, async () => {
     afterActors = await sendAndKill('actors', 2);
     expect(afterActors).toHaveLength(total);
-    expect(afterActors.filter(({ nonce }) => farEnds.countOf(nonce) > 1)).toEqual([]);
+    expect(afterActors.filter(({ nonce }) => house.farEnds.countOf(nonce) > 1)).toEqual([]);
   });
 
   it.each([
@@ -74,7 +63,7 @@ describe('kill -9 under load of', () => {
   ] as const)('%s: each message once, and delivered', { timeout: 90_000 }, async (child, times) => {
     const promised = await sendAndKill(child, times);
     expect(promised).toHaveLength(total);
-    const reckoning = await settledReckoning(client, farEnds, promised);
+    const reckoning = await settledReckoning(house, promised);
     expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: total } });
   });
 });
@@ -85,7 +74,7 @@ describe('after all these deaths', () => {
   it('what the actors left unknown is settled by its receipts, or never reached its carrier', {
     timeout: 90_000,
   }, async () => {
-    reckoning = await settledReckoning(client, farEnds, afterActors, lateSettlementMs);
+    reckoning = await settledReckoning(house, afterActors, lateSettlementMs);
     const { delivered = 0, unknown = 0 } = reckoning.statuses;
     process.stdout.write(
       `actors killed twice: ${delivered} delivered, ${unknown} unknown and never (whole) at the carrier\n`,
@@ -97,14 +86,14 @@ describe('after all these deaths', () => {
   });
 
   it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
-    const whole = await settledReckoning(client, farEnds, all);
+    const whole = await settledReckoning(house, all);
     expect(whole).toMatchObject(nothingWrong);
-    await system.recorded();
-    expect(await system.stop()).toBe(0);
-    const recorded = await recordedMessages(system.dataDir);
+    await house.system.recorded();
+    expect(await house.system.stop()).toBe(0);
+    const recorded = await recordedMessages(house.system.dataDir);
     const { actual, expected, wereUnknown } = expectRecorded(recorded, all, whole);
     expect(actual).toEqual(expected);
     process.stdout.write(`kills: ${wereUnknown} messages were unknown at some time\n`);
-    expect(garbledAt(farEnds, all, ({ id }) => recorded.messages.get(id)?.status === 'delivered')).toEqual([]);
+    expect(garbledAt(house.farEnds, all, ({ id }) => recorded.messages.get(id)?.status === 'delivered')).toEqual([]);
   });
 });

@@ -8,52 +8,43 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { parseFault } from '../../smpp/simulator/faults.ts';
 import { recordsOf } from '../support/bus.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { withChildren } from '../support/processes.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { expectRecorded, nothingWrong, settledReckoning } from '../support/reckoning.ts';
-import { type Reply, SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
+import { type Reply } from '../support/sms-client.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
-let farEnds: FarEnds;
-let system: WholeSystem;
-let client: SmsClient;
+let house: WholeHouse;
 const all: Promised[] = [];
 
 beforeAll(async () => {
-  farEnds = await startFarEnds({ responseMs: 'uniform:2,20', receiptMs: 'uniform:50,500' });
-  system = await startWholeSystem(farEnds.configuration);
-  client = new SmsClient(system.httpPort, system.keys.liveKey);
+  house = await openWholeHouse({ responseMs: 'uniform:2,20', receiptMs: 'uniform:50,500' });
 });
-afterAll(async () => {
-  client?.close();
-  await endSystems();
-  await farEnds?.close();
-});
+afterAll(() => house?.stop());
 
 async function send(ratePerSecond: number, seconds: number, seed: number): Promise<Promised[]> {
-  const promised = await sendTraffic(client, { ratePerSecond, seconds, seed });
+  const promised = await sendTraffic(house.client, { ratePerSecond, seconds, seed });
   all.push(...promised);
   return promised;
 }
 
 async function expectAllDelivered(promised: readonly Promised[]): Promise<void> {
-  const reckoning = await settledReckoning(client, farEnds, promised);
+  const reckoning = await settledReckoning(house, promised);
   expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.length } });
 }
 
 /** When each role noticed that its connection to NATS was lost, in milliseconds since a moment. */
 function lostConnections(sinceMs: number): Map<string, number> {
-  const lines = system.stderr().split('\n');
+  const lines = house.system.stderr().split('\n');
   const lost = lines.filter((line) => line.includes('NATS connection lost')).map((line) => JSON.parse(line));
   const since = lost.map(({ role, time }): [string, number] => [role, Date.parse(time) - sinceMs]);
   return new Map(since.filter(([, afterMs]) => afterMs > 0));
 }
 
-const pidsOf = async () => Promise.all(['actors', 'ingress', 'analytics', 'control'].map((name) => system.pidOf(name)));
-const account = () => client.call('GET', '/v1/account');
+const pidsOf = async () =>
+  Promise.all(['actors', 'ingress', 'analytics', 'control'].map((name) => house.system.pidOf(name)));
+const account = () => house.client.call('GET', '/v1/account');
 
 describe('nonsense from a carrier on one bind', () => {
   it.each([
@@ -65,7 +56,7 @@ describe('nonsense from a carrier on one bind', () => {
     { fault: 'unknown-command', sessionsLost: 0 },
   ])('$fault ends $sessionsLost sessions: siblings, other carriers and the process live', async (played) => {
     const pids = await pidsOf();
-    const { alpha, beta, gamma } = farEnds.carriers;
+    const { alpha, beta, gamma } = house.farEnds.carriers;
     const binds = () => [alpha, beta, gamma].map((simulator) => simulator.stats().binds.total);
     const before = binds();
     const traffic = send(100, 2, 26);
@@ -73,12 +64,12 @@ describe('nonsense from a carrier on one bind', () => {
     const { name, args } = parseFault(played.fault)!;
     alpha.setFault(name, { ...args, limit: 1 });
     const promised = await traffic;
-    const reckoning = await settledReckoning(client, farEnds, promised, 20_000);
+    const reckoning = await settledReckoning(house, promised, 20_000);
     expect(reckoning).toMatchObject(nothingWrong);
     // The one submit that was answered with nonsense is nobody's to know; it is not sent again by itself.
     const { delivered = 0 } = reckoning.statuses;
     expect(delivered).toBeGreaterThanOrEqual(promised.length - 1);
-    expect(promised.filter((each) => each.carrier !== 'alpha' && farEnds.countOf(each.nonce) !== 1)).toEqual([]);
+    expect(promised.filter((each) => each.carrier !== 'alpha' && house.farEnds.countOf(each.nonce) !== 1)).toEqual([]);
     await until('both binds', () => alpha.stats().binds.now === 2);
     const [first, ...others] = binds();
     expect(first! - before[0]!).toBe(played.sessionsLost);
@@ -89,14 +80,14 @@ describe('nonsense from a carrier on one bind', () => {
 
 describe('a NATS server that hangs for twelve seconds', () => {
   it('is noticed: 503 instead of hanging, and everything goes on afterwards', { timeout: 90_000 }, async () => {
-    const server = await system.pidOf('nats-server');
+    const server = await house.system.pidOf('nats-server');
     const traffic = send(40, 16, 9);
     await systemClock.sleep(2_000);
     process.kill(server, 'SIGSTOP');
     const stoppedAtMs = systemClock.monotonicMs();
     const stoppedAt = systemClock.nowMs();
     // Without a key there is no record to claim: the publish alone must give up in time.
-    const plain: Reply = await client.post({ to: '+8801700000001', message: 'while NATS hangs' });
+    const plain: Reply = await house.client.post({ to: '+8801700000001', message: 'while NATS hangs' });
     expect(plain.status).toBe(503);
     expect(plain.headers['retry-after']).toBeDefined();
     const leftMs = 12_000 - (systemClock.monotonicMs() - stoppedAtMs);
@@ -110,15 +101,15 @@ describe('a NATS server that hangs for twelve seconds', () => {
     expect(promised.filter((each) => each.refusals > 0).length).toBeGreaterThan(0);
     expect(Math.max(...promised.map((each) => each.slowestReplyMs))).toBeLessThan(10_000);
     await expectAllDelivered(promised);
-    expect(await system.pidOf('nats-server')).toBe(server);
+    expect(await house.system.pidOf('nats-server')).toBe(server);
   });
 });
 
 describe('a record nobody can read', () => {
   it('goes to DEAD with the reason, and its queue moves on', async () => {
-    const bus = await connectBus(readConnections(system.dataDir)!.natsUrl, 'test');
+    const bus = await connectBus(readConnections(house.system.dataDir)!.natsUrl, 'test');
     const poison = new TextEncoder().encode('no record of ours');
-    await bus.jetstream.publish(messageSubject('transactional', 'alpha', system.keys.accountId), poison);
+    await bus.jetstream.publish(messageSubject('transactional', 'alpha', house.system.keys.accountId), poison);
     const promised = await send(50, 1, 13);
     const [dead] = await until('the record in DEAD', async () => {
       const found = await recordsOf(bus, 'DEAD');
@@ -128,10 +119,10 @@ describe('a record nobody can read', () => {
     expect(Buffer.from(dead!.data)).toEqual(Buffer.from(poison));
     expect(dead?.header('Heliograph-Reason')).not.toBe('');
     expect(dead?.header('Heliograph-Subject')).toContain('mt.txn.alpha.');
-    expect(await system.metric('heliograph_dead_records_total')).toBe(1);
+    expect(await house.system.metric('heliograph_dead_records_total')).toBe(1);
     await bus.close();
     await expectAllDelivered(promised);
-    expect(system.stderr()).toContain('"alarm":"dead_record"');
+    expect(house.system.stderr()).toContain('"alarm":"dead_record"');
   });
 });
 
@@ -139,19 +130,19 @@ describe('an event store that hangs for ten seconds and dies', () => {
   it('stops no message; questions are answered 503 in time, and the counts are exact afterwards', {
     timeout: 60_000,
   }, async () => {
-    const store = await system.pidOf('analytics');
+    const store = await house.system.pidOf('analytics');
     process.kill(store, 'SIGSTOP');
-    const before = farEnds.taken();
+    const before = house.farEnds.taken();
     const traffic = send(100, 8, 35);
-    const question = await client.call('GET', '/v1/sms?limit=1');
+    const question = await house.client.call('GET', '/v1/sms?limit=1');
     expect(question.status).toBe(503);
     expect(question.json).toMatchObject({ code: 'status_unavailable' });
     expect(question.tookMs).toBeLessThan(5_000);
     const promised = await traffic;
-    await until('every message at its carrier', () => farEnds.taken() - before === promised.length);
+    await until('every message at its carrier', () => house.farEnds.taken() - before === promised.length);
     expect(promised.every((each) => each.refusals === 0)).toBe(true);
     await systemClock.sleep(2_000);
-    await system.kill9('analytics');
+    await house.system.kill9('analytics');
     await expectAllDelivered(promised);
   });
 });
@@ -159,7 +150,7 @@ describe('an event store that hangs for ten seconds and dies', () => {
 describe('a database that hangs', () => {
   it('stops no message; management answers 503 in time and recovers', { timeout: 60_000 }, async () => {
     expect((await account()).status).toBe(200);
-    const processes = await withChildren(await system.pidOf('postgres'));
+    const processes = await withChildren(await house.system.pidOf('postgres'));
     for (const pid of processes) process.kill(pid, 'SIGSTOP');
     const traffic = send(100, 5, 38);
     const asked = await account();
@@ -168,17 +159,17 @@ describe('a database that hangs', () => {
     await expectAllDelivered(promised);
     for (const pid of processes) process.kill(pid, 'SIGCONT');
     await until('management answers', async () => (await account()).status === 200);
-    await system.kill9('postgres');
+    await house.system.kill9('postgres');
     await until('management answers again', async () => (await account()).status === 200);
   });
 });
 
 describe('after all these faults', () => {
   it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
-    const whole = await settledReckoning(client, farEnds, all);
-    await system.recorded();
-    expect(await system.stop()).toBe(0);
-    const { actual, expected } = expectRecorded(await recordedMessages(system.dataDir), all, whole);
+    const whole = await settledReckoning(house, all);
+    await house.system.recorded();
+    expect(await house.system.stop()).toBe(0);
+    const { actual, expected } = expectRecorded(await recordedMessages(house.system.dataDir), all, whole);
     expect(actual).toEqual(expected);
   });
 });

@@ -3,32 +3,21 @@
 // every process drains, no message was unknown for even a moment.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { expectRecorded, garbledAt, nothingWrong, settledReckoning } from '../support/reckoning.ts';
-import { SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
 const ratePerSecond = 250;
 const pieceSeconds = 2;
 const children = ['ingress', 'actors', 'control', 'analytics', 'nats-server', 'postgres'] as const;
-let farEnds: FarEnds;
-let system: WholeSystem;
-let client: SmsClient;
+let house: WholeHouse;
 let promised: Promised[] = [];
 
 beforeAll(async () => {
-  farEnds = await startFarEnds({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window: 20 });
-  system = await startWholeSystem(farEnds.configuration);
-  client = new SmsClient(system.httpPort, system.keys.liveKey);
+  house = await openWholeHouse({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window: 20 });
 });
-afterAll(async () => {
-  client?.close();
-  await endSystems();
-  await farEnds?.close();
-});
+afterAll(() => house?.stop());
 
 /** Sends at the rate, whatever becomes of what was sent before, until it is told to stop. */
 function keepSending(): { stop(): Promise<Promised[]> } {
@@ -36,7 +25,9 @@ function keepSending(): { stop(): Promise<Promised[]> } {
   let sending = true;
   const pump = (async () => {
     while (sending) {
-      pieces.push(sendTraffic(client, { ratePerSecond, seconds: pieceSeconds, seed: 44 + pieces.length, mixed: true }));
+      pieces.push(
+        sendTraffic(house.client, { ratePerSecond, seconds: pieceSeconds, seed: 44 + pieces.length, mixed: true }),
+      );
       await systemClock.sleep(pieceSeconds * 1_000);
     }
   })();
@@ -53,22 +44,22 @@ describe('a rolling restart at full load', () => {
   it('of every process in turn: each message once, and delivered', { timeout: 240_000 }, async () => {
     const traffic = keepSending();
     await systemClock.sleep(1_000);
-    for (const child of children) await system.restart(child);
+    for (const child of children) await house.system.restart(child);
     promised = await traffic.stop();
     expect(promised.length).toBeGreaterThan(children.length * ratePerSecond);
-    const reckoning = await settledReckoning(client, farEnds, promised, 60_000);
+    const reckoning = await settledReckoning(house, promised, 60_000);
     expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.length } });
   });
 
   it('every count agrees, and nothing was unknown meanwhile', { timeout: 60_000 }, async () => {
-    const reckoning = await settledReckoning(client, farEnds, promised);
-    await system.recorded();
-    expect(await system.stop()).toBe(0);
-    const recorded = await recordedMessages(system.dataDir);
+    const reckoning = await settledReckoning(house, promised);
+    await house.system.recorded();
+    expect(await house.system.stop()).toBe(0);
+    const recorded = await recordedMessages(house.system.dataDir);
     const { actual, expected, wereUnknown } = expectRecorded(recorded, promised, reckoning);
     expect(actual).toEqual(expected);
     expect(wereUnknown).toBe(0);
     expect(recorded.rows.resent).toBeUndefined();
-    expect(garbledAt(farEnds, promised, () => true)).toEqual([]);
+    expect(garbledAt(house.farEnds, promised, () => true)).toEqual([]);
   });
 });

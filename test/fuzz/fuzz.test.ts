@@ -6,16 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MessageStatus, isTerminal } from '../../model/status.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
-import { SmsClient, type SmsView } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import type { SmsClient, SmsView } from '../support/sms-client.ts';
 import { brokenRequests, sendBroken } from './broken-http.ts';
 import { makeCallers } from './callers.ts';
 import { type OpenApi, fitsOf, operationsOf } from './document.ts';
 import { type FuzzRequest, requestsOf } from './requests.ts';
 import { type Finding, judgeOf } from './verdict.ts';
 import { type FuzzReply, Wire, connections, jsonOf } from './wire.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
 const seed = Number(process.env['HELIOGRAPH_FUZZ_SEED'] ?? 20_260_101);
 const requestsTotal = Number(process.env['HELIOGRAPH_FUZZ_REQUESTS'] ?? 10_000);
@@ -23,8 +21,7 @@ const brokenTotal = Math.floor(requestsTotal * 0.03);
 const inMsMax = 60_000;
 const shownMax = 8;
 
-let farEnds: FarEnds;
-let system: WholeSystem;
+let house: WholeHouse;
 let live: SmsClient;
 let test: SmsClient;
 let wire: Wire;
@@ -32,22 +29,18 @@ let document: OpenApi;
 let operatorKey: string | null;
 
 beforeAll(async () => {
-  farEnds = await startFarEnds();
-  system = await startWholeSystem(farEnds.configuration);
-  live = new SmsClient(system.httpPort, system.keys.liveKey);
-  test = new SmsClient(system.httpPort, system.keys.testKey);
-  const { keys, templateId } = await makeCallers(system, live);
+  house = await openWholeHouse();
+  live = house.client;
+  test = house.clientOf(house.system.keys.testKey);
+  const { keys, templateId } = await makeCallers(house.system, live);
   operatorKey = keys.operator;
-  wire = new Wire(system.httpPort, keys);
+  wire = new Wire(house.system.httpPort, keys);
   wire.remember('approved', templateId);
   document = (await live.call('GET', '/openapi.json')).json as unknown as OpenApi;
 });
 afterAll(async () => {
   wire?.close();
-  live?.close();
-  test?.close();
-  await endSystems();
-  await farEnds?.close();
+  await house?.stop();
 });
 
 describe(`${requestsTotal} requests of seed ${seed}`, () => {
@@ -89,7 +82,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
     let nextBroken = 0;
     const breakThings = async () => {
       for (let index = nextBroken++; index < broken.length; index = nextBroken++) {
-        const statuses = await sendBroken(system.httpPort, broken[index] as string);
+        const statuses = await sendBroken(house.system.httpPort, broken[index] as string);
         const bad = statuses.find((status) => status >= 500 && status !== 505);
         if (bad !== undefined)
           found.set(`${bad} for broken HTTP`, { index: -1, shown: JSON.stringify(broken[index]), times: 1 });
@@ -149,11 +142,11 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
   });
 
   it('leave every child alive and no alarm in the log', async () => {
-    const health = await system.readiness();
+    const health = await house.system.readiness();
     expect(health?.children.filter((child) => !child.ready || child.restarts > 0)).toEqual([]);
-    const lines = `${system.stdout()}\n${system.stderr()}`.split('\n');
+    const lines = `${house.system.stdout()}\n${house.system.stderr()}`.split('\n');
     expect(lines.filter((line) => /"level":"(error|fatal)"|[Uu]nhandled|uncaught/.test(line)).slice(0, 5)).toEqual([]);
-    expect(await system.stop()).toBe(0);
+    expect(await house.system.stop()).toBe(0);
   });
 
   /** Carriers were paused and drained like everything else: from here on they run. */

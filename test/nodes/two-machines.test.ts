@@ -71,7 +71,7 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   if (second.process.exitCode === null) second.process.kill('SIGKILL');
   const promised = await sending;
   await until('all six on the first', async () => (await bindsOf(first)) === 6, { limitMs: 30_000, everyMs: 200 });
-  const reckoning = await settledReckoning(client, farEnds, promised, 60_000);
+  const reckoning = await settledReckoning({ client, farEnds }, promised, 60_000);
   const { statuses, ...wrong } = reckoning;
   const { statuses: _none, ...nothing } = { ...nothingWrong, statuses: {} };
   // What it had begun and never sent is told as unknown, as after every kill.

@@ -77,8 +77,7 @@ export function reckon(promised: readonly Promised[], farEnds: FarEnds, views: r
 
 /** Waits until every promised message has a terminal status and, where the carrier took it, not `unknown`. */
 export async function settledReckoning(
-  client: SmsClient,
-  farEnds: FarEnds,
+  { client, farEnds }: { readonly client: SmsClient; readonly farEnds: FarEnds },
   promised: readonly Promised[],
   limitMs = 30_000,
 ): Promise<Reckoning> {

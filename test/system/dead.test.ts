@@ -12,40 +12,31 @@ import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { until } from '../../platform/deadline.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { messageWith } from '../support/messages.ts';
-import { SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
-let farEnds: FarEnds;
-let system: WholeSystem;
-let client: SmsClient;
+let house: WholeHouse;
 let bus: Bus;
 let publisher: Publisher;
 const patience = { timeout: 120_000 };
 const waiting = { limitMs: 30_000, everyMs: 100 };
 
 beforeAll(async () => {
-  farEnds = await startFarEnds();
-  system = await startWholeSystem(farEnds.configuration);
-  client = new SmsClient(system.httpPort, system.keys.liveKey);
-  bus = await connectBus(readConnections(system.dataDir)!.natsUrl, 'test');
+  house = await openWholeHouse();
+  bus = await connectBus(readConnections(house.system.dataDir)!.natsUrl, 'test');
   publisher = new Publisher(bus);
 }, 90_000);
 afterAll(async () => {
   publisher?.close();
   await bus?.close();
-  client?.close();
-  await endSystems();
-  await farEnds?.close();
+  await house?.stop();
 });
 
 type Row = { seq: number; stream: string; subject: string; reason: string };
 /** What a command prints and how it ends, whatever its exit code. */
 async function cli(...words: string[]): Promise<{ code: number; json: Record<string, any>; text: string }> {
   try {
-    const text = await system.cli(...words, '--json');
+    const text = await house.system.cli(...words, '--json');
     return { code: 0, json: JSON.parse(text) as Record<string, any>, text };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
@@ -55,7 +46,7 @@ async function cli(...words: string[]): Promise<{ code: number; json: Record<str
 const listed = async () => (await cli('dead', 'list')).json['data'] as Row[];
 const ownMessage = (text: string) =>
   messageWith({
-    accountId: system.keys.accountId as AccountId,
+    accountId: house.system.keys.accountId as AccountId,
     sender: 'HELIOGRAPH',
     recipient: '+8801712345678',
     body: { text },
@@ -91,21 +82,21 @@ it('an unreadable record is listed and shown masked; put back it comes back, and
 });
 
 it('a record that is readable by now goes out once, however often it is put back', patience, async () => {
-  const key = Buffer.from(readFileSync(join(system.dataDir, 'secrets', 'body-key'), 'utf8').trim(), 'base64');
+  const key = Buffer.from(readFileSync(join(house.system.dataDir, 'secrets', 'body-key'), 'utf8').trim(), 'base64');
   const message = ownMessage('mended');
   const data = encodeMessage(message, bodyCipher(key));
   const bury = (seq: number) =>
     new Promise<void>((ack, nak) => {
       moveToDead(publisher, { seq, subject: subjectOf(message.accountId), data, ack, nak }, 'MT_TXN', 'a bug');
     });
-  const sent = () => farEnds.carriers.alpha.messages({ destination: '8801712345678' }).length;
+  const sent = () => house.farEnds.carriers.alpha.messages({ destination: '8801712345678' }).length;
 
   // Nobody knows it at first: it came in by no door.
-  const status = async () => (await client.call('GET', `/v1/sms/${message.messageId}`)).json['status'];
+  const status = async () => (await house.client.call('GET', `/v1/sms/${message.messageId}`)).json['status'];
 
   await bury(1_000_001);
   const [first] = await listed();
-  const store = await system.pidOf('analytics');
+  const store = await house.system.pidOf('analytics');
   process.kill(store, 'SIGSTOP');
   const unclear = await cli('dead', 'replay', String(first!.seq));
   process.kill(store, 'SIGCONT');
@@ -130,7 +121,7 @@ it('a record that is readable by now goes out once, however often it is put back
 });
 
 it('what nobody can read is shown by its first octets and stays where it is', patience, async () => {
-  await bus.jetstream.publish(subjectOf(system.keys.accountId), Buffer.from('no record of ours'));
+  await bus.jetstream.publish(subjectOf(house.system.keys.accountId), Buffer.from('no record of ours'));
   const found = await until(
     'it is listed',
     async () => (await listed()).find(({ reason }) => reason.startsWith('not a readable')),

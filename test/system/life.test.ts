@@ -3,32 +3,23 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { nothingIsLeftOf } from '../support/processes.ts';
 import { expectRecorded, garbledAt, nothingWrong, settledReckoning } from '../support/reckoning.ts';
 import { SmsClient, type SmsView } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
 import { sendTraffic } from '../support/traffic.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
-let farEnds: FarEnds;
-let system: WholeSystem;
+let house: WholeHouse;
 let live: SmsClient;
 let test: SmsClient;
 
 beforeAll(async () => {
-  farEnds = await startFarEnds();
-  system = await startWholeSystem(farEnds.configuration);
-  live = new SmsClient(system.httpPort, system.keys.liveKey);
-  test = new SmsClient(system.httpPort, system.keys.testKey);
+  house = await openWholeHouse();
+  live = house.client;
+  test = house.clientOf(house.system.keys.testKey);
 });
-afterAll(async () => {
-  live?.close();
-  test?.close();
-  await endSystems();
-  await farEnds?.close();
-});
+afterAll(() => house?.stop());
 
 const ended = (client: SmsClient, id: string, status: string) =>
   until(
@@ -65,7 +56,7 @@ describe('the first SMS', () => {
     expect(view.timing_ms.accepted_to_submitted).toBeGreaterThanOrEqual(0);
     expect(view.timing_ms.submitted_to_delivered).toBe(times[2]! - times[1]!);
 
-    const [taken] = farEnds.carriers.alpha.messages({ destination: '8801712345678' });
+    const [taken] = house.farEnds.carriers.alpha.messages({ destination: '8801712345678' });
     expect(taken).toMatchObject({ source: 'HELIOGRAPH', text: 'Your code is 482913', parts: 1 });
   });
 
@@ -77,7 +68,7 @@ describe('the first SMS', () => {
 
 describe('the sandbox', () => {
   it('decides by the last four digits, and no carrier hears of it', async () => {
-    const before = farEnds.taken();
+    const before = house.farEnds.taken();
     const ends: Record<string, string> = {
       '0000': 'delivered',
       '0001': 'undelivered',
@@ -96,7 +87,7 @@ describe('the sandbox', () => {
     expect(views.get('0001')?.error).toBe('receipt_undelivered:27');
     expect(views.get('0002')?.error).toBe('ESME_RINVDSTADR');
     expect(views.get('0000')?.timing_ms.submitted_to_delivered).toBeLessThan(1_000);
-    expect(farEnds.taken()).toBe(before);
+    expect(house.farEnds.taken()).toBe(before);
   });
 
   it('leaves a message without a receipt at submitted', async () => {
@@ -108,13 +99,15 @@ describe('the sandbox', () => {
 
 describe('an API key', () => {
   it('that is revoked on the command line is refused within a second', async () => {
-    const made = JSON.parse(await system.cli('keys', 'create', '--account', system.keys.accountId, '--json')) as {
+    const made = JSON.parse(
+      await house.system.cli('keys', 'create', '--account', house.system.keys.accountId, '--json'),
+    ) as {
       id: string;
       key: string;
     };
-    const client = new SmsClient(system.httpPort, made.key);
+    const client = new SmsClient(house.system.httpPort, made.key);
     await until('the new key works', async () => (await client.call('GET', '/v1/sms')).status === 200);
-    await system.cli('keys', 'revoke', made.id);
+    await house.system.cli('keys', 'revoke', made.id);
     const revokedAtMs = systemClock.monotonicMs();
     await until('the refusal', async () => (await client.call('GET', '/v1/sms')).status === 401, { limitMs: 1_000 });
     expect(systemClock.monotonicMs() - revokedAtMs).toBeLessThan(1_000);
@@ -127,19 +120,19 @@ describe('an API key', () => {
 
 describe('two thousand messages of every form over three carriers', () => {
   it('reach their carriers exactly once, whole, and end in one terminal state: the same by every count', async () => {
-    const before = farEnds.taken();
+    const before = house.farEnds.taken();
     const promised = await sendTraffic(live, { ratePerSecond: 250, seconds: 8, seed: 1, mixed: true });
-    const reckoning = await settledReckoning(live, farEnds, promised);
+    const reckoning = await settledReckoning(house, promised);
     expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: 2_000 } });
 
     const segments = promised.reduce((sum, each) => sum + each.segments, 0);
-    expect(farEnds.taken() - before).toBe(segments);
-    expect(garbledAt(farEnds, promised, () => true)).toEqual([]);
+    expect(house.farEnds.taken() - before).toBe(segments);
+    expect(garbledAt(house.farEnds, promised, () => true)).toEqual([]);
 
-    await system.recorded();
-    expect(await system.stop()).toBe(0);
-    await nothingIsLeftOf(system.dataDir, 1_000);
-    const recorded = await recordedMessages(system.dataDir);
+    await house.system.recorded();
+    expect(await house.system.stop()).toBe(0);
+    await nothingIsLeftOf(house.system.dataDir, 1_000);
+    const recorded = await recordedMessages(house.system.dataDir);
     const { actual, expected } = expectRecorded(recorded, promised, reckoning);
     expect(actual).toEqual(expected);
     const rowsOf = (kind: string) =>

@@ -2,30 +2,19 @@
 // database is away and through kill -9; the audit log, /metrics and the doctor tell of it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
-import { SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
-let farEnds: FarEnds;
-let system: WholeSystem;
-let client: SmsClient;
+let house: WholeHouse;
 
 beforeAll(async () => {
-  farEnds = await startFarEnds();
-  system = await startWholeSystem(farEnds.configuration);
-  client = new SmsClient(system.httpPort, system.keys.liveKey);
+  house = await openWholeHouse();
 }, 90_000);
-afterAll(async () => {
-  client?.close();
-  await endSystems();
-  await farEnds?.close();
-});
+afterAll(() => house?.stop());
 
 const patience = { timeout: 120_000 };
 const waiting = { limitMs: 30_000, everyMs: 100 };
-const cli = async (...words: string[]) => JSON.parse(await system.cli(...words, '--json')) as Record<string, any>;
-const submitted = () => farEnds.carriers.alpha.stats().submits.total;
+const cli = async (...words: string[]) => JSON.parse(await house.system.cli(...words, '--json')) as Record<string, any>;
+const submitted = () => house.farEnds.carriers.alpha.stats().submits.total;
 
 async function send(count: number): Promise<void> {
   const messages = Array.from({ length: count }, (_, index) => ({
@@ -33,12 +22,12 @@ async function send(count: number): Promise<void> {
     from: 'HELIOGRAPH',
     message: `operator ${index}`,
   }));
-  expect((await client.call('POST', '/v1/sms/batch', { messages })).json).toMatchObject({ accepted: count });
+  expect((await house.client.call('POST', '/v1/sms/batch', { messages })).json).toMatchObject({ accepted: count });
 }
 
 /** The value of one series of /metrics; undefined when it is not there. */
 async function series(name: string, labels: Record<string, string>): Promise<number | undefined> {
-  const text = await (await fetch(`${system.adminUrl}/metrics`)).text();
+  const text = await (await fetch(`${house.system.adminUrl}/metrics`)).text();
   const found = [...text.matchAll(new RegExp(`^heliograph_${name}\\{([^}]*)\\} ([0-9.e+-]+)$`, 'gm'))].find(
     ([, given = '']) => Object.entries(labels).every(([label, value]) => given.includes(`${label}="${value}"`)),
   );
@@ -82,7 +71,7 @@ describe('an operator', () => {
     );
     await reaches('stream_fill_share', { stream: 'EVENTS' }, (value) => value >= 0 && value < 0.1);
 
-    await system.kill9('actors');
+    await house.system.kill9('actors');
     const list = () => cli('carriers', 'list', 'alpha');
     await until('it is served again', async () => (await list())['data'][0].served_by === 1, waiting);
     expect(await list()).toMatchObject({
@@ -97,12 +86,12 @@ describe('an operator', () => {
 
   it('orders without the database, and the audit log has it when that is back', patience, async () => {
     // Stopped, not killed: a killed one is started again at once.
-    const postgres = await system.pidOf('postgres');
+    const postgres = await house.system.pidOf('postgres');
     process.kill(postgres, 'SIGSTOP');
     const drained = await cli('carriers', 'drain', 'alpha', '--bind', 'alpha/2', '--reason', 'no database');
     process.kill(postgres, 'SIGCONT');
     expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2', in_force: true });
-    await until('it is unbound', () => farEnds.carriers.alpha.stats().binds.now === 1, waiting);
+    await until('it is unbound', () => house.farEnds.carriers.alpha.stats().binds.now === 1, waiting);
     await reaches('bind_state', { carrier: 'alpha', bind: '2', state: 'resting' }, (value) => value === 1);
     await cli('carriers', 'resume', 'alpha', '--bind', '2');
     const audit = async () =>
@@ -112,7 +101,7 @@ describe('an operator', () => {
       { action: 'bind.resumed' },
       { action: 'bind.drained', detail: { reason: 'no database' } },
     ]);
-    const lines = await system.cli('audit', '--target', 'alpha');
+    const lines = await house.system.cli('audit', '--target', 'alpha');
     expect(lines).toMatch(/operator \(\S+@\S+\) {2}carrier\.paused {2}alpha {2}reason: their maintenance/);
   });
 
@@ -121,7 +110,7 @@ describe('an operator', () => {
     patience,
     async () => {
       const said = (...words: string[]) =>
-        system.cli(...words).then(
+        house.system.cli(...words).then(
           () => '',
           (error: unknown) => (error as { stderr: string }).stderr,
         );
@@ -134,10 +123,10 @@ describe('an operator', () => {
       );
       expect(await said('carriers', 'drain', 'alpha', '--bind', 'beta/1')).toContain('--bind: found "beta/1"');
       await cli('carriers', 'pause', 'alpha', '--bind', '1');
-      expect(await system.cli('carriers', 'resume', 'alpha')).toContain(
+      expect(await house.system.cli('carriers', 'resume', 'alpha')).toContain(
         'Bind 1 stays paused by an order of its own: carriers resume alpha --bind 1',
       );
-      expect(await system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
+      expect(await house.system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
         /^Resumed {2}alpha\/1 {2}in force/,
       );
     },
@@ -155,30 +144,30 @@ describe('an operator', () => {
     );
     const authorization = { authorization: `Bearer ${made['key']}` };
     const pause = (headers?: Record<string, string>) =>
-      client.call('POST', '/v1/carriers/beta/pause', { reason: 'by key' }, headers);
+      house.client.call('POST', '/v1/carriers/beta/pause', { reason: 'by key' }, headers);
     expect((await pause()).json).toMatchObject({ code: 'scope_missing' });
     await until('the key is known', async () => (await pause(authorization)).status === 200, waiting);
-    expect((await client.call('POST', '/v1/carriers/beta/resume', {}, authorization)).json).toMatchObject({
+    expect((await house.client.call('POST', '/v1/carriers/beta/resume', {}, authorization)).json).toMatchObject({
       in_force: true,
     });
     const audit = async () =>
-      (await client.call('GET', '/v1/audit?action=carrier.paused&target=beta', undefined, authorization)).json[
+      (await house.client.call('GET', '/v1/audit?action=carrier.paused&target=beta', undefined, authorization)).json[
         'data'
       ] as object[];
     await until('it is recorded', async () => (await audit()).length > 0, waiting);
     expect((await audit())[0]).toMatchObject({ actor: made['id'], from: '127.0.0.1', detail: { reason: 'by key' } });
     await expect(
-      system.cli('keys', 'create', '--account', account['id'], '--test', '--scopes', 'carriers:manage'),
+      house.system.cli('keys', 'create', '--account', account['id'], '--test', '--scopes', 'carriers:manage'),
     ).rejects.toThrow('a test key cannot have carriers:manage');
   });
 
   it('asks the doctor, who leaves the running binds alone', patience, async () => {
-    const before = farEnds.carriers.alpha.stats().binds;
+    const before = house.farEnds.carriers.alpha.stats().binds;
     const { checks, ok } = await cli('doctor');
     const names = (checks as { check: string }[]).map(({ check }) => check);
     expect(names).toEqual(expect.arrayContaining(['alpha/1', 'alpha/2', 'beta/1', 'sandbox/1']));
     expect({ ok, bad: (checks as { ok: boolean }[]).filter((check) => !check.ok) }).toEqual({ ok: true, bad: [] });
     expect(JSON.stringify(checks)).toMatch(/nats-server \d+\.\d+\.\d+/);
-    expect(farEnds.carriers.alpha.stats().binds.total).toBe(before.total);
+    expect(house.farEnds.carriers.alpha.stats().binds.total).toBe(before.total);
   });
 });

@@ -6,27 +6,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
-import { SmsClient } from '../support/sms-client.ts';
-import { endSystems } from '../support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../support/whole-system.ts';
+import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
-let farEnds: FarEnds;
-let system: WholeSystem;
-let live: SmsClient;
+let house: WholeHouse;
 let inForce: string;
 
 beforeAll(async () => {
-  farEnds = await startFarEnds();
-  inForce = `${farEnds.configuration}routing: { fallback: [beta], otp_moves_after_s: 0.4, others_move_after_s: 2 }\n`;
-  system = await startWholeSystem(inForce);
-  live = new SmsClient(system.httpPort, system.keys.liveKey);
+  const routing = 'routing: { fallback: [beta], otp_moves_after_s: 0.4, others_move_after_s: 2 }\n';
+  house = await openWholeHouse({ configured: (text) => text + routing });
+  inForce = house.configuration;
 });
-afterAll(async () => {
-  live?.close();
-  await endSystems();
-  await farEnds?.close();
-});
+afterAll(() => house?.stop());
 
 let sent = 0;
 /** Sends one message to a number of `prefix`; gives its nonce. */
@@ -34,26 +24,27 @@ async function send(prefix: string, category = 'transactional'): Promise<string>
   sent += 1;
   const nonce = (36 ** 3 + sent).toString(36);
   const to = `+880${prefix}${String(sent).padStart(8, '0')}`;
-  const reply = await live.post({ to, category, message: `reload #${nonce}# test` });
+  const reply = await house.client.post({ to, category, message: `reload #${nonce}# test` });
   if (reply.status !== 202) throw new Error(`${reply.status} ${JSON.stringify(reply.json)}`);
   return nonce;
 }
 /** Messages that were in the air when their carrier went. */
 const unknown = async (): Promise<number> => {
-  const reply = await live.call('GET', '/v1/sms?status=unknown&limit=100');
+  const reply = await house.client.call('GET', '/v1/sms?status=unknown&limit=100');
   return (reply.json as { data: unknown[] }).data.length;
 };
 const edit = (find: string, put: string) => {
   expect(inForce).toContain(find);
   inForce = inForce.replace(find, put);
-  writeFileSync(join(system.dataDir, 'heliograph.yaml'), inForce);
+  writeFileSync(join(house.system.dataDir, 'heliograph.yaml'), inForce);
 };
 const configurationHealth = async () => {
-  const response = await fetch(`${system.adminUrl}/health/ready`);
+  const response = await fetch(`${house.system.adminUrl}/health/ready`);
   const body = (await response.json()) as { configuration: { inForce: boolean; problems?: string[] } };
   return { code: response.status, ...body.configuration };
 };
-const at = (carrier: 'alpha' | 'beta' | 'gamma', nonce: string) => farEnds.carriers[carrier].nonceCount(nonce) === 1;
+const at = (carrier: 'alpha' | 'beta' | 'gamma', nonce: string) =>
+  house.farEnds.carriers[carrier].nonceCount(nonce) === 1;
 
 describe('an edited file', () => {
   it('sends a prefix another way within a second', async () => {
@@ -63,22 +54,22 @@ describe('an edited file', () => {
     const began = systemClock.monotonicMs();
     await until('one at gamma', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
       return at('gamma', nonce);
     });
     expect(systemClock.monotonicMs() - began).toBeLessThan(1_000);
     edit('"17": gamma', '"17": alpha');
     await until('the change', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
       return at('alpha', nonce);
     });
   });
 
   it('gives a carrier another contract within a second, without touching its binds', async () => {
-    const binds = farEnds.carriers.gamma.stats().binds.total;
+    const binds = house.farEnds.carriers.gamma.stats().binds.total;
     edit('- name: gamma\n    tps: 5000', '- name: gamma\n    tps: 2');
-    await until('the slow contract', async () => (await system.metric('heliograph_config_reloads_total')) === 3);
+    await until('the slow contract', async () => (await house.system.metric('heliograph_config_reloads_total')) === 3);
     const nonces = await Promise.all(Array.from({ length: 40 }, () => send('18')));
     const there = () => nonces.filter((nonce) => at('gamma', nonce)).length;
     await until('the first', () => there() > 0);
@@ -87,16 +78,16 @@ describe('an edited file', () => {
     edit('- name: gamma\n    tps: 2', '- name: gamma\n    tps: 4000');
     await until('all of them', () => there() === 40, { everyMs: 5 });
     expect(systemClock.monotonicMs() - began).toBeLessThan(1_300);
-    expect(farEnds.carriers.gamma.stats().binds.total).toBe(binds);
+    expect(house.farEnds.carriers.gamma.stats().binds.total).toBe(binds);
   });
 
   it('opens binds anew when they changed, and loses nothing meanwhile', async () => {
-    const bindsBefore = farEnds.carriers.gamma.stats().binds.total;
+    const bindsBefore = house.farEnds.carriers.gamma.stats().binds.total;
     const nonces: string[] = [];
     edit('tps: 4000\n    enquire_link_s: 2', 'tps: 4000\n    enquire_link_s: 3');
     await until('new binds', async () => {
       nonces.push(await send('18'));
-      return farEnds.carriers.gamma.stats().binds.total === bindsBefore + 2;
+      return house.farEnds.carriers.gamma.stats().binds.total === bindsBefore + 2;
     });
     for (let more = 0; more < 20; more += 1) nonces.push(await send('18'));
     // What was on its way to the actor that stopped comes back after ack_wait.
@@ -113,7 +104,7 @@ describe('an edited file', () => {
       return !health.inForce && health;
     });
     expect(refused).toMatchObject({ code: 200, problems: [expect.stringContaining('tps: found "fast"')] });
-    expect(await system.metric('heliograph_config_reload_failed_total')).toBe(1);
+    expect(await house.system.metric('heliograph_config_reload_failed_total')).toBe(1);
     const nonce = await send('18');
     await until('it goes on', () => at('gamma', nonce));
     inForce = good;
@@ -130,10 +121,10 @@ describe('an edited file', () => {
     edit('"17": alpha', '"17": gamma');
     await until('the change', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
       return at('gamma', nonce);
     });
-    await system.kill9('ingress');
+    await house.system.kill9('ingress');
     const nonce = await until('an answer', () => send('17').catch(() => null));
     await until('at gamma', () => at('gamma', nonce));
     edit('"17": gamma', '"17": alpha');
@@ -144,10 +135,10 @@ describe('a carrier that goes away', () => {
   it('is avoided by the door within about a second, and nothing is lost or twice', async () => {
     await until('alpha is used', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
       return at('alpha', nonce);
     });
-    await farEnds.carriers.alpha.close();
+    await house.farEnds.carriers.alpha.close();
     const began = systemClock.monotonicMs();
     const otp: string[] = [];
     const bulk: string[] = [];
@@ -161,8 +152,8 @@ describe('a carrier that goes away', () => {
     const isSettled = async () => elsewhere().length <= (await unknown());
     await until('everything at beta, or unknown', isSettled, { limitMs: limits.carrier.ackWaitMs * 2, everyMs: 100 });
     expect(elsewhere().length).toBeLessThan(5);
-    expect([...otp, ...bulk].filter((nonce) => farEnds.countOf(nonce) > 1)).toEqual([]);
-    const moved = await system.metric('heliograph_carrier_rerouted_total');
+    expect([...otp, ...bulk].filter((nonce) => house.farEnds.countOf(nonce) > 1)).toEqual([]);
+    const moved = await house.system.metric('heliograph_carrier_rerouted_total');
     expect(moved).toBeGreaterThan(0);
     // Most of them never were in alpha's queue: the door knew.
     expect(moved).toBeLessThan((otp.length + bulk.length) * 0.75);
