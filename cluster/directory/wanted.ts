@@ -1,6 +1,7 @@
 // From rows of the database to entries of the directory, and the difference between what the bucket holds and
 // what it should hold. Pure: this is where drift is decided.
 import type { AccountRow, KeyRow, TemplateRow } from '../store/directory-rows.ts';
+import { rateOf } from '../store/rate.ts';
 import type { TemplateVariableEntry } from './contract.ts';
 import {
   accountEntryName,
@@ -72,11 +73,6 @@ function accountText(row: AccountRow): string {
     helpText: row.help_text,
     weight: row.weight,
   });
-}
-
-function rateOf(row: { readonly rate_per_second: number | null; readonly rate_burst: number | null }) {
-  const { rate_per_second: perSecond, rate_burst: burst } = row;
-  return perSecond === null ? null : { perSecond, burst: burst ?? perSecond };
 }
 
 /** What must be written to make `held` say what `wanted` says: removals first, because they lock somebody out. */

@@ -11,7 +11,7 @@ import { log } from '../../platform/log.ts';
 import type { Bus } from '../bus/connect.ts';
 import { ensureConsumer } from '../bus/ensure.ts';
 import { streamNames } from '../bus/streams.ts';
-import { type AuditOfOrder, addAuditRecords } from '../store/audit-log.ts';
+import { type NewAuditRecord, addAuditRecords } from '../store/audit-log.ts';
 import type { Store } from '../store/store.ts';
 import type { Order } from './contract.ts';
 import { decodeOrder } from './orders.ts';
@@ -110,7 +110,7 @@ async function write(store: Store, record: JsMsg): Promise<void> {
 const actions = { pause: 'paused', drain: 'drained', resume: 'resumed' } as const;
 
 /** A later order never changes what this one says. */
-export function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: Order): AuditOfOrder {
+export function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: Order): NewAuditRecord {
   return {
     recordId: id,
     atMs,

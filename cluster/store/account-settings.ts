@@ -3,6 +3,7 @@
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
+import { type Rate, rateColumns, rateOf } from './rate.ts';
 import type { AccountsTable } from './schema.ts';
 import { type Actor, type Store, operator, record, transaction } from './store.ts';
 
@@ -13,7 +14,7 @@ export type AccountSettings = {
   readonly linksDenied: readonly string[];
   readonly linksAllowed: readonly string[];
   /** Null: no limit. */
-  readonly rate: { readonly perSecond: number; readonly burst: number } | null;
+  readonly rate: Rate | null;
   /** Null: the default of the installation. */
   readonly idempotencyKeysPerHour: number | null;
   /** Categories of which a message is sent once more when nobody knows whether its carrier took it. */
@@ -44,9 +45,7 @@ export async function changeAccountSettings(
     ...(change.contentWords === undefined ? {} : { content_words: [...change.contentWords] }),
     ...(change.linksDenied === undefined ? {} : { links_denied: [...change.linksDenied] }),
     ...(change.linksAllowed === undefined ? {} : { links_allowed: [...change.linksAllowed] }),
-    ...(change.rate === undefined
-      ? {}
-      : { rate_per_second: change.rate?.perSecond ?? null, rate_burst: change.rate?.burst ?? null }),
+    ...(change.rate === undefined ? {} : rateColumns(change.rate)),
     ...(change.idempotencyKeysPerHour === undefined
       ? {}
       : { idempotency_keys_per_hour: change.idempotencyKeysPerHour }),
@@ -78,10 +77,7 @@ function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
     contentWords: row.content_words,
     linksDenied: row.links_denied,
     linksAllowed: row.links_allowed,
-    rate:
-      row.rate_per_second === null
-        ? null
-        : { perSecond: row.rate_per_second, burst: row.rate_burst ?? row.rate_per_second },
+    rate: rateOf(row),
     idempotencyKeysPerHour: row.idempotency_keys_per_hour,
     resendUnknown: row.resend_unknown,
     keepInboundText: row.keep_inbound_text,

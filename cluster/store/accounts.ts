@@ -60,8 +60,7 @@ export async function listAccounts(store: Store, page: PageRequest): Promise<Pag
     .orderBy('id', 'desc')
     .limit(page.limit + 1);
   if (page.after !== null) query = query.where('id', '<', page.after as AccountId);
-  const { items, next } = pageOf(await query.execute(), page.limit);
-  return { items: items.map(storedAccount), next };
+  return pageOf(await query.execute(), page.limit, storedAccount);
 }
 
 export async function hasAccounts(store: Store): Promise<boolean> {

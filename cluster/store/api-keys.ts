@@ -5,6 +5,7 @@ import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
+import { type Rate, rateColumns, rateOf } from './rate.ts';
 import type { ApiKeysTable } from './schema.ts';
 import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
 
@@ -20,11 +21,8 @@ export type StoredApiKey = {
   readonly revokedAtMs: number | null;
   /** Networks it may be used from; empty: all. */
   readonly ipAllowlist: readonly string[];
-  readonly rate: KeyRate | null;
+  readonly rate: Rate | null;
 };
-
-/** Requests per second, and how many at once after a pause. */
-export type KeyRate = { readonly perSecond: number; readonly burst: number };
 
 export type NewKey = {
   readonly accountId: AccountId;
@@ -33,7 +31,7 @@ export type NewKey = {
   readonly description?: string;
   readonly expiresAtMs?: number | null;
   readonly ipAllowlist?: readonly string[];
-  readonly rate?: KeyRate | null;
+  readonly rate?: Rate | null;
   readonly actor?: Actor;
 };
 
@@ -71,8 +69,7 @@ export async function createKey(
         expires_at: wanted.expiresAtMs == null ? null : new Date(wanted.expiresAtMs),
         revoked_at: null,
         ip_allowlist: [...(wanted.ipAllowlist ?? [])],
-        rate_per_second: wanted.rate?.perSecond ?? null,
-        rate_burst: wanted.rate?.burst ?? null,
+        ...rateColumns(wanted.rate),
       })
       .returningAll()
       .executeTakeFirstOrThrow();
@@ -138,9 +135,7 @@ export async function changeKey(
       ? {}
       : { expires_at: change.expiresAtMs === null ? null : new Date(change.expiresAtMs) }),
     ...(change.ipAllowlist === undefined ? {} : { ip_allowlist: [...change.ipAllowlist] }),
-    ...(change.rate === undefined
-      ? {}
-      : { rate_per_second: change.rate?.perSecond ?? null, rate_burst: change.rate?.burst ?? null }),
+    ...(change.rate === undefined ? {} : rateColumns(change.rate)),
   };
   return transaction(store, async (tx) => {
     const unchanged = Object.keys(columns).length === 0;
@@ -175,8 +170,7 @@ export async function listKeys(store: Store, accountId: AccountId, page: PageReq
     .orderBy('id', 'desc')
     .limit(page.limit + 1);
   if (page.after !== null) query = query.where('id', '<', page.after as ApiKeyId);
-  const { items, next } = pageOf(await query.execute(), page.limit);
-  return { items: items.map(storedKey), next };
+  return pageOf(await query.execute(), page.limit, storedKey);
 }
 
 function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
@@ -191,9 +185,6 @@ function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
     expiresAtMs: row.expires_at?.getTime() ?? null,
     revokedAtMs: row.revoked_at?.getTime() ?? null,
     ipAllowlist: row.ip_allowlist,
-    rate:
-      row.rate_per_second === null
-        ? null
-        : { perSecond: row.rate_per_second, burst: row.rate_burst ?? row.rate_per_second },
+    rate: rateOf(row),
   };
 }

@@ -4,20 +4,7 @@ import type { Selectable } from 'kysely';
 import type { AuditLogTable } from './schema.ts';
 import type { Store } from './store.ts';
 
-export type AuditRecord = {
-  /** Grows with every record; what pages go by. */
-  readonly row: number;
-  readonly atMs: number;
-  readonly accountId: string | null;
-  readonly actor: string;
-  readonly origin: string;
-  readonly action: string;
-  readonly target: string;
-  readonly detail: Readonly<Record<string, unknown>>;
-};
-
-export type AuditOfOrder = {
-  readonly recordId: string;
+type Audited = {
   readonly atMs: number;
   readonly actor: string;
   readonly origin: string;
@@ -26,7 +13,13 @@ export type AuditOfOrder = {
   readonly detail: Readonly<Record<string, unknown>>;
 };
 
-export async function addAuditRecords(store: Store, records: readonly AuditOfOrder[]): Promise<void> {
+/** Of no account. The id is the same however often it is told. */
+export type NewAuditRecord = Audited & { readonly recordId: string };
+
+/** `row` grows with every record: pages go by it. */
+export type AuditRecord = Audited & { readonly row: number; readonly accountId: string | null };
+
+export async function addAuditRecords(store: Store, records: readonly NewAuditRecord[]): Promise<void> {
   if (records.length === 0) return;
   await store.db
     .insertInto('audit_log')

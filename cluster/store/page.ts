@@ -11,8 +11,11 @@ export type PageRequest = {
 export type Page<T> = { readonly items: readonly T[]; readonly next: string | null };
 
 /** `rows` were read with limit + 1: one more than asked for says that there is a next page. */
-export function pageOf<T extends { readonly id: string }>(rows: readonly T[], limit: number): Page<T> {
-  if (rows.length <= limit) return { items: rows, next: null };
-  const items = rows.slice(0, limit);
-  return { items, next: items.at(-1)?.id ?? null };
+export function pageOf<Row extends { readonly id: string }, T>(
+  rows: readonly Row[],
+  limit: number,
+  read: (row: Row) => T,
+): Page<T> {
+  const shown = rows.slice(0, limit);
+  return { items: shown.map(read), next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null };
 }

@@ -111,8 +111,7 @@ export async function listSenders(
   if (of !== 'all') query = query.where('account_id', '=', of);
   if (status !== undefined) query = query.where('status', '=', status);
   if (page.after !== null) query = query.where('id', '<', page.after as SenderId);
-  const { items, next } = pageOf(await query.execute(), page.limit);
-  return { items: items.map(storedSender), next };
+  return pageOf(await query.execute(), page.limit, storedSender);
 }
 
 // The directory keeps the approved names in the account's entry.

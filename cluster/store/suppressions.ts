@@ -113,8 +113,7 @@ export async function listSuppressions(
     .limit(page.limit + 1);
   if (number !== undefined) query = query.where('number', '=', numberKeyOf(number));
   if (page.after !== null) query = query.where('id', '<', page.after as SuppressionId);
-  const { items, next } = pageOf(await query.execute(), page.limit);
-  return { items: items.map(storedSuppression), next };
+  return pageOf(await query.execute(), page.limit, storedSuppression);
 }
 
 /** How many numbers an account has and how finely its list is cut. */

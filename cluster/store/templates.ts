@@ -23,15 +23,7 @@ export type StoredTemplate = {
   readonly createdAtMs: number;
 };
 
-export type NewTemplate = {
-  readonly accountId: AccountId;
-  readonly name: string;
-  readonly category: Category;
-  readonly body: string;
-  readonly variables: readonly StoredVariable[];
-  readonly status: TemplateStatus;
-  readonly actor?: Actor;
-};
+export type NewTemplate = Omit<StoredTemplate, 'id' | 'note' | 'createdAtMs'> & { readonly actor?: Actor };
 
 export type TemplateRefusal = {
   readonly ok: false;
@@ -132,8 +124,7 @@ export async function listTemplates(
   if (of !== 'all') query = query.where('account_id', '=', of);
   if (status !== undefined) query = query.where('status', '=', status);
   if (page.after !== null) query = query.where('id', '<', page.after as TemplateId);
-  const { items, next } = pageOf(await query.execute(), page.limit);
-  return { items: items.map(storedTemplate), next };
+  return pageOf(await query.execute(), page.limit, storedTemplate);
 }
 
 const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, actor: Actor, action: string) =>

@@ -1,10 +1,10 @@
 // What one API key may give to another: never more than it has itself. Pure.
 import type { KeyEntry } from '../../../cluster/directory/contract.ts';
-import type { KeyRate } from '../../../cluster/store/api-keys.ts';
+import type { Rate } from '../../../cluster/store/rate.ts';
 import { isInAny, isWithinAny, parseIp, parseNetwork } from '../../../model/ip-address.ts';
 import type { FieldProblem } from '../../problem.ts';
 
-export type KeyBounds = { readonly ipAllowlist?: readonly string[]; readonly rate?: KeyRate | null };
+export type KeyBounds = { readonly ipAllowlist?: readonly string[]; readonly rate?: Rate | null };
 
 /** Everything in these bounds that is wider than those of the key that asks. What is left out is not looked at. */
 export function tooWide(asking: KeyEntry, { ipAllowlist, rate }: KeyBounds): FieldProblem[] {
