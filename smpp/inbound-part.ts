@@ -4,9 +4,9 @@
 import type { InboundAlphabet } from '../model/inbound-body.ts';
 import type { InboundPart, Tie } from '../model/inbound-part.ts';
 import { type Concatenation, readConcatenation } from '../model/text/concatenation.ts';
+import type { TextRules } from '../model/wire-rules.ts';
 import { type ShortMessagePdu, tlvTag } from './pdu.ts';
 import { fillBitsAfter, unpackSeptets } from './text/packed-septets.ts';
-import type { TextRules } from './text/wire-segments.ts';
 
 export type AlphabetRules = Pick<TextRules, 'gsm7Form' | 'gsm7DataCoding' | 'ucs2DataCoding' | 'latin1DataCoding'>;
 

@@ -1,6 +1,7 @@
 // Type of number and numbering plan for what stands in source_addr and destination_addr (SMPP 3.4 §5.2.5).
 // A wrong TON is the commonest reason a carrier drops or rewrites a sender. Pure; what a client may use as
 // its sender is decided by the gates, not here.
+import type { DestinationRules } from '../model/wire-rules.ts';
 
 export type SmppAddress = { ton: number; npi: number; address: string };
 export type AddressRefusal = { ok: false; code: 'address_not_usable' };
@@ -22,14 +23,6 @@ export function recipientAddress(recipient: string): SmppAddress | AddressRefusa
   if (!/^[1-9]\d{6,14}$/.test(digits)) return notUsable;
   return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: digits };
 }
-
-export type DestinationRules = {
-  format: 'e164_digits' | 'national' | 'plus';
-  callingCode: string;
-  nationalPrefix: string;
-  /** The most digits a number of the home country has after the calling code. */
-  nationalDigitsMax: number;
-};
 
 /** A recipient in the form the carrier wants. Only numbers of the home country have a national form. */
 export function destinationAddress(recipient: string, rules: DestinationRules): SmppAddress | AddressRefusal {

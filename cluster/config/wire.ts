@@ -2,19 +2,13 @@
 // was read, and what holds for a carrier that says nothing. It knows no PDU: smpp/ and the carrier actor apply it.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
+import type { DestinationRules, TextRules } from '../../model/wire-rules.ts';
 
 export type WireConfig = {
   text: WireTextConfig;
   /** TON and NPI of the sender by its kind; null keeps what its form suggests. */
   source: Record<AddressKind, { ton: number | null; npi: number | null }>;
-  destination: {
-    format: 'e164_digits' | 'national' | 'plus';
-    /** Digits of the home country's calling code: what a national number leaves out. */
-    callingCode: string;
-    /** What stands in front of a national number instead, `0` in many countries. */
-    nationalPrefix: string;
-    nationalDigitsMax: number;
-  };
+  destination: DestinationRules;
   validityPeriod: 'none' | 'relative' | 'absolute';
   priorityFlag: Record<Category, number>;
   serviceType: Record<Category, string>;
@@ -25,15 +19,7 @@ export type WireConfig = {
   querySm: boolean;
 };
 
-export type WireTextConfig = {
-  /** unpacked: one septet per octet, the SMSC packs · packed: eight septets in seven octets. */
-  gsm7Form: 'unpacked' | 'packed';
-  gsm7DataCoding: number;
-  ucs2DataCoding: number;
-  latin1DataCoding: number;
-  /** Latin-1 never, for texts that would go as UCS-2 otherwise, or for every text it can hold. */
-  latin1: 'never' | 'instead_of_ucs2' | 'first';
-  concatenation: 'udh' | 'sar' | 'message_payload';
+export type WireTextConfig = TextRules & {
   /** National shift tables of GSM-7 that the carrier passes on to the handset. */
   nationalTables: readonly NationalLanguage[];
 };

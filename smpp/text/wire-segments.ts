@@ -6,17 +6,9 @@ import { type Concatenation, readConcatenation, withHeader } from '../../model/t
 import { noShift, type Shift } from '../../model/text/national-languages.ts';
 import { dataCodingOf, type EncodedSegment, encodeSegments, encodeText } from '../../model/text/octets.ts';
 import { segmentDecided, type TextEncoding } from '../../model/text/segments.ts';
+import type { TextRules } from '../../model/wire-rules.ts';
 import { type Tlv, tlvTag } from '../pdu.ts';
 import { fillBitsAfter, packSeptets } from './packed-septets.ts';
-
-export type TextRules = {
-  gsm7Form: 'unpacked' | 'packed';
-  gsm7DataCoding: number;
-  ucs2DataCoding: number;
-  latin1DataCoding: number;
-  latin1: 'never' | 'instead_of_ucs2' | 'first';
-  concatenation: 'udh' | 'sar' | 'message_payload';
-};
 
 /** `octets` is short_message; what travels as TLVs instead or besides stands in `tlvs`. */
 export type WireSegment = EncodedSegment & { tlvs?: Tlv[] };

@@ -4,9 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plainWire } from '../../../cluster/config/wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
+import type { TextRules } from '../../../model/wire-rules.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import { bodyOf, textOf } from '../../../smpp/simulator/reading.ts';
-import { type TextRules, wireOctets, type WireSegment, wireSegments } from '../../../smpp/text/wire-segments.ts';
+import { wireOctets, type WireSegment, wireSegments } from '../../../smpp/text/wire-segments.ts';
 import { message } from '../support.ts';
 
 const plain = plainWire.text;
