@@ -2,12 +2,12 @@
 // Loopback only, with a generated password: every local user could otherwise read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DeadlineExceeded, until, withDeadline } from '../../platform/deadline.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { natsServerBinary } from './nats-binary.ts';
 import { type NatsWatchOptions, watchedNats } from './nats-watch.ts';
+import { untilReady } from './ready.ts';
 import { startTethered } from './tether.ts';
 
 export type NatsOptions = {
@@ -47,31 +47,8 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
 }
 
 /** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */
-export async function natsReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
-  let hasEnded = false;
-  void ended?.then(() => {
-    hasEnded = true;
-  });
-  let lastError: unknown;
-  try {
-    await until(
-      'nats-server',
-      async () => {
-        if (hasEnded) throw new Error('nats-server ended before it was ready: see nats-server.log in the data folder');
-        try {
-          await askJetStream(url);
-          return true;
-        } catch (error) {
-          lastError = error;
-          ignoring(error, 'nats-server is not ready yet');
-          return false;
-        }
-      },
-      { limitMs, everyMs: 25 },
-    );
-  } catch (error) {
-    throw error instanceof DeadlineExceeded ? new Error(error.message, { cause: lastError }) : error;
-  }
+export function natsReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
+  return untilReady({ name: 'nats-server', ask: () => askJetStream(url), limitMs, ended });
 }
 
 async function askJetStream(url: string): Promise<void> {

@@ -4,11 +4,12 @@ import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { DeadlineExceeded, until, withDeadline } from '../../platform/deadline.ts';
-import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { until, withDeadline } from '../../platform/deadline.ts';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { listProcesses } from './processes.ts';
 import { type PostgresPlace, postgresPlace } from './postgres-user.ts';
+import { untilReady } from './ready.ts';
 import { startTethered } from './tether.ts';
 
 export type PostgresOptions = {
@@ -51,33 +52,8 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
 }
 
 /** Waits until a query is answered. `ended` ends the wait early. */
-export async function postgresReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
-  let hasEnded = false;
-  void ended?.then(() => {
-    hasEnded = true;
-  });
-  let lastError: unknown;
-  try {
-    await until(
-      'postgres',
-      async () => {
-        if (hasEnded) throw new Error('postgres ended before it was ready: see postgres.log in the data folder');
-        try {
-          await query(url, 'select 1');
-          return true;
-        } catch (error) {
-          lastError = error;
-          ignoring(error, 'postgres is not ready yet');
-          return false;
-        }
-      },
-      { limitMs, everyMs: 20 },
-    );
-  } catch (error) {
-    throw error instanceof DeadlineExceeded
-      ? new Error(`${error.message}: ${messageOf(lastError)}`, { cause: lastError })
-      : error;
-  }
+export function postgresReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
+  return untilReady({ name: 'postgres', ask: () => query(url, 'select 1'), limitMs, ended });
 }
 
 export function postgresUrl(options: { port: number; password: string }): string {
