@@ -9,24 +9,33 @@ import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 
-/** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
-export type HostTask = {
-  readonly name: string;
+/** What a change of the configuration may change in a running thread. */
+export type HostCarriers = {
   readonly carriers: readonly CarrierConfig[];
   readonly moves: MoveRules;
   readonly country: CountryRules;
-  /** Shared memory of the process: every thread reads the same. */
-  readonly registries: readonly RegistryNews[];
+};
+
+/** What stays as it is as long as the process lives, and is the same for all its threads. */
+export type HostSettings = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
   readonly bodyKey: Uint8Array;
-  /** Who this process is among the nodes that share the bus; null: there are no others. */
+  /** Who this process is among the nodes that share the bus; null or left out: there are no others. */
   readonly shared?: SharedBus | null;
-  /** Where lost sessions leave what was recorded of them. */
   readonly accountQueueMax?: AccountQueueMax;
+  /** Where lost sessions leave what was recorded of them. */
   readonly flightDumps?: DumpSettings | null;
-  readonly port: MessagePort;
 };
+
+/** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
+export type HostTask = HostCarriers &
+  HostSettings & {
+    readonly name: string;
+    /** Shared memory of the process: every thread reads the same. */
+    readonly registries: readonly RegistryNews[];
+    readonly port: MessagePort;
+  };
 
 export type SharedBus = {
   readonly node: string;
@@ -39,12 +48,7 @@ export type SharedBus = {
 
 export type ToHost =
   /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
-  | {
-      readonly type: 'configure';
-      readonly carriers: readonly CarrierConfig[];
-      readonly moves: MoveRules;
-      readonly country: CountryRules;
-    }
+  | (HostCarriers & { readonly type: 'configure' })
   | { readonly type: 'registry'; readonly news: RegistryNews }
   | { readonly type: 'drain'; readonly deadlineMs: number }
   | { readonly type: 'ask'; readonly id: number };

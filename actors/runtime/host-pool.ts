@@ -3,8 +3,8 @@
 // thread, after a wait that grows while it keeps dying. Drain is a message; abort is only the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
-import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
+import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -16,27 +16,17 @@ import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
-import type { DumpSettings } from '../flight/dumps.ts';
-import type { FromHost, HostTask, SharedBus, ToHost } from './host-messages.ts';
+import type { FromHost, HostCarriers, HostSettings, HostTask, ToHost } from './host-messages.ts';
 
-export type HostPoolOptions = {
-  readonly carriers: readonly CarrierConfig[];
-  readonly moves: MoveRules;
-  readonly country: CountryRules;
-  /** What a new thread is given; asked at each start of one. */
-  readonly registries: () => readonly RegistryNews[];
-  readonly simulated: SimulatedPorts;
-  readonly natsUrl: string;
-  readonly bodyKey: Uint8Array;
-  /** Who we are among the nodes that share the bus; left out: there are no others. */
-  readonly shared?: SharedBus | null;
-  readonly accountQueueMax?: AccountQueueMax;
-  readonly flightDumps?: DumpSettings | null;
-  /** Threads at the most; never more than there are carriers. */
-  readonly threads: number;
-  /** Heap of one thread before it is ended and started again. */
-  readonly threadMemoryMb?: number;
-};
+export type HostPoolOptions = HostCarriers &
+  HostSettings & {
+    /** What a new thread is given; asked at each start of one. */
+    readonly registries: () => readonly RegistryNews[];
+    /** Threads at the most; never more than there are carriers. */
+    readonly threads: number;
+    /** Heap of one thread before it is ended and started again. */
+    readonly threadMemoryMb?: number;
+  };
 
 type Host = {
   readonly name: string;
