@@ -1,12 +1,12 @@
 // What the flight recorder costs: copy and mask, per PDU, in CPU time of one thread. The PDUs are a message's four, as
 // our own encoder writes them: submit_sm, its answer, the receipt, the answer to that. No socket and no bus.
 import { systemClock } from '../platform/clock.ts';
-import { encodeText } from '../model/text/octets.ts';
-import { encodeMessageId, encodeShortMessage } from '../smpp/codec-hot.ts';
+import { encodeMessageId } from '../smpp/codec-hot.ts';
 import { BindFlight, bindFlightBytes } from '../smpp/flight/bind-flight.ts';
-import type { ShortMessage } from '../smpp/pdu.ts';
 import { buildReceiptText } from '../smpp/receipt-text.ts';
+import { encoded, message } from '../test/smpp/messages.ts';
 import type { Bench, BenchOptions } from './main.ts';
+import { cpuPerCallUs } from './harness/cpu-per-call.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const slice = 20_000;
@@ -19,8 +19,8 @@ function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   const figures: Record<string, number> = {};
   const perPartMs = (seconds * 1_000) / (parts.length + 1);
   for (const [name, pdu] of parts) figures[`${name}_us`] = measure([pdu], perPartMs);
-  const message = [pdus.submit, pdus.answer, pdus.receipt, pdus.answer];
-  figures['pdu_of_message_us'] = measure(message, perPartMs);
+  const ofMessage = [pdus.submit, pdus.answer, pdus.receipt, pdus.answer];
+  figures['pdu_of_message_us'] = measure(ofMessage, perPartMs);
   return Promise.resolve({
     bench: 'flight',
     seconds,
@@ -31,36 +31,18 @@ function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   });
 }
 
-/** The median over slices, in CPU time, per PDU. */
+/** Per PDU. */
 function measure(pdus: readonly Buffer[], durationMs: number): number {
   const flight = new BindFlight(bindFlightBytes(1), systemClock);
   flight.opened({ localAddress: '127.0.0.1', localPort: 1, remoteAddress: '127.0.0.1', remotePort: 2, tls: false });
-  const each: number[] = [];
-  const endAtMs = systemClock.monotonicMs() + durationMs;
-  while (systemClock.monotonicMs() < endAtMs) {
-    const before = process.cpuUsage();
-    for (let turn = 0; turn < slice; turn += 1) for (const pdu of pdus) flight.sent(pdu, 0, pdu.length);
-    const { user, system } = process.cpuUsage(before);
-    each.push((user + system) / slice / pdus.length);
-  }
-  return each.sort((a, b) => a - b)[each.length >> 1] ?? Number.NaN;
+  const record = () => {
+    for (const pdu of pdus) flight.sent(pdu, 0, pdu.length);
+  };
+  return cpuPerCallUs(record, durationMs, slice) / pdus.length;
 }
 
-const plain: ShortMessage = {
-  sourceTon: 5,
-  sourceNpi: 0,
-  source: 'Heliograph',
-  destinationTon: 1,
-  destinationNpi: 1,
-  destination: '8801712345678',
-  esmClass: 0,
-  registeredDelivery: 1,
-  dataCoding: 0,
-  octets: Buffer.alloc(0),
-};
-
 function submit(octets: number, dataCoding: number): Buffer {
-  return encoded({ ...plain, dataCoding, octets: Buffer.alloc(octets, 0x61) }, 'submit_sm');
+  return encoded(message('', { dataCoding, octets: Buffer.alloc(octets, 0x61) }));
 }
 
 function receipt(): Buffer {
@@ -73,13 +55,8 @@ function receipt(): Buffer {
     doneAtMs: nowMs,
     text: 'Your code is 123456.',
   });
-  const octets = encodeText(text, 'gsm7');
-  return encoded({ ...plain, source: plain.destination, destination: '12345', esmClass: 4, octets }, 'deliver_sm');
-}
-
-function encoded(message: ShortMessage, command: 'submit_sm' | 'deliver_sm'): Buffer {
-  const room = Buffer.alloc(1_024);
-  return room.subarray(0, encodeShortMessage(room, 0, command, 1, message));
+  const ends = { source: message('').destination, destination: '12345' };
+  return encoded(message(text, { ...ends, esmClass: 4 }), 'deliver_sm');
 }
 
 function answer(): Buffer {

@@ -4,20 +4,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
-import { boundWitness, closeWitnesses, message } from './support.ts';
+import { message } from './messages.ts';
+import { boundWitness, closeAt, fast } from './support.ts';
 
 let smsc: Simulator;
 beforeEach(async () => {
-  smsc = await startSimulator({
-    latency: parseLatency('fixed:5')!,
-    accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],
-  });
+  smsc = await startSimulator(fast);
 });
-afterEach(async () => {
-  await closeWitnesses();
-  await until('no session to be left', () => smsc.stats().binds.now === 0);
-  await smsc.close();
-});
+afterEach(() => closeAt(smsc));
 
 test('a submit is refused, and what was submitted before the fence and not written yet is never written', async () => {
   let mayWrite = true;

@@ -10,28 +10,13 @@ import { type AlphabetRules, alphabetOf, inboundPartOf } from '../../smpp/inboun
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import { type InboundForm, inboundForms, inboundPdus } from '../../smpp/simulator/inbound.ts';
 import { fillBitsAfter, packSeptets } from '../../smpp/text/packed-septets.ts';
+import { deliverSm } from './messages.ts';
 
 const rules: AlphabetRules = { gsm7Form: 'unpacked', gsm7DataCoding: 0, ucs2DataCoding: 8, latin1DataCoding: 3 };
 const packed: AlphabetRules = { ...rules, gsm7Form: 'packed' };
 
-const pduOf = (more: Partial<ShortMessagePdu>): ShortMessagePdu => ({
-  command: 'deliver_sm',
-  status: 0,
-  sequence: 1,
-  sourceTon: 1,
-  sourceNpi: 1,
-  source: '8801712345678',
-  destinationTon: 3,
-  destinationNpi: 0,
-  destination: '16000',
-  esmClass: 0,
-  registeredDelivery: 0,
-  dataCoding: 0,
-  octets: Buffer.alloc(0),
-  ...more,
-});
 const asPdus = (text: string, as: InboundForm) =>
-  inboundPdus({ from: '+8801712345678', to: '16000', text, as, reference: 300 }).map((message) => pduOf(message));
+  inboundPdus({ from: '+8801712345678', to: '16000', text, as, reference: 300 }).map((message) => deliverSm(message));
 const joined = (pdus: readonly ShortMessagePdu[], with_ = rules) => {
   const parts = pdus.map((pdu) => inboundPartOf(pdu, with_));
   return inboundBodyOf(parts.sort((one, other) => (one.tie?.part ?? 0) - (other.tie?.part ?? 0)));
@@ -64,7 +49,7 @@ describe('a text', () => {
         const tie = { reference: 9, referenceBits: 8, total: 2, part: 1 } as const;
         const header = hasHeader ? withHeader(tie, { locking: 0, single: 0 }, Buffer.alloc(0)) : Buffer.alloc(0);
         const body = packSeptets(encodeText(text, 'gsm7'), fillBitsAfter(header.length));
-        const pdu = pduOf({ octets: Buffer.concat([header, body]), esmClass: hasHeader ? 0x40 : 0 });
+        const pdu = deliverSm({ octets: Buffer.concat([header, body]), esmClass: hasHeader ? 0x40 : 0 });
         const part = inboundPartOf(pdu, packed);
         expect(inboundBodyOf([part])).toEqual({ text });
         expect(part.tie?.part ?? null).toBe(hasHeader ? 1 : null);
@@ -75,13 +60,13 @@ describe('a text', () => {
   it('in national tables is read with those its header names', () => {
     const shift = { locking: 0, single: nationalLanguages.turkish };
     const octets = withHeader(null, shift, encodeText('şifreniz ğ', 'gsm7', shift));
-    const part = inboundPartOf(pduOf({ octets, esmClass: 0x40 }), rules);
+    const part = inboundPartOf(deliverSm({ octets, esmClass: 0x40 }), rules);
     expect(inboundBodyOf([part])).toEqual({ text: 'şifreniz ğ' });
   });
 
   it('is a copy: the buffer it was read from may be used again', () => {
     const octets = Buffer.from('hello');
-    const part = inboundPartOf(pduOf({ octets, dataCoding: 3 }), rules);
+    const part = inboundPartOf(deliverSm({ octets, dataCoding: 3 }), rules);
     octets.fill(0);
     expect(part.octets.toString()).toBe('hello');
   });
@@ -119,14 +104,14 @@ describe('data_coding', () => {
 
   it('of eight bits keeps its octets', () => {
     const octets = Buffer.of(0x00, 0x1b, 0xff);
-    const part = inboundPartOf(pduOf({ octets, dataCoding: 4 }), rules);
+    const part = inboundPartOf(deliverSm({ octets, dataCoding: 4 }), rules);
     expect(inboundBodyOf([part])).toEqual({ octets, dataCoding: 4, udh: null });
   });
 });
 
 describe('a tie that makes no sense ties nothing', () => {
   const header = (...octets: number[]) =>
-    inboundPartOf(pduOf({ octets: Buffer.from([octets.length, ...octets, 0x41]), esmClass: 0x40 }), rules);
+    inboundPartOf(deliverSm({ octets: Buffer.from([octets.length, ...octets, 0x41]), esmClass: 0x40 }), rules);
 
   it.each([
     ['one part of one', [0x00, 3, 7, 1, 1]],
@@ -147,7 +132,7 @@ describe('a tie that makes no sense ties nothing', () => {
   test('whatever the octets are, nothing throws', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.nat(255), fc.boolean(), (octets, dataCoding, hasHeader) => {
-        const pdu = pduOf({ octets: Buffer.from(octets), dataCoding, esmClass: hasHeader ? 0x40 : 0 });
+        const pdu = deliverSm({ octets: Buffer.from(octets), dataCoding, esmClass: hasHeader ? 0x40 : 0 });
         for (const each of [rules, packed]) {
           const body = inboundBodyOf([inboundPartOf(pdu, each)]);
           expect('text' in body ? body.text.isWellFormed() : body.octets.length <= octets.length).toBe(true);

@@ -6,7 +6,8 @@ import { commandStatus } from '../../smpp/command-status.ts';
 import type { QueryAnswer } from '../../smpp/query-window.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
-import { boundWitness, closeWitnesses, message, type Witness } from './support.ts';
+import { message } from './messages.ts';
+import { boundWitness, closeWitnesses, type Witness } from './support.ts';
 
 let smsc: Simulator;
 beforeEach(async () => {

@@ -1,27 +1,21 @@
-// The client session against the simulator over TCP: window, timers, keepalive, unbind, and answers to faults.
+// The client session against the simulator over TCP: window, timers, keepalive, binds, and what the peer delivers.
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
 import { bindFields } from '../../smpp/session-contract.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
-import { boundWitness, closed, closeWitnesses, message, witness } from './support.ts';
+import { message } from './messages.ts';
+import { boundWitness, closeAt, closed, fast, witness } from './support.ts';
 
-const fast = { latency: parseLatency('fixed:5')!, accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }] };
 let smsc: Simulator;
 
 beforeEach(async () => {
   smsc = await startSimulator(fast);
 });
-
-afterEach(async () => {
-  await closeWitnesses();
-  await until('no session to be left', () => smsc.stats().binds.now === 0);
-  await smsc.close();
-});
+afterEach(() => closeAt(smsc));
 
 describe('a session', () => {
   test.each(['transmitter', 'receiver', 'transceiver'] as const)('binds as %s and unbinds', async (type) => {
@@ -193,124 +187,6 @@ describe('a bind', () => {
     const seen = witness(smsc.port);
     await seen.session.close('changed my mind', 1_000);
     expect(seen.closes[0]?.cause.kind).toBe('asked');
-  });
-});
-
-describe('a peer that breaks the protocol ends only its own session', () => {
-  const cases = [
-    ['garbage', {}],
-    ['bad-length', { arg: 0 }],
-    ['bad-length', { arg: 3 }],
-    ['bad-length', { arg: 15 }],
-    ['bad-length', { arg: 1_000_000_000 }],
-  ] as const;
-  test.each(cases)('%s %o', async (name, args) => {
-    const healthy = await startSimulator(fast);
-    const sibling = await boundWitness(healthy.port);
-    const seen = await boundWitness(smsc.port);
-    smsc.setFault(name, { ...args, limit: 1 });
-    seen.session.submit(message('x'), 'x');
-    expect(await closed(seen)).toMatchObject({ cause: { kind: 'protocol' }, outstanding: ['x'] });
-    sibling.session.submit(message('y'), 'y');
-    await until('the sibling’s answer', () => sibling.responses.has('y'));
-    await sibling.session.close('done', 1_000);
-    await healthy.close();
-  });
-
-  test('an unknown command is answered with generic_nack and the session goes on', async () => {
-    const seen = await boundWitness(smsc.port);
-    smsc.setFault('unknown-command', { limit: 1 });
-    seen.session.submit(message('x'), 'x');
-    await until('the answer', () => seen.responses.has('x'));
-    expect(seen.closes).toEqual([]);
-  });
-
-  test('a generic_nack settles its submit as an error', async () => {
-    const seen = await boundWitness(smsc.port);
-    smsc.setFault('generic-nack', { limit: 1 });
-    seen.session.submit(message('x'), 'x');
-    const answer = await until('the answer', () => seen.responses.get('x'));
-    expect(answer).toMatchObject({ status: commandStatus.ESME_RINVCMDID, carrierMessageId: '' });
-    seen.session.submit(message('y'), 'y');
-    await until('the next answer', () => seen.responses.get('y')?.status === 0);
-  });
-
-  test('a byte at a time is slow, and right', async () => {
-    const seen = await boundWitness(smsc.port);
-    smsc.setFault('byte-at-a-time');
-    for (let index = 0; index < 5; index += 1) seen.session.submit(message(`part ${index}`), String(index));
-    await until('all receipts', () => seen.receipts.length === 5);
-    expect(seen.responses.size).toBe(5);
-  });
-
-  test('an unbind mid-window gives back what is outstanding', async () => {
-    const seen = await boundWitness(smsc.port);
-    smsc.setFault('no-resp', { limit: 1 });
-    seen.session.submit(message('x'), 'x');
-    await until('the submit', () => smsc.stats().submits.total === 1);
-    smsc.setFault('unbind', { limit: 1 });
-    seen.session.submit(message('y'), 'y');
-    expect(await closed(seen)).toMatchObject({ cause: { kind: 'peer_unbind' }, outstanding: ['x', 'y'] });
-  });
-
-  test('a cut connection gives back what is outstanding, once', async () => {
-    const seen = await boundWitness(smsc.port);
-    smsc.setFault('drop', { limit: 1 });
-    seen.session.submit(message('x'), 'x');
-    expect(await closed(seen)).toMatchObject({ cause: { kind: 'peer_closed' }, outstanding: ['x'] });
-    expect(seen.closes.length).toBe(1);
-  });
-});
-
-describe('a peer that does not read', () => {
-  test('stops submits at the soft bound, with a window of any size', async () => {
-    const seen = await boundWitness(smsc.port, { windowPdusMax: 1_000_000, responseTimerMs: 60_000 });
-    smsc.setFault('stall');
-    const text = 'x'.repeat(160);
-    let submitted = 0;
-    await until('the submits to be refused', async () => {
-      for (let turn = 0; turn < 2_000; turn += 1) {
-        if (!seen.session.submit(message(text), String(submitted))) return true;
-        submitted += 1;
-      }
-      return false;
-    });
-    // What the kernels of both sides buffer is not ours to bound; what we hold is.
-    expect(submitted).toBeLessThan(200_000);
-    expect(seen.session.submit(message(text), 'no')).toBe(false);
-    const before = seen.windowOpened;
-    smsc.setFault(null);
-    await until('room again', () => seen.windowOpened > before);
-    await until('all answers', () => seen.responses.size === submitted, { limitMs: 20_000 });
-    expect(limits.smpp.writeBytesSoft).toBeLessThan(limits.smpp.writeBytesHard);
-  });
-
-  test('gets every submit once, also those written the moment there is room', async () => {
-    const seen = await boundWitness(smsc.port, { windowPdusMax: 1_000_000, responseTimerMs: 60_000 });
-    smsc.setFault('stall');
-    let [next, most] = [0, Number.POSITIVE_INFINITY];
-    const fill = () => {
-      const text = () => `#${next.toString(36)}# ${'x'.repeat(120)}`;
-      while (next < most && seen.session.submit(message(text(), { registeredDelivery: 0 }), String(next))) next += 1;
-    };
-    seen.onRoom = fill;
-    fill();
-    most = next + 5_000;
-    smsc.setFault(null);
-    await until('all answers', () => next === most && seen.responses.size === most, { limitMs: 20_000 });
-    expect(smsc.stats()).toMatchObject({
-      sessionsBroken: 0,
-      submits: { total: most },
-      nonces: { distinct: most, duplicated: 0 },
-    });
-  });
-
-  test('slowly reads still gets everything', async () => {
-    const seen = await boundWitness(smsc.port, { windowPdusMax: 50 });
-    smsc.setFault('slow-read');
-    for (let index = 0; index < 50; index += 1) seen.session.submit(message('x'.repeat(100)), String(index));
-    await until('all answers', () => seen.responses.size === 50);
-    smsc.setFault(null);
   });
 });
 

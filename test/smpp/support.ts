@@ -1,8 +1,6 @@
-// What SMPP tests need: a client session that writes down everything it is told, and messages to submit.
-import { encodeText } from '../../model/text/octets.ts';
+// What SMPP tests need: a client session that writes down everything it is told, and the end of both sides.
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import type { ShortMessage } from '../../smpp/pdu.ts';
 import { parseReceipt, type Receipt } from '../../smpp/receipt.ts';
 import { openSession, type Session } from '../../smpp/session.ts';
 import {
@@ -12,6 +10,8 @@ import {
   type SessionOptions,
   type SubmitResponse,
 } from '../../smpp/session-contract.ts';
+import { parseLatency } from '../../smpp/simulator/latency.ts';
+import type { Simulator } from '../../smpp/simulator/simulator.ts';
 
 export type Witness = {
   session: Session<string>;
@@ -104,18 +104,15 @@ export async function closeWitnesses(): Promise<void> {
   await Promise.all([...open].map((session) => session.close('test is over', 0)));
 }
 
-export function message(text: string, overrides: Partial<ShortMessage> = {}): ShortMessage {
-  return {
-    sourceTon: 5,
-    sourceNpi: 0,
-    source: 'Heliograph',
-    destinationTon: 1,
-    destinationNpi: 1,
-    destination: '8801712345678',
-    esmClass: 0,
-    registeredDelivery: 1,
-    dataCoding: 0,
-    octets: encodeText(text, 'gsm7'),
-    ...overrides,
-  };
+/** For afterEach: also the simulator, which must have seen the end of every session. */
+export async function closeAt(smsc: Simulator): Promise<void> {
+  await closeWitnesses();
+  await until('no session to be left', () => smsc.stats().binds.now === 0);
+  await smsc.close();
 }
+
+/** A simulator that does not keep a test waiting. */
+export const fast = {
+  latency: parseLatency('fixed:5')!,
+  accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],
+};

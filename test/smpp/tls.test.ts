@@ -5,7 +5,8 @@ import { until } from '../../platform/deadline.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Certificates, makeCertificates } from './certificates.ts';
-import { boundWitness, closed, closeWitnesses, message, witness } from './support.ts';
+import { message } from './messages.ts';
+import { boundWitness, closed, closeWitnesses, witness } from './support.ts';
 
 let files: Certificates;
 let smsc: Simulator;

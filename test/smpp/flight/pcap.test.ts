@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { encodeBare, encodeMessageId, encodeShortMessage } from '../../../smpp/codec-hot.ts';
+import { encodeBare, encodeMessageId } from '../../../smpp/codec-hot.ts';
 import { BindFlight, bindFlightBytes } from '../../../smpp/flight/bind-flight.ts';
 import type { SessionEnds } from '../../../smpp/flight/contract.ts';
 import { pcapFile, type Recording } from '../../../smpp/flight/pcap.ts';
@@ -12,7 +12,7 @@ import { readRecords } from '../../../smpp/flight/records.ts';
 import { commandId } from '../../../smpp/pdu.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { message } from '../support.ts';
+import { encoded, message } from '../messages.ts';
 import { type Capture, readPcap } from './read-pcap.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'heliograph-pcap-'));
@@ -28,8 +28,7 @@ const ends: SessionEnds = {
 const wallAtZeroMs = 1_795_000_000_000;
 const room = Buffer.alloc(1_024);
 const enquire = (sequence: number) => room.subarray(0, encodeBare(room, 0, commandId.enquire_link, 0, sequence));
-const submit = (sequence: number, text: string) =>
-  room.subarray(0, encodeShortMessage(room, 0, 'submit_sm', sequence, message(text)));
+const submit = (sequence: number, text: string) => encoded(message(text), 'submit_sm', sequence);
 const answer = (sequence: number) => room.subarray(0, encodeMessageId(room, 0, 'submit_sm_resp', 0, sequence, '77'));
 
 function recordingOf(flight: BindFlight): Recording {

@@ -2,13 +2,14 @@
 // so that the recording still reads as the same PDUs.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { encodeMessageId, encodeShortMessage, shortMessageRoom } from '../../../smpp/codec-hot.ts';
+import { encodeMessageId } from '../../../smpp/codec-hot.ts';
 import { decodePdu, encodeBind, encodeQuery } from '../../../smpp/codec.ts';
 import { redactPdu } from '../../../smpp/flight/redact.ts';
 import { commandId, type ShortMessage, type ShortMessagePdu, tlvTag } from '../../../smpp/pdu.ts';
 import { parseReceipt } from '../../../smpp/receipt.ts';
 import { buildReceiptText } from '../../../smpp/receipt-text.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';
+import { encoded, message } from '../messages.ts';
 
 /** Masks a copy inside a larger buffer, as it lies in the ring; what stands around it must not change. */
 function redacted(pdu: Buffer): Buffer {
@@ -19,23 +20,7 @@ function redacted(pdu: Buffer): Buffer {
   return around.subarray(9, 9 + pdu.length);
 }
 
-const plain: ShortMessage = {
-  sourceTon: 5,
-  sourceNpi: 0,
-  source: 'Heliograph',
-  destinationTon: 1,
-  destinationNpi: 1,
-  destination: '8801712345678',
-  esmClass: 0,
-  registeredDelivery: 1,
-  dataCoding: 0,
-  octets: Buffer.from('Your code is 493817'),
-};
-
-function encoded(message: ShortMessage, command: 'submit_sm' | 'deliver_sm' = 'submit_sm'): Buffer {
-  const room = Buffer.alloc(shortMessageRoom(message));
-  return room.subarray(0, encodeShortMessage(room, 0, command, 7, message));
-}
+const plain = message('Your code is 493817');
 
 /** The same body as a data_sm: without the fields that command has not, the text as message_payload. */
 function asData(message: ShortMessage): Buffer {

@@ -9,7 +9,8 @@ import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
 import { packSeptets } from '../../../smpp/text/packed-septets.ts';
-import { boundWitness, closed, closeWitnesses, message, witness } from '../support.ts';
+import { message } from '../messages.ts';
+import { boundWitness, closed, closeWitnesses, witness } from '../support.ts';
 
 let smsc: Simulator;
 const start = async (options: Partial<SimulatorOptions> = {}) => {

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { until, withDeadline } from '../../../platform/deadline.ts';
-import { boundWitness, closeWitnesses, message } from '../support.ts';
+import { message } from '../messages.ts';
+import { boundWitness, closeWitnesses } from '../support.ts';
 
 const main = new URL('../../../smpp/simulator/main.ts', import.meta.url).pathname;
 

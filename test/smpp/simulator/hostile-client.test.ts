@@ -10,7 +10,8 @@ import { commandId, type Pdu } from '../../../smpp/pdu.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
-import { boundWitness, closeWitnesses, message } from '../support.ts';
+import { message } from '../messages.ts';
+import { boundWitness, closeWitnesses } from '../support.ts';
 
 let smsc: Simulator;
 const raws: net.Socket[] = [];

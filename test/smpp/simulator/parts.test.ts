@@ -14,7 +14,7 @@ import { Recording } from '../../../smpp/simulator/recording.ts';
 import { SlidingRate } from '../../../smpp/simulator/sliding-rate.ts';
 import { TimingWheel } from '../../../smpp/simulator/timing-wheel.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { message } from '../support.ts';
+import { message } from '../messages.ts';
 
 describe('a latency', () => {
   test('is what its distribution says', () => {

@@ -8,7 +8,8 @@ import { commandStatus } from '../../../smpp/command-status.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
-import { boundWitness, closeWitnesses, message, type Witness, witness } from '../support.ts';
+import { message } from '../messages.ts';
+import { boundWitness, closeWitnesses, type Witness, witness } from '../support.ts';
 
 const started: Simulator[] = [];
 

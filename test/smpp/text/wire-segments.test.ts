@@ -8,7 +8,7 @@ import type { TextRules } from '../../../model/wire-rules.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import { bodyOf, textOf } from '../../../smpp/simulator/reading.ts';
 import { wireOctets, type WireSegment, wireSegments } from '../../../smpp/text/wire-segments.ts';
-import { message } from '../support.ts';
+import { message } from '../messages.ts';
 
 const plain = plainWire.text;
 

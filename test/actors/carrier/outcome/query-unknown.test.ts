@@ -20,7 +20,7 @@ import { type Simulator, startSimulator } from '../../../../smpp/simulator/simul
 import { carrierWith } from '../../../support/carrier-house.ts';
 import { messageWith } from '../../../support/messages.ts';
 import { ManualClock } from '../../../smpp/manual-clock.ts';
-import { message as pduWith } from '../../../smpp/support.ts';
+import { message as pduWith } from '../../../smpp/messages.ts';
 
 describe('a late answered submit', () => {
   const [firstMs, secondMs, thirdMs] = limits.carrier.queryAfterMs as [number, number, number];

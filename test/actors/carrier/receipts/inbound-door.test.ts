@@ -8,6 +8,7 @@ import type { PublishResult } from '../../../../cluster/bus/publisher.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../../../smpp/pdu.ts';
+import { deliverSm } from '../../../smpp/messages.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const cipher = bodyCipher(Buffer.alloc(32, 7));
@@ -35,22 +36,7 @@ function house() {
     /** `over`: the session it comes over. */
     say(text: string, over: { isOpen: boolean }, more: Partial<ShortMessagePdu> = {}) {
       sequence += 1;
-      const pdu: ShortMessagePdu = {
-        command: 'deliver_sm',
-        status: 0,
-        sequence,
-        sourceTon: 1,
-        sourceNpi: 1,
-        source: '8801712345678',
-        destinationTon: 3,
-        destinationNpi: 0,
-        destination: '16000',
-        esmClass: 0,
-        registeredDelivery: 0,
-        dataCoding: 0,
-        octets: Buffer.from(text),
-        ...more,
-      };
+      const pdu = deliverSm({ sequence, octets: Buffer.from(text), ...more });
       door.take(pdu, over, (status) => void answers.push(status));
       return pdu.sequence;
     },

@@ -1,0 +1,14 @@
+// What stands in the middle of what was measured: a round in which another process had the core says nothing.
+
+/** NaN of nothing, which meets no target. */
+export function median(values: readonly number[]): number {
+  return quantile(
+    values.toSorted((one, other) => one - other),
+    0.5,
+  );
+}
+
+/** The value that this share of `sorted` stays below. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
