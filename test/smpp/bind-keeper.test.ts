@@ -10,7 +10,7 @@ import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import type { openSession } from '../../smpp/session.ts';
 import { bindFields, type CloseCause, type SessionHandlers } from '../../smpp/session-contract.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 const options = {
   host: '127.0.0.1',

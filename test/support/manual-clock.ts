@@ -52,6 +52,17 @@ export class ManualClock implements Clock {
     this.#monotonicMs = endMs;
   }
 
+  /** Both clocks go on in one step, as a blocked event loop sees it: repeated timers fire once. */
+  stall(byMs: number): void {
+    this.#monotonicMs += byMs;
+    for (const timer of [...this.#timers]) {
+      if (timer.atMs > this.#monotonicMs) continue;
+      if (timer.everyMs > 0) timer.atMs = this.#monotonicMs + timer.everyMs;
+      else this.#timers.delete(timer);
+      timer.run();
+    }
+  }
+
   /** A step of the wall clock alone. */
   step(byMs: number): void {
     this.#offsetMs += byMs;

@@ -5,7 +5,7 @@ import { DecisionRing } from '../../../actors/flight/decision-ring.ts';
 import { watchPacing } from '../../../actors/flight/watch-pacing.ts';
 import { deliveryEvent } from '../../../model/delivery-event.ts';
 import { messageWith } from '../../support/messages.ts';
-import { ManualClock } from '../../smpp/manual-clock.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 function ring(capacity = 4): { ring: DecisionRing; clock: ManualClock; details: () => string[] } {
   const clock = new ManualClock();

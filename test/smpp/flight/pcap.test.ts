@@ -11,7 +11,7 @@ import { pcapFile, type Recording } from '../../../smpp/flight/pcap.ts';
 import { readRecords } from '../../../smpp/flight/records.ts';
 import { commandId } from '../../../smpp/pdu.ts';
 import { limits } from '../../../platform/limits.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { encoded, message } from '../messages.ts';
 import { type Capture, readPcap } from './read-pcap.ts';
 
@@ -49,6 +49,7 @@ function put(flight: BindFlight, direction: 'sent' | 'received', pdu: Buffer): v
 describe('a capture', () => {
   it('shows a session from its handshake to its end, with its addresses, times and PDUs', () => {
     const clock = new ManualClock();
+    clock.advance(1_000);
     const flight = new BindFlight(bindFlightBytes(1), clock);
     flight.opened(ends);
     clock.advance(5);

@@ -13,7 +13,7 @@ import { Nonces } from '../../../smpp/simulator/nonces.ts';
 import { Recording } from '../../../smpp/simulator/recording.ts';
 import { SlidingRate } from '../../../smpp/simulator/sliding-rate.ts';
 import { TimingWheel } from '../../../smpp/simulator/timing-wheel.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { message } from '../messages.ts';
 
 describe('a latency', () => {

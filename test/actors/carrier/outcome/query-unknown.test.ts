@@ -19,7 +19,7 @@ import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
 import { carrierWith } from '../../../support/carrier-house.ts';
 import { messageWith } from '../../../support/messages.ts';
-import { ManualClock } from '../../../smpp/manual-clock.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { message as pduWith } from '../../../smpp/messages.ts';
 
 describe('a late answered submit', () => {
