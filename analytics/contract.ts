@@ -2,6 +2,7 @@
 // Types and subject names only. Several analytics nodes share one queue group, so each question is answered once.
 // A reply may be `unavailable` (the store is down or overloaded): say 503 to the client, never "not found".
 import type { DeliveryEvent } from '../model/delivery-event.ts';
+import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
@@ -89,7 +90,7 @@ export type MessageView = {
   readonly deliveredAtMs: number | null;
   readonly error: string | null;
   readonly carrier: string | null;
-  readonly history: readonly MessageViewEntry[];
+  readonly history: readonly HistoryEntry[];
   /** Of a message from a subscriber; null for others. */
   readonly inbound: InboundView | null;
 };
@@ -100,13 +101,6 @@ export type InboundView = {
   readonly parts: number;
   /** Base64 of the sealed body, bound to the id; null where the account does not keep it. */
   readonly sealedBody: string | null;
-};
-
-export type MessageViewEntry = {
-  readonly status: MessageStatus;
-  readonly atMs: number;
-  readonly carrier: string | null;
-  readonly error: string | null;
 };
 
 /** Which submit is this receipt about? Asked by a carrier actor whose memory does not hold it. */

@@ -2,11 +2,11 @@
 // file. A pack with anything wrong in it is refused like heliograph.yaml itself: file, line, found, expected.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
 import { messageOf } from '../../platform/errors.ts';
 import { type PackFile, type PackReader, packSchema } from './country-schema.ts';
 import { BadConfiguration } from './load.ts';
 import { problemsOf } from './problems.ts';
+import { readYaml } from './yaml-file.ts';
 
 const shippedFolder = join(import.meta.dirname, '../../policy/country/packs');
 
@@ -23,23 +23,9 @@ export function packReader(configFile: string): PackReader {
 function readPack(file: string): PackFile {
   const short = relative(process.cwd(), file);
   const fileName = short.startsWith('..') ? file : short;
-  const lines = new LineCounter();
-  const document = parseDocument(textOf(file, fileName), {
-    lineCounter: lines,
-    prettyErrors: false,
-    uniqueKeys: true,
-    version: '1.2',
-  });
-  if (document.errors.length > 0) {
-    throw new BadConfiguration(
-      document.errors.map((error) => {
-        const { line, col } = lines.linePos(error.pos[0]);
-        return `${fileName}:${line}:${col}: not valid YAML: ${error.message}`;
-      }),
-    );
-  }
-  const parsed = packSchema.safeParse(document.toJS({ maxAliasCount: 100 }));
-  if (!parsed.success) throw new BadConfiguration(problemsOf({ fileName, document, lines }, parsed.error.issues));
+  const { place, content } = readYaml(textOf(file, fileName), fileName);
+  const parsed = packSchema.safeParse(content);
+  if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
   return parsed.data;
 }
 

@@ -6,7 +6,7 @@ import { type Category, categories } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { CountryConfig } from './configuration.ts';
-import { listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
+import { carrierName, listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
 
 /** Reads a pack by its name or file; throws BadConfiguration when it is not sound. */
 export type PackReader = (pack: string) => PackFile | null;
@@ -34,7 +34,6 @@ export function countrySchema(readPack: PackReader) {
   });
 }
 
-const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');
 const prefix = pattern(/^\d{1,10}$/, 'the first digits of a national number, in quotes');
 const lengths = listOf(whole(4, 14), 11, 1);
 const date = pattern(/^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/, 'a date such as "2027-01-31"').refine(

@@ -26,3 +26,4 @@ export const mapOf = <T extends z.ZodRawShape>(shape: T) => {
   const expected = `keys such as ${keys.slice(0, 3).join(', ')}`;
   return z.strictObject(shape, { error: (issue) => (issue.code === 'invalid_type' ? expected : undefined) });
 };
+export const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');

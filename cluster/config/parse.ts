@@ -1,7 +1,5 @@
 // Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the
 // schema, then what no schema can see (names used twice, carriers that do not exist, a secret that is not set).
-import { LineCounter, parseDocument } from 'yaml';
-import { messageOf } from '../../platform/errors.ts';
 import type { Configuration } from './configuration.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { packReader } from './country-packs.ts';
@@ -9,38 +7,19 @@ import { BadConfiguration } from './load.ts';
 import { type Place, problemAt, problemsOf } from './problems.ts';
 import { configurationSchema } from './schema.ts';
 import { wireProblems } from './wire-problems.ts';
+import { readYaml } from './yaml-file.ts';
 
 export function parseConfiguration(
   text: string,
   fileName: string,
   env: Record<string, string | undefined> = {},
 ): Configuration {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true, version: '1.2' });
-  if (document.errors.length > 0) {
-    throw new BadConfiguration(
-      document.errors.map((error) => {
-        const { line, col } = lines.linePos(error.pos[0]);
-        return `${fileName}:${line}:${col}: not valid YAML: ${error.message}`;
-      }),
-    );
-  }
-  const place: Place = { fileName, document, lines };
-  const content = contentOf(place);
+  const { place, content } = readYaml(text, fileName);
   const parsed = configurationSchema(env, packReader(fileName)).safeParse(content);
   if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
   const problems = crossProblems(place, parsed.data, content as FileContent, env);
   if (problems.length > 0) throw new BadConfiguration(problems);
   return parsed.data;
-}
-
-function contentOf({ document, fileName }: Place): unknown {
-  try {
-    // A file of a few lines must not unfold into gigabytes.
-    return document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    throw new BadConfiguration([`${fileName}:1:1: cannot be unfolded: ${messageOf(error)}`]);
-  }
 }
 
 /** Only the keys looked at below; the schema has proven their types. */

@@ -10,7 +10,7 @@ import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
 import { contentSchema, ingressKeys } from './door-schema.ts';
-import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 
 /** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
@@ -56,7 +56,6 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
   });
 }
 
-const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');
 const distribution = pattern(
   /^(fixed:\d+(\.\d+)?|uniform:\d+(\.\d+)?,\d+(\.\d+)?|lognormal:\d+(\.\d+)?,\d+(\.\d+)?)$/,
   'fixed:10, uniform:5,50 or lognormal:250,0.4',
