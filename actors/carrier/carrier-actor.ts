@@ -133,14 +133,10 @@ export class CarrierActor {
   }
 
   #learn(event: DeliveryEvent): void {
-    const { ledger, outstanding, unknown } = this.#made;
+    const { ledger, outstanding, receipts } = this.#made;
     ledger.learn(event);
     if (event.kind === 'submitted') outstanding.add(event);
-    else if (event.kind === 'unknown' || event.kind === 'resent') unknown.add(event);
-    else if (event.carrierMessageId !== null) {
-      outstanding.settle(event);
-      unknown.settle(event);
-    }
+    else receipts.learn(event);
   }
 
   #look(): void {

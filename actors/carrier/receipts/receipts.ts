@@ -102,6 +102,14 @@ export class Receipts {
     this.#parts.unknown.add(unknown);
   }
 
+  /** Another life or another node has written what became of a submit, after it was submitted. */
+  learn(event: DeliveryEvent): void {
+    if (event.kind === 'unknown' || event.kind === 'resent') return this.onUnknown(event);
+    if (event.carrierMessageId === null) return;
+    this.#parts.outstanding.settle(event);
+    this.#parts.unknown.settle(event);
+  }
+
   /** What still waits here is answered as "not now": the carrier keeps it and sends it again. */
   close(): void {
     this.#stopSweep();

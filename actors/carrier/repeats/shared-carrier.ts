@@ -256,13 +256,9 @@ export class SharedCarrier {
     claims.learn(event, isOwn);
     // What we wrote ourselves is known where it belongs since then.
     if (isOwn) return;
-    const { receipts, outstanding, unknown } = made;
+    const { receipts } = made;
     if (event.kind === 'submitted') receipts.onSubmitted(event);
-    else if (event.kind === 'unknown' || event.kind === 'resent') unknown.add(event);
-    else if (event.carrierMessageId !== null) {
-      outstanding.settle(event);
-      unknown.settle(event);
-    }
+    else receipts.learn(event);
   }
 }
 
