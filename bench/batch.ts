@@ -8,6 +8,7 @@ import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
 import { openHouse, post } from '../test/api/http/harness.ts';
+import { quantile } from './harness/median.ts';
 import type { BenchResult } from './harness/report.ts';
 import type { BatchTask, BatchTold } from './load/batch-thread.ts';
 import type { Bench, BenchOptions } from './main.ts';
@@ -58,12 +59,12 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     figures: {
       rate_per_s: (accepted * 1_000) / spentMs,
       batch_mean_ms: spentMs / batches,
-      small_alone_p50_ms: at(alone, 0.5),
-      small_alone_p99_ms: at(alone, 0.99),
-      small_beside_p50_ms: at(besideMs, 0.5),
-      small_beside_p99_ms: at(besideMs, 0.99),
-      small_waits_longer_p50_ms: at(besideMs, 0.5) - at(alone, 0.5),
-      small_waits_longer_p99_ms: at(besideMs, 0.99) - at(alone, 0.99),
+      small_alone_p50_ms: quantile(alone, 0.5),
+      small_alone_p99_ms: quantile(alone, 0.99),
+      small_beside_p50_ms: quantile(besideMs, 0.5),
+      small_beside_p99_ms: quantile(besideMs, 0.99),
+      small_waits_longer_p50_ms: quantile(besideMs, 0.5) - quantile(alone, 0.5),
+      small_waits_longer_p99_ms: quantile(besideMs, 0.99) - quantile(alone, 0.99),
       lost: warm.accepted + accepted - stored,
     },
     targets: [
@@ -99,8 +100,4 @@ async function smallRequests(agent: Agent, url: string, durationMs: number): Pro
   }
   await Promise.all(waiting);
   return took.sort((one, other) => one - other);
-}
-
-function at(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { parseConfiguration } from '../cluster/config/parse.ts';
-import { connectBus } from '../cluster/bus/connect.ts';
-import { ensureStreams } from '../cluster/bus/ensure.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
 import { importRegistry } from '../cluster/registry/import/import.ts';
 import { RegistryVersions } from '../cluster/registry/versions.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -15,7 +14,7 @@ import { limits } from '../platform/limits.ts';
 import type { CountryRules } from '../policy/country/contract.ts';
 import { numberPlan } from '../policy/country/number-plan.ts';
 import { quietHours } from '../policy/country/quiet-hours.ts';
-import { startNats } from '../test/support/nats.ts';
+import { startBus } from '../test/support/bus.ts';
 import { benchNational } from './load/dnd-thread.ts';
 import type { BenchResult } from './harness/report.ts';
 import type { Bench, BenchOptions } from './main.ts';
@@ -31,10 +30,8 @@ export const bench: Bench = { about: '20,000,000 numbers: import, memory, look-u
 
 async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-dnd-'));
-  const nats = await startNats();
-  const bus = await connectBus(nats.url, 'bench');
+  const { bus, stop } = await startBus('bench');
   try {
-    await ensureStreams(bus);
     const file = join(folder, 'registry.csv');
     await writeRows(file, seed);
     const beganMs = systemClock.monotonicMs();
@@ -75,14 +72,13 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
       ],
     };
   } finally {
-    await bus.close();
-    await nats.stop();
+    await stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** Loads the version as an ingress does and looks numbers up in several threads on the same memory. */
-async function holdInFreshProcess(bus: Awaited<ReturnType<typeof connectBus>>, seconds: number, seed: number) {
+async function holdInFreshProcess(bus: Bus, seconds: number, seed: number) {
   const versions = await RegistryVersions.open(bus);
   const pointer = await versions.current('dnd');
   if (pointer === null) throw new Error('nothing was imported');

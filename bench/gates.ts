@@ -2,8 +2,8 @@
 // (networks, rates, templates demanded, content rules, long suppression lists). The do-not-disturb registry has a bench
 // of its own. Messages differ, so that no answer can be remembered. It measures the door's own code, without I/O.
 import { admitForBench } from './load/gated-accounts.ts';
-import { systemClock } from '../platform/clock.ts';
 import type { Bench, BenchOptions } from './main.ts';
+import { cpuPerCallUs } from './harness/cpu-per-call.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const accounts = 10_000;
@@ -30,18 +30,9 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   };
 }
 
-/** The median over slices, in CPU time: what a message costs, whatever else the machine does meanwhile. */
 function measure(one: (at: number) => void, durationMs: number): number {
-  const each: number[] = [];
   let at = 0;
   // What is compiled when it is first needed is not a message's cost.
   for (let warm = 0; warm < accounts * 2; warm += 1) one((at += 1));
-  const endAtMs = systemClock.monotonicMs() + durationMs;
-  while (systemClock.monotonicMs() < endAtMs) {
-    const before = process.cpuUsage();
-    for (let turn = 0; turn < slice; turn += 1) one((at += 1));
-    const { user, system } = process.cpuUsage(before);
-    each.push((user + system) / slice);
-  }
-  return each.sort((a, b) => a - b)[each.length >> 1] ?? Number.NaN;
+  return cpuPerCallUs(() => one((at += 1)), durationMs, slice);
 }

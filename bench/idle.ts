@@ -7,6 +7,7 @@ import { ignoring } from '../platform/errors.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './main.ts';
+import { median } from './harness/median.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 
@@ -82,9 +83,4 @@ function pssMb(pid: number): number {
     ignoring(error, 'a process ended while it was looked at');
     return 0;
   }
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -2,11 +2,11 @@
 // accounts send OTP, that account too; then one account floods the OTP lane itself, ten times as fast as the carrier
 // takes them, and the others still send theirs. Measured at the far end by nonce, from the intended time of each OTP.
 // Accounts that share a shard with the flood are told apart: they are protected only by what sets its excess aside.
-import { type AccountId, newAccountId, shardOf } from '../model/ids.ts';
-import { systemClock } from '../platform/clock.ts';
+import type { AccountId } from '../model/ids.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
+import { newAccountInShard } from '../test/support/account-in-shard.ts';
 import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
 import type { BenchResult } from './harness/report.ts';
 import { type BusLoadResult, offerToBus } from './load/bus-load.ts';
@@ -134,13 +134,7 @@ function isSteady({ accepted, lastPerS }: { accepted: number; lastPerS: number }
 
 /** New accounts, one in each shard, the first in shard 0. */
 function accountOfEachShard(): AccountId[] {
-  const accounts: AccountId[] = [];
-  for (let shard = 0; shard < limits.bus.accountShards; shard += 1) {
-    let account = newAccountId(systemClock.nowMs());
-    while (shardOf(account, limits.bus.accountShards) !== shard) account = newAccountId(systemClock.nowMs());
-    accounts.push(account);
-  }
-  return accounts;
+  return Array.from({ length: limits.bus.accountShards }, (_, shard) => newAccountInShard(shard));
 }
 
 function noncesFrom(first: number, count: number): number[] {

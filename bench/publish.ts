@@ -2,11 +2,11 @@
 // js.publish, on one connection and one thread, in the same run. CPU is that of this process alone.
 import { limits } from '../platform/limits.ts';
 import { systemClock } from '../platform/clock.ts';
-import { type Bus, connectBus } from '../cluster/bus/connect.ts';
-import { ensureStreams } from '../cluster/bus/ensure.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
-import { startNats } from '../test/support/nats.ts';
+import { startBus } from '../test/support/bus.ts';
 import type { Bench, BenchOptions } from './main.ts';
+import { median } from './harness/median.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const payloadBytes = 400;
@@ -16,9 +16,7 @@ const rounds = 5;
 export const bench: Bench = { about: 'acked publishes: our publisher against js.publish', secondsDefault: 10, run };
 
 async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
-  const nats = await startNats();
-  const bus = await connectBus(nats.url, 'bench');
-  await ensureStreams(bus);
+  const { bus, stop } = await startBus('bench');
   const publisher = new Publisher(bus);
   const payload = new Uint8Array(payloadBytes);
   const sliceMs = (seconds * 1_000) / (rounds * 2);
@@ -29,10 +27,8 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     theirs.push(await measure(sliceMs, clientPublish(bus, payload), `b${seed}.${round}`));
   }
   publisher.close();
-  await bus.close();
-  await nats.stop();
-  const medianOf = (all: Round[], pick: (round: Round) => number) =>
-    all.map(pick).sort((a, b) => a - b)[rounds >> 1] ?? 0;
+  await stop();
+  const medianOf = (all: Round[], pick: (round: Round) => number) => median(all.map(pick));
   const figures = {
     publisher_rate_per_s: medianOf(ours, (each) => each.ratePerSecond),
     publisher_cpu_us: medianOf(ours, (each) => each.cpuUs),

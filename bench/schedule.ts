@@ -5,8 +5,6 @@ import { ReleaseRules } from '../actors/later/release-rules.ts';
 import { LaterReleaser } from '../actors/later/releaser.ts';
 import { bodyCipher } from '../cluster/bus/body-cipher.ts';
 import { cancellations } from '../cluster/bus/cancellations.ts';
-import { connectBus } from '../cluster/bus/connect.ts';
-import { ensureStreams } from '../cluster/bus/ensure.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
 import { publishLater } from '../cluster/bus/later.ts';
 import { encodeMessage } from '../cluster/bus/message-record.ts';
@@ -17,8 +15,9 @@ import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { everyCarrierIsGood } from '../policy/routing/avoid.ts';
 import { rules } from '../test/policy/rules.ts';
+import { startBus } from '../test/support/bus.ts';
 import { messageWith } from '../test/support/messages.ts';
-import { startNats } from '../test/support/nats.ts';
+import { quantile } from './harness/median.ts';
 import { processTree } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 import type { Bench, BenchOptions } from './main.ts';
@@ -37,9 +36,7 @@ export const bench: Bench = {
 };
 
 async function run({ seconds, seed, count = countDefault }: BenchOptions): Promise<BenchResult> {
-  const nats = await startNats();
-  const bus = await connectBus(nats.url, 'bench');
-  await ensureStreams(bus);
+  const { bus, stop } = await startBus('bench');
   const cipher = bodyCipher(Buffer.alloc(32, seed % 256));
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const message = messageWith();
@@ -119,11 +116,9 @@ async function run({ seconds, seed, count = countDefault }: BenchOptions): Promi
   const stored = (await bus.manager.streams.info(streamNames.messages.txn)).state.messages;
   await releaser.stop();
   publisher.close();
-  await bus.close();
-  await nats.stop();
+  await stop();
 
   lateMs.sort((one, other) => one - other);
-  const at = (share: number) => lateMs[Math.min(lateMs.length - 1, Math.floor(lateMs.length * share))] ?? Number.NaN;
   const sentAnyway = [...canceled].filter((index) => (came[index] ?? 0) > 0).length;
   return {
     bench: 'schedule',
@@ -135,9 +130,9 @@ async function run({ seconds, seed, count = countDefault }: BenchOptions): Promi
       nats_rss_empty_mb: emptyMb,
       nats_rss_pending_mb: pendingMb,
       nats_rss_peak_mb: releasedMb,
-      late_p50_ms: at(0.5),
-      late_p99_ms: at(0.99),
-      late_max_ms: at(1),
+      late_p50_ms: quantile(lateMs, 0.5),
+      late_p99_ms: quantile(lateMs, 0.99),
+      late_max_ms: quantile(lateMs, 1),
       early,
       lost: came.reduce((sum, times, index) => sum + (times === 0 && !canceled.has(index) ? 1 : 0), 0),
       duplicated: stored - came.reduce((sum, times) => sum + (times > 0 ? 1 : 0), 0),

@@ -1,17 +1,16 @@
 // A node dies with the binds it holds: how long until they are open elsewhere, and how long the OTP had to wait that came
 // before, meanwhile and after. Real processes on a cluster of three real nats-servers; kill -9 and nobody who starts it
 // again, which is what the loss of a machine looks like from outside, but for the sessions, which its kernel still resets.
-import { watchAside } from '../cluster/bus/aside-beacon.ts';
-import { bodyCipher } from '../cluster/bus/body-cipher.ts';
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
-import { Publisher } from '../cluster/bus/publisher.ts';
 import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
-import { type HostChild, bodyKey, carrierWith, startHostChild } from '../test/support/carrier-house.ts';
+import { type HostChild, nodeNamed, startHostChild } from '../test/support/host-process.ts';
 import { type NatsCluster, startNatsCluster } from '../test/support/nats-cluster.ts';
+import { carrierAt, openLoad } from './harness/carrier-link.ts';
 import { type FarEnd, startFarEnd } from './harness/far-end.ts';
+import { median } from './harness/median.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
 import type { Bench, BenchOptions } from './main.ts';
@@ -85,27 +84,20 @@ type RoundParts = {
 };
 
 async function oneRound({ cluster, bus, farEnd, shape, carrier, seconds }: RoundParts): Promise<Round> {
-  const { port, systemId, password } = farEnd;
-  const bind = { port, systemId, password, window: 20, count: shape.binds };
-  const config = carrierWith(farEnd, { name: carrier, tps, bind });
-  const publisher = new Publisher(bus, { deadlineMs: 60_000 });
-  const queues = watchAside(bus);
+  const config = carrierAt(farEnd, { name: carrier, tps, window: 20, binds: shape.binds });
+  const { load, close } = openLoad(bus, carrier);
   const nodes: HostChild[] = [];
   try {
     for (let nth = 0; nth < shape.nodes; nth += 1) {
-      const name = `${carrier}-n${nth}`;
-      const shared = { node: name, place: name, process: name, replicas: 3 };
-      nodes.push(await startHostChild({ nats: { ...unused, url: cluster.url(nth) } }, [config], 1, null, shared));
+      const shared = nodeNamed(`${carrier}-n${nth}`, 3);
+      nodes.push(await startHostChild(cluster.url(nth), [config], { shared }));
       // The first has the only bind, and keeps it; three are spread when nothing moves any more.
       await until('the binds are open', async () => (await farEnd.stats()).binds.now === shape.binds);
     }
     await quiet(farEnd);
     const count = otpRate * seconds;
     const offered = offerToBus({
-      publisher,
-      cipher: bodyCipher(bodyKey),
-      carrier,
-      queues,
+      ...load,
       category: 'otp',
       accounts,
       count,
@@ -131,13 +123,9 @@ async function oneRound({ cluster, bus, farEnd, shape, carrier, seconds }: Round
     return { movedMs, worstMs: Math.max(...waitedMs), sent: count, missing: count - waitedMs.length };
   } finally {
     for (const { process, kill9 } of nodes) if (process.signalCode === null && process.exitCode === null) await kill9();
-    publisher.close();
-    queues.stop();
+    close();
   }
 }
-
-const noServerOfItsOwn = () => Promise.reject(new Error('the servers are the cluster’s'));
-const unused = { kill9: noServerOfItsOwn, restart: noServerOfItsOwn, stop: noServerOfItsOwn, dataDir: '' };
 
 /** No session was opened for a while. */
 async function quiet(farEnd: FarEnd): Promise<void> {
@@ -153,13 +141,12 @@ async function quiet(farEnd: FarEnd): Promise<void> {
 }
 
 function addFigures(figures: Record<string, number>, targets: Target[], name: string, rounds: readonly Round[]): void {
-  const moved = rounds.map(({ movedMs }) => movedMs).sort((one, other) => one - other);
-  const worst = rounds.map(({ worstMs }) => worstMs).sort((one, other) => one - other);
-  const middle = Math.floor(rounds.length / 2);
-  figures[`${name}_binds_moved_median_ms`] = moved[middle] as number;
-  figures[`${name}_binds_moved_max_ms`] = moved.at(-1) as number;
-  figures[`${name}_otp_worst_median_ms`] = worst[middle] as number;
-  figures[`${name}_otp_worst_max_ms`] = worst.at(-1) as number;
+  const moved = rounds.map(({ movedMs }) => movedMs);
+  const worst = rounds.map(({ worstMs }) => worstMs);
+  figures[`${name}_binds_moved_median_ms`] = median(moved);
+  figures[`${name}_binds_moved_max_ms`] = Math.max(...moved);
+  figures[`${name}_otp_worst_median_ms`] = median(worst);
+  figures[`${name}_otp_worst_max_ms`] = Math.max(...worst);
   targets.push({ figure: `${name}_binds_moved_max_ms`, op: '<=', bound: 15_000 });
   targets.push({ figure: `${name}_otp_worst_max_ms`, op: '<=', bound: 5_000 });
 }

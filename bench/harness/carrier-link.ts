@@ -3,11 +3,13 @@
 // the way from the stream to the carrier, and two cores are little for all of it.
 import { watchAside } from '../../cluster/bus/aside-beacon.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { until } from '../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../test/support/bus.ts';
-import { type HostChild, bodyKey, carrierWith, startHostChild } from '../../test/support/carrier-house.ts';
+import { carrierWith } from '../../test/support/carrier-house.ts';
+import { type HostChild, bodyKey, startHostChild } from '../../test/support/host-process.ts';
 import type { BusLoad } from '../load/bus-load.ts';
 import { type FarEnd, type FarEndOptions, startFarEnd } from './far-end.ts';
 
@@ -17,11 +19,13 @@ export type LinkOptions = FarEndOptions & {
   readonly window: number;
 };
 
+/** What every load to one carrier shares. */
+export type SharedLoad = Pick<BusLoad, 'publisher' | 'cipher' | 'carrier' | 'queues'>;
+
 export type CarrierLink = TestBus & {
   readonly farEnd: FarEnd;
   readonly carrier: string;
-  /** What every load to this carrier shares. */
-  readonly load: Pick<BusLoad, 'publisher' | 'cipher' | 'carrier' | 'queues'>;
+  readonly load: SharedLoad;
   /** Starts the actors process; what was published before waits for it. Resolves when the carrier is bound. */
   startActors(): Promise<HostChild>;
 };
@@ -33,32 +37,44 @@ const threadMemoryMb = 1_024;
 export async function openCarrierLink(options: LinkOptions): Promise<CarrierLink> {
   const farEnd = await startFarEnd('bench', options);
   const bus = await startBus('bench');
-  const publisher = new Publisher(bus.bus, { deadlineMs: 60_000 });
-  const queues = watchAside(bus.bus);
-  const carrier = carrierOf(farEnd, options);
+  const carrier = carrierAt(farEnd, { name: 'alpha', ...options, binds: bindsPerCarrier });
+  const { load, close } = openLoad(bus.bus, carrier.name);
   let host: HostChild | null = null;
   return {
     ...bus,
     farEnd,
     carrier: carrier.name,
-    load: { publisher, cipher: bodyCipher(bodyKey), carrier: carrier.name, queues },
+    load,
     async startActors() {
-      host = await startHostChild(bus, [carrier], 1, null, null, threadMemoryMb);
+      host = await startHostChild(bus.nats.url, [carrier], { threadMemoryMb });
       await until('the carrier is bound', async () => (await farEnd.stats()).binds.now === bindsPerCarrier);
       return host;
     },
     async stop() {
       await host?.kill9();
-      publisher.close();
-      queues.stop();
+      close();
       await bus.stop();
       await farEnd.stop();
     },
   };
 }
 
-function carrierOf(farEnd: FarEnd, { tps, window }: LinkOptions): CarrierConfig {
+export function openLoad(bus: Bus, carrier: string): { readonly load: SharedLoad; close(): void } {
+  const publisher = new Publisher(bus, { deadlineMs: 60_000 });
+  const queues = watchAside(bus);
+  return {
+    load: { publisher, cipher: bodyCipher(bodyKey), carrier, queues },
+    close() {
+      publisher.close();
+      queues.stop();
+    },
+  };
+}
+
+type CarrierOptions = { readonly name: string; readonly tps: number; readonly window: number; readonly binds: number };
+
+/** The far end as a carrier. */
+export function carrierAt(farEnd: FarEnd, { name, tps, window, binds }: CarrierOptions): CarrierConfig {
   const { port, systemId, password } = farEnd;
-  const bind = { port, systemId, password, window, count: bindsPerCarrier };
-  return carrierWith(farEnd, { name: 'alpha', tps, bind });
+  return carrierWith(farEnd, { name, tps, bind: { port, systemId, password, window, count: binds } });
 }

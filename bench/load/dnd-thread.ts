@@ -1,6 +1,7 @@
 // One thread of bench/dnd.ts: looks numbers up in the memory it was handed, and answers what one look-up took.
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
+import { median } from '../harness/median.ts';
 import { openTable } from '../../policy/registry/number-table.ts';
 
 /** Distinct mobile numbers of Bangladesh, 13… to 19…, scattered as a registry's are. */
@@ -37,7 +38,5 @@ parentPort?.on('message', ({ seed, seconds, buffer }: Order) => {
     tookUs.push(((systemClock.monotonicMs() - beganMs) * 1_000) / batch);
   }
   if (hits * 2 !== tookUs.length * batch) throw new Error(`${hits} numbers were found, half of them are listed`);
-  // Short batches and their median: a batch in which another process had the core says nothing about look-ups.
-  tookUs.sort((one, other) => one - other);
-  parentPort?.postMessage(tookUs[tookUs.length >> 1] ?? Number.NaN);
+  parentPort?.postMessage(median(tookUs));
 });

@@ -2,50 +2,27 @@
 // and when one of them is killed in the middle the other goes on with all of it, nothing lost and nothing sent twice.
 import { afterEach, expect, test } from 'vitest';
 import { asideSubject } from '../../cluster/bus/subjects.ts';
-import { type AccountId, newAccountId, shardOf } from '../../model/ids.ts';
 import { until } from '../../platform/deadline.ts';
-import { limits } from '../../platform/limits.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../support/carrier-house.ts';
-import { type SentMessage, statesOf } from '../support/invariant.ts';
+import { newAccountInShard } from '../support/account-in-shard.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { nodeNamed } from '../support/host-process.ts';
+import { type SentMessage, silentlyLost } from '../support/invariant.ts';
 
 let house: CarrierHouse;
-const running: HostChild[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((child) => child.kill9()));
-  await house.stop();
-});
+afterEach(() => house.stop());
 
 const tps = 400;
 const window = 10;
 
-/** A new account in account shard 1. */
-const account = (): AccountId => {
-  for (;;) {
-    const one = newAccountId(0);
-    if (shardOf(one, limits.bus.accountShards) === 1) return one;
-  }
-};
-
-async function node(name: string): Promise<HostChild> {
-  const carrier = carrierWith(house.simulator, { tps, bind: { window, count: 2 } });
-  const shared = { node: name, place: name, process: name, replicas: 1 };
-  const child = await startHostChild(house, [carrier], 1, null, shared);
-  running.push(child);
-  return child;
-}
+const node = (name: string) =>
+  house.host([carrierWith(house.simulator, { tps, bind: { window, count: 2 } })], { shared: nodeNamed(name) });
 
 test('a node killed while both set a flood aside: the other sends what is left of it, once, and its neighbour is not held up', async () => {
   house = await openCarrierHouse({ response: 'fixed:5' });
   await node('n1');
   const second = await node('n2');
   await until('both binds are up', () => house.simulator.binds().length === 2, { limitMs: 15_000 });
-  const [flooding, other] = [account(), account()];
+  const [flooding, other] = [newAccountInShard(1), newAccountInShard(1)];
   const subject = asideSubject('otp', 'alpha', flooding);
   const waiting = async () => {
     const { state } = await house.bus.manager.streams.info('MT_OTP', { subjects_filter: subject });
@@ -65,11 +42,7 @@ test('a node killed while both set a flood aside: the other sends what is left o
   expect(house.simulator.stats().submits.total - before).toBeLessThan(sent.length / 3);
   const settled = await house.settled([...sent, neighbour!], 60_000);
   expect(settled.twice).toEqual([]);
-  const states = await statesOf(house.bus);
-  const never = new Set(settled.never);
-  for (const { messageId, nonce } of sent) {
-    if (never.has(nonce)) expect(states.get(messageId)?.status).toBe('unknown');
-  }
+  expect(await silentlyLost(house.bus, sent, settled)).toEqual([]);
   // What the dead one had chosen and not written, or written and not heard of.
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(window * 4);
 }, 120_000);

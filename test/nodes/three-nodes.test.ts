@@ -7,13 +7,8 @@ import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { type Proxy, type TestBus, startProxy } from '../support/bus.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type HostChild, nodeNamed, startHostChild } from '../support/host-process.ts';
 import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
 
 let cluster: NatsCluster;
@@ -55,8 +50,8 @@ async function startNode(
 ): Promise<HostChild> {
   processes += 1;
   const binds = carrier.binds.map((bind) => ({ ...bind, addressRange: { ton: 0, npi: 0, range: name } }));
-  const shared = { node: name, place: name, process: `p${processes}`, replicas: 3 };
-  const child = await startHostChild({ nats: { ...bus.nats, url } }, [{ ...carrier, binds }], 1, null, shared);
+  const shared = { ...nodeNamed(name, 3), process: `p${processes}` };
+  const child = await startHostChild(url, [{ ...carrier, binds }], { shared });
   running.add(child);
   return child;
 }

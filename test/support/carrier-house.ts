@@ -1,12 +1,9 @@
 // A carrier actor between its real neighbours: a real nats-server, messages put straight into the MT streams, and
 // the real simulator over TCP. The actor runs here, or in a child process that can be killed.
-import { type ChildProcess, fork } from 'node:child_process';
 import type { MoveRules } from '../../actors/carrier/health/health-decision.ts';
 import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { type ResendPolicy, neverResend } from '../../actors/carrier/outcome/resend.ts';
-import type { DumpSettings } from '../../actors/flight/dumps.ts';
-import type { SharedBus } from '../../actors/runtime/host-messages.ts';
 import { LaterReleaser } from '../../actors/later/releaser.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
@@ -28,10 +25,10 @@ import { parseLatency } from '../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { type TestBus, startBus } from './bus.ts';
+import { type HostChild, type HostOptions, bodyKey, startHostChild } from './host-process.ts';
 import { type Account, type SentMessage, account } from './invariant.ts';
 import { messageWith } from './messages.ts';
 
-export const bodyKey = Buffer.alloc(32, 7);
 const cipher = bodyCipher(bodyKey);
 
 export type RunningActor = { readonly actor: CarrierActor; drain(deadlineMs?: number): Promise<void> };
@@ -49,6 +46,8 @@ export type CarrierHouse = TestBus & {
     resendUnknown?: ResendPolicy,
     more?: Partial<CarrierActorParts>,
   ): Promise<RunningActor>;
+  /** An actors process with these carriers; what still runs is killed with the house. */
+  host(carriers: readonly CarrierConfig[], options?: HostOptions): Promise<HostChild>;
   /** Resolves with the account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
 };
@@ -110,6 +109,7 @@ export async function openCarrierHouse(
   const releaser = new LaterReleaser(base.bus, publisher);
   await releaser.start();
   const running = new Set<RunningActor>();
+  const hosts: HostChild[] = [];
   let count = 0;
   return {
     ...base,
@@ -177,6 +177,11 @@ export async function openCarrierHouse(
       running.add(one);
       return one;
     },
+    async host(carriers, hostOptions) {
+      const host = await startHostChild(base.nats.url, carriers, hostOptions);
+      hosts.push(host);
+      return host;
+    },
     async settled(sent, limitMs = 15_000) {
       let last: Account | null = null;
       const done = async () => {
@@ -193,70 +198,12 @@ export async function openCarrierHouse(
       });
     },
     async stop() {
+      await Promise.all(hosts.map((host) => host.kill9()));
       await Promise.all([...running].map((each) => each.drain(500)));
       await releaser.stop();
       publisher.close();
       if (given === null) await base.stop();
       await simulator.close();
-    },
-  };
-}
-
-export type HostChild = {
-  readonly process: ChildProcess;
-  kill9(): Promise<void>;
-  /** Runs an expression in the nth host thread that was started: for real crashes of real threads. */
-  inThread(nth: number, expression: string): void;
-  restarts(): Promise<number>;
-  drain(deadlineMs: number): Promise<number | null>;
-};
-
-/** A real process that hosts carriers as the actors role does. Resolves when they take work. */
-export async function startHostChild(
-  house: Pick<CarrierHouse, 'nats'>,
-  carriers: readonly CarrierConfig[],
-  threads = 1,
-  flightDumps: DumpSettings | null = null,
-  shared: SharedBus | null = null,
-  threadMemoryMb = 200,
-): Promise<HostChild> {
-  const child = fork(new URL('./host-child.ts', import.meta.url), [], {
-    env: {
-      ...process.env,
-      TEST_HOST: JSON.stringify({
-        natsUrl: house.nats.url,
-        bodyKey: bodyKey.toString('base64'),
-        carriers,
-        threads,
-        flightDumps,
-        shared,
-        threadMemoryMb,
-      }),
-    },
-  });
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-  let ready = false;
-  let restarts: number | null = null;
-  child.on('message', (message: { ready?: boolean; restarts?: number }) => {
-    if (message.ready === true) ready = true;
-    if (message.restarts !== undefined) restarts = message.restarts;
-  });
-  await until('the host is ready', () => ready, { limitMs: 15_000 });
-  return {
-    process: child,
-    async kill9() {
-      child.kill('SIGKILL');
-      await exited;
-    },
-    inThread: (nth, expression) => void child.send({ inThread: nth, expression }),
-    async restarts() {
-      restarts = null;
-      child.send({ restarts: true });
-      return until('the restarts are told', () => restarts !== null && { restarts }).then((told) => told.restarts ?? 0);
-    },
-    async drain(deadlineMs) {
-      child.send({ drain: deadlineMs });
-      return exited;
     },
   };
 }

@@ -12,7 +12,8 @@ import { accountEntryName, encodeAccountEntry } from '../../cluster/directory/en
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { AccountId } from '../../model/ids.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import { type CarrierHouse, bodyKey } from './carrier-house.ts';
+import type { CarrierHouse } from './carrier-house.ts';
+import { bodyKey } from './host-process.ts';
 import { eventsOf } from './invariant.ts';
 
 export const testCountry: CountryRules = {

@@ -24,6 +24,17 @@ export async function statesOf(bus: Bus): Promise<Map<string, MessageState>> {
   return states;
 }
 
+/** What the far end never had, and nobody knows as unknown: a loss that is told nowhere. */
+export async function silentlyLost(
+  bus: Bus,
+  sent: readonly SentMessage[],
+  { never }: Pick<Account, 'never'>,
+): Promise<readonly SentMessage[]> {
+  const states = await statesOf(bus);
+  const neverCame = new Set(never);
+  return sent.filter(({ messageId, nonce }) => neverCame.has(nonce) && states.get(messageId)?.status !== 'unknown');
+}
+
 export type Account = {
   /** How many of the accepted messages are in which status; `none` has no event yet. */
   readonly statuses: Readonly<Record<string, number>>;

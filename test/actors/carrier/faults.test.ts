@@ -4,38 +4,23 @@
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../support/carrier-house.ts';
-import { account, eventsOf, statesOf } from '../../support/invariant.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { account, eventsOf, silentlyLost, statesOf } from '../../support/invariant.ts';
 
 let house: CarrierHouse;
-const children: HostChild[] = [];
-afterEach(async () => {
-  for (const child of children.splice(0)) if (child.process.exitCode === null) await child.kill9();
-  await house.stop();
-});
+afterEach(() => house.stop());
 
-async function child(...carriers: Parameters<typeof startHostChild>[1]): Promise<HostChild> {
-  const started = await startHostChild(house, carriers);
-  children.push(started);
-  return started;
-}
 const submits = () => house.simulator.stats().submits.total;
 
 test('kill -9 after the submit and before its answer: unknown, counted, not sent again', async () => {
   house = await openCarrierHouse({ response: 'fixed:1500' });
   house.simulator.setFault('no-receipt');
   const carrier = carrierWith(house.simulator, { bind: { window: 10, count: 1 } });
-  const first = await child(carrier);
+  const first = await house.host([carrier]);
   const sent = await house.send(30, { category: 'otp' });
   await until('a window is out', () => submits() === 10);
   await first.kill9();
-  await child(carrier);
+  await house.host([carrier]);
   const sums = () => account(house.bus, house.simulator, sent);
   await until('all submitted or unknown', async () => {
     const { statuses } = await sums();
@@ -49,19 +34,15 @@ test('kill -9 three times under load: every message ends once, and only what was
   const carrier = carrierWith(house.simulator, { tps: 800 });
   const sent = await house.send(2_400, { category: 'otp' });
   for (const after of [400, 1_000, 1_600]) {
-    const running = await child(carrier);
+    const running = await house.host([carrier]);
     await until(`${after} submitted`, () => submits() >= after, { everyMs: 5 });
     await running.kill9();
   }
-  await child(carrier);
+  await house.host([carrier]);
   const settled = await house.settled(sent, 30_000);
   expect(settled.twice).toEqual([]);
   // What never arrived must be known as such: its intent was durable, its PDU was not written.
-  const states = await statesOf(house.bus);
-  const never = new Set(settled.never);
-  for (const { messageId, nonce } of sent) {
-    if (never.has(nonce)) expect(states.get(messageId)?.status).toBe('unknown');
-  }
+  expect(await silentlyLost(house.bus, sent, settled)).toEqual([]);
   expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(sent.length);
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 2 * 50);
 });
@@ -70,7 +51,7 @@ test('kill -9 and nobody for longer than the replay window: what was in the air 
   house = await openCarrierHouse({ response: 'fixed:3000' });
   house.simulator.setFault('no-receipt');
   const carrier = carrierWith(house.simulator, { bind: { window: 20, count: 1 } });
-  const first = await child(carrier);
+  const first = await house.host([carrier]);
   const sent = await house.send(20, { category: 'otp' });
   await until('a window is out', () => submits() === 20);
   await first.kill9();
@@ -134,11 +115,11 @@ test('a drain under load loses nothing, makes nothing unknown and sends nothing 
   const carrier = carrierWith(house.simulator, { tps: 500 });
   const sent = await house.send(1_200, { category: 'otp' });
   for (const after of [200, 500, 800]) {
-    const running = await child(carrier);
+    const running = await house.host([carrier]);
     await until(`${after} submitted`, () => submits() >= after, { everyMs: 5 });
     expect(await running.drain(5_000)).toBe(0);
   }
-  await child(carrier);
+  await house.host([carrier]);
   expect(await house.settled(sent, 25_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_200 } });
 }, 60_000);
 
@@ -148,7 +129,7 @@ test('an event loop that stalls for two seconds sends no burst over the contract
     response: 'fixed:5',
     accounts: [{ systemId: 'heliograph', password: 'sandbox', tps }],
   });
-  const running = await child(carrierWith(house.simulator, { tps }));
+  const running = await house.host([carrierWith(house.simulator, { tps })]);
   const sent = await house.send(500, { category: 'otp' });
   await until('under way', () => submits() >= 60, { everyMs: 5 });
   running.inThread(0, 'for (const end = process.hrtime.bigint() + 2000000000n; process.hrtime.bigint() < end; );');

@@ -11,13 +11,8 @@ import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../../platform/deadline.ts';
 import { readPcap } from '../../smpp/flight/read-pcap.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import type { HostChild } from '../../support/host-process.ts';
 
 const password = 'sword-77';
 const word = 'Tangerine';
@@ -30,8 +25,6 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'heliograph-flight-'));
 });
 afterEach(async () => {
-  if (host?.process.exitCode === null) await host.drain(2_000);
-  host = null;
   await house.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -40,7 +33,7 @@ async function open(bind: Parameters<typeof carrierWith>[1] = {}, kept = 3): Pro
   const accounts = [{ systemId: 'heliograph', password, tps: 0 }];
   house = await openCarrierHouse({ accounts, response: 'fixed:2', latency: 'fixed:30' });
   const carrier = carrierWith(house.simulator, { ...bind, bind: { password, count: 2, ...bind.bind } });
-  host = await startHostChild(house, [carrier], 1, { folder: join(folder, 'flight'), kept });
+  host = await house.host([carrier], { flightDumps: { folder: join(folder, 'flight'), kept } });
   await until('bound', () => house.simulator.binds().length === 2);
 }
 

@@ -9,7 +9,7 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { lateGates } from '../../../policy/late/late-gates.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse, startHostChild } from '../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import {
   type TestDesk,
   accountA,
@@ -131,7 +131,7 @@ describe('a message from a subscriber', () => {
 
 test('through kill -9 of the actors under load every message is told, and none of them twice', async () => {
   house = await openCarrierHouse();
-  let child = await startHostChild(house, [carrierWith(house.simulator)]);
+  let child = await house.host([carrierWith(house.simulator)]);
   const count = 600;
   const words = Array.from({ length: count }, (_, nth) => `message ${nth}`);
   const saying = (async () => {
@@ -143,7 +143,7 @@ test('through kill -9 of the actors under load every message is told, and none o
   for (let kills = 1; kills <= 2; kills += 1) {
     await until('some are answered', () => house.simulator.stats().inbound.acked >= kills * 100, patient);
     await child.kill9();
-    child = await startHostChild(house, [carrierWith(house.simulator)]);
+    child = await house.host([carrierWith(house.simulator)]);
   }
   await saying;
   await answered(count);
@@ -198,17 +198,17 @@ describe('a long message', () => {
 
   test('survives kill -9 of whoever takes it, between its parts and after them', async () => {
     house = await openCarrierHouse();
-    const first = await startHostChild(house, [carrierWith(house.simulator)]);
+    const first = await house.host([carrierWith(house.simulator)]);
     say(long, { as: 'udh', reference: 5, parts: [2] });
     await answered(1);
     await first.kill9();
-    const second = await startHostChild(house, [carrierWith(house.simulator)]);
+    const second = await house.host([carrierWith(house.simulator)]);
     say(long, { as: 'udh', reference: 5, parts: [3] });
     await answered(2);
     await second.kill9();
     // Nobody serves the carrier: what comes now waits there.
     say(long, { as: 'udh', reference: 5, parts: [1, 2] });
-    const third = await startHostChild(house, [carrierWith(house.simulator)]);
+    const third = await house.host([carrierWith(house.simulator)]);
     const all = await told(1);
     expect(all.map(({ text }) => text)).toEqual([long]);
     await until('INBOUND is empty', async () => (await waiting()) === 0, patient);

@@ -3,20 +3,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { dealOut } from '../../../actors/runtime/host-pool.ts';
 import { until } from '../../../platform/deadline.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 
 let house: CarrierHouse | undefined;
-let child: HostChild | undefined;
 afterEach(async () => {
-  if (child !== undefined && child.process.exitCode === null) await child.kill9();
   await house?.stop();
-  [child, house] = [undefined, undefined];
+  house = undefined;
 });
 
 describe('a thread that dies', () => {
@@ -35,7 +27,7 @@ describe('a thread that dies', () => {
       });
       const alpha = carrierWith(house.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
       const beta = carrierWith(house.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
-      child = await startHostChild(house, [alpha, beta], 2);
+      const child = await house.host([alpha, beta], { threads: 2 });
       await until('all binds are there', () => house!.simulator.stats().binds.now === 4);
       const sent = [
         ...(await house.send(500, { carrier: 'alpha', category: 'otp' })),

@@ -13,13 +13,7 @@ import { until } from '../../../platform/deadline.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
 import { type Certificates, makeCertificates } from '../../smpp/certificates.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import { endSystems, startSystem } from '../../support/system.ts';
 
 let files: Certificates;
@@ -200,13 +194,11 @@ describe('what is wrong is said, and what to do', () => {
 
 describe('beside a running system', () => {
   let house: CarrierHouse;
-  let host: HostChild;
 
   it('it asks instead of binding, and binds only when it is told to', async () => {
     house = await openCarrierHouse({ bindsMax: 2 });
     ends.push(() => house.stop());
-    host = await startHostChild(house, [carrierWith(house.simulator)]);
-    ends.push(() => host.kill9());
+    await house.host([carrierWith(house.simulator)]);
     const binds = () => house.simulator.stats().binds;
     await until('it is bound', () => binds().now === 2);
     const running = { natsUrl: house.nats.url, isRunning: true };
@@ -258,8 +250,7 @@ describe('beside a running system', () => {
     house = await openCarrierHouse();
     ends.push(() => house.stop());
     const alpha = { ...carrierWith(house.simulator), simulate: {} as CarrierConfig['simulate'] };
-    host = await startHostChild(house, [carrierWith(house.simulator)]);
-    ends.push(() => host.kill9());
+    await house.host([carrierWith(house.simulator)]);
     await until('it is bound', () => house.simulator.stats().binds.now === 2);
     for (const force of [false, true]) {
       const check = { carriers: [alpha], only: 'alpha', natsUrl: house.nats.url, isRunning: true, force };

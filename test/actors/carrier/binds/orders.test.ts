@@ -10,21 +10,14 @@ import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type HostChild, nodeNamed } from '../../../support/host-process.ts';
 import { eventsOf } from '../../../support/invariant.ts';
 
 let house: CarrierHouse;
 let host: HostChild | undefined;
 const others: Simulator[] = [];
 afterEach(async () => {
-  await host?.kill9();
-  host = undefined;
   await house?.stop();
   await Promise.all(others.splice(0).map((each) => each.close()));
 });
@@ -55,7 +48,7 @@ const viewOf = async (name = 'alpha') => (await viewCarriers(house.bus, [])).fin
 async function inTheMiddle(changes: Parameters<typeof carrierWith>[1] = {}) {
   house = await openCarrierHouse({ latency: 'fixed:400', response: 'fixed:30' });
   const alpha = carrierWith(house.simulator, { tps: 200, ...changes });
-  host = await startHostChild(house, [alpha]);
+  host = await house.host([alpha]);
   // Of many accounts, as traffic is.
   const accounts = Array.from({ length: 10 }, () => newAccountId(systemClock.nowMs()));
   const sent = (await Promise.all(accounts.map((accountId) => house.send(30, { accountId })))).flat();
@@ -94,7 +87,7 @@ describe('a paused carrier', () => {
     // What was chosen and not written is told as such: nothing of it may become unknown.
     await until('nothing is about to go out', async () => openIntents(await eventsOf(house.bus)) === 0, waiting);
     await host!.kill9();
-    host = await startHostChild(house, [alpha]);
+    host = await house.host([alpha]);
     await until('it is bound again', () => house.simulator.stats().binds.now === 2, waiting);
     await until('it holds what waits', async () => ((await viewOf())?.held ?? 0) > 0, waiting);
     expect(await viewOf()).toMatchObject({ ordered: 'paused', why: 'paused' });
@@ -112,7 +105,7 @@ describe('a paused carrier', () => {
     });
     others.push(beta);
     const carriers: CarrierConfig[] = [carrierWith(house.simulator), carrierWith(beta, { name: 'beta' })];
-    host = await startHostChild(house, carriers, 2);
+    host = await house.host(carriers, { threads: 2 });
     await until('both are served', async () => (await viewCarriers(house.bus, [])).length === 2, waiting);
     await order('pause');
     await house.send(20, { category: 'otp', plan: ['beta'] });
@@ -139,7 +132,7 @@ describe('a drained carrier', () => {
       expect((await viewOf())?.binds.map(({ state }) => state)).toEqual(['resting', 'resting']);
       expect(house.simulator.stats().submits.unanswered).toBe(0);
       await host!.drain(5_000);
-      host = await startHostChild(house, [alpha]);
+      host = await house.host([alpha]);
       await until('it is served again', async () => (await viewOf())?.why === 'drained', waiting);
       await until('it holds what waits', async () => ((await viewOf())?.held ?? 0) > 0, waiting);
       expect(house.simulator.stats()).toMatchObject({ binds: { now: 0, total: 2 }, submits: { total: before } });
@@ -156,7 +149,7 @@ describe('a drained carrier', () => {
 
   it('becomes a paused one when that is ordered: bound, and nothing goes out', patience, async () => {
     house = await openCarrierHouse();
-    host = await startHostChild(house, [carrierWith(house.simulator)]);
+    host = await house.host([carrierWith(house.simulator)]);
     await until('it is bound', () => house.simulator.stats().binds.now === 2, waiting);
     await order('drain');
     await until('it is unbound', () => house.simulator.stats().binds.now === 0, waiting);
@@ -191,7 +184,7 @@ describe('one bind', () => {
 
   it('and the other one too: then the carrier is as good as paused', patience, async () => {
     house = await openCarrierHouse();
-    host = await startHostChild(house, [carrierWith(house.simulator)]);
+    host = await house.host([carrierWith(house.simulator)]);
     await until('it is served', async () => (await viewOf())?.state === 'good', waiting);
     await order('pause', 'alpha', 1);
     expect((await order('drain', 'alpha', 2)).carrier).toMatchObject({
@@ -210,7 +203,7 @@ describe('one bind', () => {
     house = await openCarrierHouse();
     const wrong = await startSimulator({ accounts: [{ systemId: 'heliograph', password: 'other', tps: 0 }] });
     const alpha = carrierWith(wrong, { bind: { count: 1 } });
-    host = await startHostChild(house, [alpha]);
+    host = await house.host([alpha]);
     await until('it is given up', async () => (await viewOf())?.binds[0]?.state === 'stopped', waiting);
     expect((await viewOf())?.binds[0]?.reason).toContain('ESME_RINVPASWD');
     await wrong.close();
@@ -222,24 +215,10 @@ describe('one bind', () => {
 });
 
 describe('a carrier of two nodes', () => {
-  const nodes: HostChild[] = [];
-  afterEach(async () => {
-    for (const node of nodes.splice(0)) await node.kill9();
-  });
-
   it('is paused on both; a bind that is paused leaves its work to the other node', patience, async () => {
     house = await openCarrierHouse({ latency: 'fixed:50' });
     const alpha = carrierWith(house.simulator, { tps: 200 });
-    for (const node of ['one', 'two']) {
-      nodes.push(
-        await startHostChild(house, [alpha], 1, null, {
-          node,
-          place: node,
-          process: `process of ${node}`,
-          replicas: 1,
-        }),
-      );
-    }
+    for (const name of ['one', 'two']) await house.host([alpha], { shared: nodeNamed(name) });
     const states = async () =>
       (await askForCarriers(house.bus)).map(({ binds }) =>
         binds

@@ -7,7 +7,7 @@ import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse, startHostChild } from '../../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
 
 let house: CarrierHouse;
@@ -220,11 +220,11 @@ describe('kill -9 in the middle of rerouting', () => {
     const sent = await house.send(2_000, { category: 'otp', plan: ['beta'] });
     await house.simulator.close();
     const carriers = [alpha, { ...betaConfig, tps: 1_000 }];
-    let child = await startHostChild(house, carriers);
+    let child = await house.host(carriers);
     for (const atLeast of [1, 400, 900]) {
       await until('some have moved', () => beta.stats().submits.total >= atLeast, { everyMs: 1, limitMs: 20_000 });
       await child.kill9();
-      child = await startHostChild(house, carriers);
+      child = await house.host(carriers);
     }
     const statuses = await settled(sent, 60_000);
     expect((statuses['delivered'] ?? 0) + (statuses['unknown'] ?? 0)).toBe(2_000);

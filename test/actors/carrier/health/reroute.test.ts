@@ -15,7 +15,8 @@ import type { Message } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { type CarrierHouse, bodyKey, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { bodyKey } from '../../../support/host-process.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { anyMessage, messageWith } from '../../../support/messages.ts';
 

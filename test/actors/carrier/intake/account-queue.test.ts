@@ -3,10 +3,11 @@
 import { afterEach, expect, test } from 'vitest';
 import { type AccountQueues, watchAside } from '../../../../cluster/bus/aside-beacon.ts';
 import { asideSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
-import { type AccountId, newAccountId, shardOf } from '../../../../model/ids.ts';
+import type { AccountId } from '../../../../model/ids.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
+import { newAccountInShard } from '../../../support/account-in-shard.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 
 let house: CarrierHouse;
@@ -16,17 +17,10 @@ afterEach(async () => {
   await house.stop();
 });
 
-const account = (): AccountId => {
-  for (;;) {
-    const one = newAccountId(0);
-    if (shardOf(one, limits.bus.accountShards) === 1) return one;
-  }
-};
-
 test('an account is refused from the bound on, others of its shard are not, and it is taken again when there is room', async () => {
   house = await openCarrierHouse();
   queues = watchAside(house.bus);
-  const [flooding, other] = [account(), account()];
+  const [flooding, other] = [newAccountInShard(1), newAccountInShard(1)];
   const aside = asideSubject('otp', 'alpha', flooding);
   const place = (of: AccountId, category: 'otp' | 'transactional' = 'otp') => queues.placeOf(category, 'alpha', of);
   const waiting = async () => {

@@ -8,37 +8,21 @@ import { ensureConsumer } from '../../../../cluster/bus/ensure.ts';
 import { encodeMessage } from '../../../../cluster/bus/message-record.ts';
 import { messageConsumer, messageConsumerName } from '../../../../cluster/bus/streams.ts';
 import { asideSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
-import { type AccountId, newAccountId, newMessageId, shardOf } from '../../../../model/ids.ts';
+import { type AccountId, newMessageId } from '../../../../model/ids.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { ignoring } from '../../../../platform/errors.ts';
-import { limits } from '../../../../platform/limits.ts';
-import {
-  bodyKey,
-  type CarrierHouse,
-  carrierWith,
-  type HostChild,
-  openCarrierHouse,
-  startHostChild,
-} from '../../../support/carrier-house.ts';
-import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
+import { newAccountInShard } from '../../../support/account-in-shard.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { bodyKey } from '../../../support/host-process.ts';
+import { type SentMessage, eventsOf, silentlyLost } from '../../../support/invariant.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 let house: CarrierHouse;
-const children: HostChild[] = [];
-afterEach(async () => {
-  await Promise.all(children.splice(0).map((each) => each.kill9()));
-  await house.stop();
-});
+afterEach(() => house.stop());
 
 const shard = 1;
-/** A new account in account shard 1. */
-const account = (): AccountId => {
-  for (;;) {
-    const one = newAccountId(0);
-    if (shardOf(one, limits.bus.accountShards) === shard) return one;
-  }
-};
+const account = () => newAccountInShard(shard);
 const bind = { window: 5, count: 1 };
 
 /** How many records wait in a stream, by subject. */
@@ -113,8 +97,7 @@ test('kill -9 three times while a flood is set aside: nothing is lost and nothin
   const subject = asideSubject('otp', 'alpha', accountId);
   const sent: SentMessage[] = [];
   for (let kill = 0; kill < 3; kill += 1) {
-    const child = await startHostChild(house, [carrier]);
-    children.push(child);
+    const child = await house.host([carrier]);
     const before = (await waiting('MT_OTP'))[subject] ?? 0;
     const flood = house.send(600, { category: 'otp', accountId });
     await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
@@ -123,14 +106,10 @@ test('kill -9 three times while a flood is set aside: nothing is lost and nothin
     await child.kill9();
     sent.push(...(await flood));
   }
-  children.push(await startHostChild(house, [carrier]));
+  await house.host([carrier]);
   const settled = await house.settled(sent, 40_000);
   expect(settled.twice).toEqual([]);
-  const states = await statesOf(house.bus);
-  const never = new Set(settled.never);
-  for (const { messageId, nonce } of sent) {
-    if (never.has(nonce)) expect(states.get(messageId)?.status).toBe('unknown');
-  }
+  expect(await silentlyLost(house.bus, sent, settled)).toEqual([]);
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 2 * bind.window);
 }, 90_000);
 
@@ -158,8 +137,7 @@ test('a thread that stalls for longer than ack_wait while a flood is set aside: 
   house = await openCarrierHouse({ response: 'fixed:5' });
   const accountId = account();
   const subject = asideSubject('otp', 'alpha', accountId);
-  const child = await startHostChild(house, [carrierWith(house.simulator, { tps: 300, bind })]);
-  children.push(child);
+  const child = await house.host([carrierWith(house.simulator, { tps: 300, bind })]);
   const sent: SentMessage[] = [];
   for (let stall = 0; stall < 2; stall += 1) {
     const before = (await waiting('MT_OTP'))[subject] ?? 0;

@@ -3,27 +3,20 @@
 import { afterEach, expect, test } from 'vitest';
 import { AckPolicy } from '@nats-io/jetstream';
 import { formerConsumerName, messageConsumerName } from '../../../../cluster/bus/streams.ts';
-import { type AccountId, newAccountId, shardOf } from '../../../../model/ids.ts';
 import { laneOf } from '../../../../model/message.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
+import { newAccountInShard } from '../../../support/account-in-shard.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 
 let house: CarrierHouse;
 afterEach(() => house.stop());
 
-const accountIn = (shard: number): AccountId => {
-  for (;;) {
-    const account = newAccountId(0);
-    if (shardOf(account, limits.bus.accountShards) === shard) return account;
-  }
-};
-
 test('an OTP of another account goes before the OTP backlog of one that came first and is far longer than the prefetch', async () => {
   house = await openCarrierHouse();
   const bind = { window: 5, count: 1 };
-  const flood = await house.send(600, { category: 'otp', accountId: accountIn(1) });
-  const other = await house.send(1, { category: 'otp', accountId: accountIn(2) });
+  const flood = await house.send(600, { category: 'otp', accountId: newAccountInShard(1) });
+  const other = await house.send(1, { category: 'otp', accountId: newAccountInShard(2) });
   await house.actor(carrierWith(house.simulator, { tps: 200, bind }));
   await until('the other is there', () => house.simulator.nonceCount(other[0]!.nonce) === 1, { everyMs: 5 });
   expect(house.simulator.stats().submits.total).toBeLessThan(100);
@@ -50,7 +43,7 @@ test('a consumer of all shards from before is replaced, and what it held without
     filter_subject: 'mt.txn.alpha.>',
     ack_policy: AckPolicy.Explicit,
   });
-  const sent = await house.send(20, { accountId: accountIn(3) });
+  const sent = await house.send(20, { accountId: newAccountInShard(3) });
   const former = await house.bus.jetstream.consumers.get('MT_TXN', name);
   for await (const record of await former.fetch({ max_messages: 5 })) expect(record.redelivered).toBe(false);
   await house.actor(carrierWith(house.simulator));

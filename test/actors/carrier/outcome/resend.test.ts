@@ -11,22 +11,12 @@ import { limits } from '../../../../platform/limits.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import {
-  type CarrierHouse,
-  type HostChild,
-  carrierWith,
-  openCarrierHouse,
-  startHostChild,
-} from '../../../support/carrier-house.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 let house: CarrierHouse;
-const children: HostChild[] = [];
-afterEach(async () => {
-  for (const child of children.splice(0)) if (child.process.exitCode === null) await child.kill9();
-  await house.stop();
-});
+afterEach(() => house.stop());
 
 const moves = { otpMovesAfterMs: 60_000, othersMoveAfterMs: 60_000 };
 const resendAll = () => true;
@@ -214,13 +204,8 @@ test('a session lost in the middle of a window: OTP goes again on the next, once
 });
 
 describe('kill -9, with the policy in the directory', () => {
-  async function child(): Promise<HostChild> {
-    const started = await startHostChild(house, [
-      carrierWith(house.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 5_000 }),
-    ]);
-    children.push(started);
-    return started;
-  }
+  const child = () =>
+    house.host([carrierWith(house.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 5_000 })]);
 
   async function tellDirectory(resendUnknown: readonly Category[]): Promise<void> {
     const bucket = await openBucket(house.bus, 'directory');
@@ -253,13 +238,12 @@ describe('kill -9, with the policy in the directory', () => {
     await tellDirectory(['transactional']);
     const sent = await house.send(5);
     const carrier = carrierWith(house.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 300 });
-    const first = await startHostChild(house, [carrier]);
-    children.push(first);
+    const first = await house.host([carrier]);
     await until('the decision is durable', async () => (await kindsOf('resent')).length === 5, { everyMs: 20 });
     await first.kill9();
     expect(copies(sent)).toEqual([1, 1, 1, 1, 1]);
     house.simulator.setFault('no-resp', { limit: 5 });
-    children.push(await startHostChild(house, [carrier]));
+    await house.host([carrier]);
     expect((await house.settled(sent, 25_000)).statuses).toEqual({ unknown: 5 });
     expect(copies(sent)).toEqual([2, 2, 2, 2, 2]);
     expect(await kindsOf('resent')).toHaveLength(5);

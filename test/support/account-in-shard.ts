@@ -1,0 +1,10 @@
+// New accounts by the account shard their records go to, for tests of who stands behind whom.
+import { type AccountId, newAccountId, shardOf } from '../../model/ids.ts';
+import { limits } from '../../platform/limits.ts';
+
+export function newAccountInShard(shard: number): AccountId {
+  for (;;) {
+    const account = newAccountId(0);
+    if (shardOf(account, limits.bus.accountShards) === shard) return account;
+  }
+}

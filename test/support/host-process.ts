@@ -1,0 +1,78 @@
+// A real process that hosts carriers as the actors role does: for tests and benches that kill it.
+import { type ChildProcess, fork } from 'node:child_process';
+import type { DumpSettings } from '../../actors/flight/dumps.ts';
+import type { SharedBus } from '../../actors/runtime/host-messages.ts';
+import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { until } from '../../platform/deadline.ts';
+
+/** Bodies in its records are sealed with it. */
+export const bodyKey = Buffer.alloc(32, 7);
+
+export type HostChild = {
+  readonly process: ChildProcess;
+  kill9(): Promise<void>;
+  /** Runs an expression in the nth host thread that was started: for real crashes of real threads. */
+  inThread(nth: number, expression: string): void;
+  restarts(): Promise<number>;
+  drain(deadlineMs: number): Promise<number | null>;
+};
+
+export type HostOptions = {
+  readonly threads?: number;
+  readonly flightDumps?: DumpSettings | null;
+  /** Who it is among nodes that share carriers; null: there are no others. */
+  readonly shared?: SharedBus | null;
+  readonly threadMemoryMb?: number;
+};
+
+/** Resolves when the carriers take work. */
+export async function startHostChild(
+  natsUrl: string,
+  carriers: readonly CarrierConfig[],
+  { threads = 1, flightDumps = null, shared = null, threadMemoryMb = 200 }: HostOptions = {},
+): Promise<HostChild> {
+  const child = fork(new URL('./host-child.ts', import.meta.url), [], {
+    env: {
+      ...process.env,
+      TEST_HOST: JSON.stringify({
+        natsUrl,
+        bodyKey: bodyKey.toString('base64'),
+        carriers,
+        threads,
+        flightDumps,
+        shared,
+        threadMemoryMb,
+      }),
+    },
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  let ready = false;
+  let restarts: number | null = null;
+  child.on('message', (message: { ready?: boolean; restarts?: number }) => {
+    if (message.ready === true) ready = true;
+    if (message.restarts !== undefined) restarts = message.restarts;
+  });
+  await until('the host is ready', () => ready, { limitMs: 15_000 });
+  return {
+    process: child,
+    async kill9() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    inThread: (nth, expression) => void child.send({ inThread: nth, expression }),
+    async restarts() {
+      restarts = null;
+      child.send({ restarts: true });
+      return until('the restarts are told', () => restarts !== null && { restarts }).then((told) => told.restarts ?? 0);
+    },
+    async drain(deadlineMs) {
+      child.send({ drain: deadlineMs });
+      return exited;
+    },
+  };
+}
+
+/** A node of this name, in its first life. */
+export function nodeNamed(name: string, replicas = 1): SharedBus {
+  return { node: name, place: name, process: name, replicas };
+}
