@@ -2,7 +2,7 @@
 import type { SmsClient } from '../support/sms-client.ts';
 import type { WholeSystem } from '../support/whole-system.ts';
 import { until } from '../../platform/deadline.ts';
-import type { KeyName } from './requests.ts';
+import type { KeyName } from './request.ts';
 
 export type Callers = {
   readonly keys: Readonly<Record<KeyName, string | null>>;

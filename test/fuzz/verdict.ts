@@ -2,7 +2,7 @@
 import { problemCatalogue } from '../../api/problem-catalogue.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Fits, Operation } from './document.ts';
-import type { FuzzRequest } from './requests.ts';
+import type { FuzzRequest } from './request.ts';
 import { type FuzzReply, type NoReply, type Sent, jsonOf } from './wire.ts';
 
 /** `kind` tells findings of the same cause apart from others; null: nothing is wrong. */

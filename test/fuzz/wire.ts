@@ -4,7 +4,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
-import type { FuzzRequest, KeyName } from './requests.ts';
+import type { FuzzRequest, KeyName } from './request.ts';
 
 export type FuzzReply = {
   readonly status: number;
