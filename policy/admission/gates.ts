@@ -1,6 +1,7 @@
-// All gates of one configuration, by name and in their order. Two readers walk them: admit.ts stops at the first
-// refusal, because it runs for every message; explain.ts asks every one. Cheap gates stand before dear ones, and those
-// about who asks before those about what is asked, so that a stranger learns nothing about numbers, senders or routes.
+// The gates of one configuration, by name and in their order. Two readers walk them, and make the text and count its
+// segments in between: admit.ts stops at the first refusal, because it runs for every message; explain.ts asks every
+// one. Cheap gates stand before dear ones, and those about who asks before those about what is asked, so that a
+// stranger learns nothing about numbers, senders or routes.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
@@ -27,7 +28,7 @@ export type Gate = {
 export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly detail: string | null };
 
 export type Gates = {
-  /** Who asks, for what number, in whose name, for when. A new gate takes its place in one of these two lists. */
+  /** Who asks, for what number, in whose name, for when. A new gate about what is known without the text takes its place here, any other below. */
   readonly beforeText: readonly Gate[];
   /** Asked with the text as it will be read. */
   readonly ofText: readonly Gate[];
