@@ -88,7 +88,6 @@ export type AssembledCarrier = {
   readonly ledger: Ledger;
   readonly events: EventWriter;
   readonly outstanding: Outstanding;
-  readonly unknown: UnknownSubmits;
   readonly receipts: Receipts;
   readonly binds: CarrierBinds;
   readonly sender: Sender;
@@ -248,7 +247,6 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     ledger,
     events,
     outstanding,
-    unknown,
     receipts,
     binds,
     sender,

@@ -99,14 +99,14 @@ export class InboundDesk {
     const { texts } = this.#parts;
     const key = keyOfText(nameOfText(part));
     for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
-      const held = await texts.get(key);
-      const merged = mergePart(held.text, part);
+      const { text, revision } = await texts.get(key);
+      const merged = mergePart(text, part);
       if (merged.kind === 'repeat') return this.#remind(key, merged.text, part);
       if (merged.kind === 'displaced') await this.#tell(key, merged.before, deliveries);
       // Told before it is marked: what dies in between is told again, under the same id.
       if (merged.kind === 'whole') await this.#tell(key, merged.text, deliveries);
       const next = merged.kind === 'whole' ? toldOf(merged.text) : merged.text;
-      if (await texts.put(key, next, held.revision)) return this.#remind(key, next, part);
+      if (await texts.put(key, next, revision)) return this.#remind(key, next, part);
     }
     throw new RetryLater('other parts of the same text came at the same moment', limits.bus.nakDelayMsMax);
   }

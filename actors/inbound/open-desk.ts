@@ -4,7 +4,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DecisionRecord, encodeDecision } from '../../cluster/bus/inbound-record.ts';
-import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { decisionSubject } from '../../cluster/bus/subjects.ts';
 import type { Directory } from '../../cluster/directory/contract.ts';
 import { putDecision } from '../../cluster/directory/decision-bucket.ts';
@@ -43,11 +43,9 @@ export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
   /** First in force, then on its way to the database: both before the message that asked for it is acked. */
   async function decide(decision: DecisionRecord, carrier: string): Promise<void> {
     await putDecision(suppressed, decision);
-    const { promise, resolve } = Promise.withResolvers<PublishResult>();
     const { messageId, accountId, sender } = decision;
     const id = `decided.${messageId}.${accountId}.${Buffer.from(sender ?? '').toString('hex')}`;
-    publisher.publish(decisionSubject(carrier), encodeDecision(decision), id, resolve);
-    const result = await promise;
+    const result = await publisher.publishOne(decisionSubject(carrier), encodeDecision(decision), id);
     if (!result.ok) throw new RetryLater(`INBOUND took no decision (${result.failure})`, limits.bus.nakDelayMsMax);
   }
 

@@ -4,8 +4,8 @@
 // lists. The opt-out that it confirms does not hold it back.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
-import { encodeMessage } from '../../cluster/bus/message-record.ts';
-import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent } from '../../model/delivery-event.ts';
 import { type AccountId, type MessageId, derivedMessageId, keywordReplyKeyId } from '../../model/ids.ts';
@@ -61,10 +61,8 @@ async function publishReply({ publisher, cipher, events, turns }: ReplyParts, re
     return messageOf(error);
   }
   const message = messageOfReply({ ...reply, receivedAtMs: askedAtMs });
-  const { promise, resolve } = Promise.withResolvers<PublishResult>();
   const subject = messageSubject(message.category, message.carrier, message.accountId);
-  publisher.publish(subject, encodeMessage(message, cipher), `${message.messageId}.${message.hop}`, resolve);
-  const result = await promise;
+  const result = await publisher.publishOne(subject, encodeMessage(message, cipher), messageRecordId(message));
   if (!result.ok) return result.failure;
   metrics.keywordReplies.inc({ keyword: reply.keyword, ended: result.duplicate ? 'repeat' : 'accepted' });
   // Not waited for: the message's intent stands for it.

@@ -6,7 +6,7 @@ import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
-import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
 import type { PublishFailure, Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent, scheduledEvent } from '../../model/delivery-event.ts';
@@ -84,16 +84,11 @@ export function acceptMessage(parts: AcceptParts, message: Message, done: (probl
   if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done);
   const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
   if ('full' in place) return done(problemOfFailure('subject_full'));
-  parts.publisher.publish(
-    place.subject,
-    encodeMessage(message, parts.cipher),
-    `${message.messageId}.${message.hop}`,
-    (result) => {
-      if (!result.ok) return done(problemOfFailure(result.failure));
-      parts.events.write(acceptedEvent(message), settled);
-      done(null);
-    },
-  );
+  parts.publisher.publish(place.subject, encodeMessage(message, parts.cipher), messageRecordId(message), (result) => {
+    if (!result.ok) return done(problemOfFailure(result.failure));
+    parts.events.write(acceptedEvent(message), settled);
+    done(null);
+  });
   // An OTP takes along whatever has gathered before it.
   if (message.category === 'otp') parts.publisher.flush();
 }
@@ -112,7 +107,7 @@ function scheduleMessage(
     subject: messageSubject(message.category, message.carrier, message.accountId),
     payload: encodeMessage(message, parts.cipher),
     dueAtMs,
-    id: `${message.messageId}.${message.hop}`,
+    id: messageRecordId(message),
     shardKey: message.messageId,
     cancelable: message.messageId,
   };

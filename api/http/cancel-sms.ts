@@ -17,7 +17,7 @@ import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { IdempotentRequests } from './idempotency/requests.ts';
 import { replayedHeaders } from './send-sms.ts';
-import { messageShape } from './sms-answer.ts';
+import { messageNotFound, messageShape } from './sms-answer.ts';
 import type { StatusQuestions } from './status-questions.ts';
 import { type WriteParts, keyedRequest, readKey, refuseWith } from './write-request.ts';
 
@@ -40,7 +40,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   const key = readKey(req);
   if ('problem' in key) return refuse(key.problem);
   parts.guard(exchange, async () => {
-    if (!isMessageId(id)) return refuse(notFound);
+    if (!isMessageId(id)) return refuse(messageNotFound);
     if (key.idempotencyKey === '') {
       const result = await cancel(parts, caller, id);
       return typeof result === 'string' ? exchange.json(200, result) : refuse(result);
@@ -87,8 +87,8 @@ function ownMessage(
   if ('refused' in reply) {
     return problem(503, 'status_unavailable', 'when the message is due cannot be read now', [], 2);
   }
-  if (!reply.found || reply.event === undefined || reply.message.refused) return notFound;
-  if (reply.message.livemode !== caller.key.livemode) return notFound;
+  if (!reply.found || reply.event === undefined || reply.message.refused) return messageNotFound;
+  if (reply.message.livemode !== caller.key.livemode) return messageNotFound;
   return { message: reply.message, event: reply.event };
 }
 
@@ -112,4 +112,3 @@ function onItsWay(status: string): Problem {
 }
 
 const noBody = Buffer.alloc(0);
-const notFound = problem(404, 'not_found', 'no message of this account has this id');

@@ -11,7 +11,7 @@ import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { parseListParameters } from './list-parameters.ts';
 import { inboundShape } from './inbound-answer.ts';
-import { messageShape } from './sms-answer.ts';
+import { messageNotFound, messageShape } from './sms-answer.ts';
 import type { StatusQuestions } from './status-questions.ts';
 
 export type ReadSmsParts = {
@@ -27,10 +27,10 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
   const caller = readerOf(parts, exchange, req);
   if (caller === null) return;
   parts.guard(exchange, async () => {
-    if (!isMessageId(id)) return exchange.refuse(notFound);
+    if (!isMessageId(id)) return exchange.refuse(messageNotFound);
     const reply = await parts.questions.get({ accountId: caller.account.accountId, messageId: id });
     if ('refused' in reply) return exchange.refuse(refusedBy(reply));
-    if (!reply.found || reply.message.livemode !== caller.key.livemode) return exchange.refuse(notFound);
+    if (!reply.found || reply.message.livemode !== caller.key.livemode) return exchange.refuse(messageNotFound);
     exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
   });
 }
@@ -72,5 +72,3 @@ function refusedBy(reply: QueryRefused): Problem {
   }
   return problem(503, 'status_unavailable', 'messages still go out, but their status cannot be read now', [], 2);
 }
-
-const notFound = problem(404, 'not_found', 'no message of this account has this id');

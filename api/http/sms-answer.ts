@@ -3,6 +3,7 @@
 import type { MessageView } from '../../analytics/contract.ts';
 import type { Message } from '../../model/message.ts';
 import type { Admitted } from '../../policy/contract.ts';
+import { problem } from '../problem.ts';
 
 /** The body of the 202, and of its replays. `ucs2_because` is there only when a character forced UCS-2. */
 export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Because'] = null): string {
@@ -74,3 +75,6 @@ function isoTime(ms: number): string {
   }
   return `${lastText}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z`;
 }
+
+/** The same for another account's message, so that ids tell nothing. */
+export const messageNotFound = problem(404, 'not_found', 'no message of this account has this id');

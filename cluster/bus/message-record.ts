@@ -15,6 +15,11 @@ export const messageRecordVersion = 1;
 // No records: shared structures that diverge between processes decode to wrong fields without a word.
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
+/** Its Nats-Msg-Id: the stream drops what it has seen under the same one. Each hop has its own. */
+export function messageRecordId({ messageId, hop }: Message): string {
+  return `${messageId}.${hop}`;
+}
+
 export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
   return packr.pack([
     messageRecordVersion,

@@ -4,7 +4,7 @@
 import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
 import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import { encodeMessage } from '../../../cluster/bus/message-record.ts';
+import { encodeMessage, messageRecordId } from '../../../cluster/bus/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
@@ -119,7 +119,7 @@ export class Reroute {
     publisher.publish(
       messageSubject(moved.category, to, moved.accountId),
       encodeMessage(moved, cipher),
-      `${moved.messageId}.${moved.hop}`,
+      messageRecordId(moved),
       (result) => {
         held.eventsInFlight -= 1;
         // Its queue is full or the bus is away: the event stands, so the record comes back and goes there and nowhere else.
