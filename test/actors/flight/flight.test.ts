@@ -1,6 +1,5 @@
 // The flight recorder from end to end: a real actors process with binds to the simulator, a lost session, and the
 // command that takes the recording out. What comes out must be all that happened and nothing a person wrote.
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../../platform/deadline.ts';
 import { readPcap } from '../../smpp/flight/read-pcap.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { runCli } from '../../support/cli.ts';
 import type { HostChild } from '../../support/host-process.ts';
 
 const password = 'sword-77';
@@ -258,12 +258,5 @@ test('what is wrong is said in one sentence', async () => {
   expect(await said('alpha')).toContain('no carrier is served now');
 }, 60_000);
 
-function cli(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const main = join(import.meta.dirname, '../../../cluster/cli/main.ts');
-  const env = { ...process.env, NATS_URL: house.nats.url, HELIOGRAPH_DATA: folder, HELIOGRAPH_LOG: 'error' };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, 'flight', ...args], { env, timeout: 25_000 }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
-    });
-  });
-}
+const cli = (words: readonly string[]) =>
+  runCli(['flight', ...words], { NATS_URL: house.nats.url, HELIOGRAPH_DATA: folder });

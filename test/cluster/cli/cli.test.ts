@@ -1,15 +1,17 @@
 // The command line: help, words for what is wrong, and the operator's commands against a running control plane.
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { runCli } from '../../support/cli.ts';
 import { endSystems, startSystem } from '../../support/system.ts';
 
-const main = join(import.meta.dirname, '../../../cluster/cli/main.ts');
 const emptyFolder = mkdtempSync(join(tmpdir(), 'heliograph-cli-'));
 afterEach(endSystems);
 afterAll(() => rmSync(emptyFolder, { recursive: true, force: true }));
+
+const cli = (words: readonly string[], env: Record<string, string | undefined> = {}) =>
+  runCli(words, { HELIOGRAPH_DATA: emptyFolder, ...env });
 
 describe('every command has its help', () => {
   it.each([
@@ -131,15 +133,3 @@ describe('with the control plane running', () => {
     expect(await system.exit()).toBe(0);
   });
 });
-
-function cli(
-  args: string[],
-  env: Record<string, string | undefined> = {},
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    const merged = { ...process.env, HELIOGRAPH_DATA: emptyFolder, HELIOGRAPH_LOG: 'error', ...env };
-    execFile(process.execPath, [main, ...args], { env: merged, timeout: 25_000 }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
-    });
-  });
-}

@@ -1,5 +1,4 @@
 // The operator's commands about tenants, run as processes against a real database that other programs filled.
-import { execFile } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findAccount } from '../../../cluster/store/accounts.ts';
 import { changeAccountSettings, readAccountSettings } from '../../../cluster/store/account-settings.ts';
@@ -7,10 +6,10 @@ import { listSenders } from '../../../cluster/store/senders.ts';
 import type { Store } from '../../../cluster/store/store.ts';
 import { createTemplate, findTemplate } from '../../../cluster/store/templates.ts';
 import type { AccountId } from '../../../model/ids.ts';
+import { runCli } from '../../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../../support/database.ts';
 import { newAccount, newSender } from '../../support/tenants.ts';
 
-const main = new URL('../../../cluster/cli/main.ts', import.meta.url).pathname;
 let database: TestDatabase;
 let store: Store;
 let accountId: AccountId;
@@ -22,14 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.stop());
 
-function cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { ...process.env, DATABASE_URL: database.postgres.url, HELIOGRAPH_LOG: 'error' };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { env, timeout: 25_000 }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
-    });
-  });
-}
+const cli = (...words: string[]) => runCli(words, { DATABASE_URL: database.postgres.url });
 const json = async (...args: string[]) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
