@@ -1,6 +1,7 @@
 // Type of number and numbering plan for what stands in source_addr and destination_addr (SMPP 3.4 §5.2.5).
 // A wrong TON is the commonest reason a carrier drops or rewrites a sender. Pure; what a client may use as
 // its sender is decided by the gates, not here.
+import { isE164 } from '../model/e164.ts';
 import type { DestinationRules } from '../model/wire-rules.ts';
 
 export type SmppAddress = { ton: number; npi: number; address: string };
@@ -19,9 +20,9 @@ export const numberingPlan = { unknown: 0, isdn: 1 } as const;
 
 /** A recipient in E.164, with or without its plus: 1/1 and the digits alone. */
 export function recipientAddress(recipient: string): SmppAddress | AddressRefusal {
-  const digits = recipient.startsWith('+') ? recipient.slice(1) : recipient;
-  if (!/^[1-9]\d{6,14}$/.test(digits)) return notUsable;
-  return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: digits };
+  const number = recipient.startsWith('+') ? recipient : `+${recipient}`;
+  if (!isE164(number)) return notUsable;
+  return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: number.slice(1) };
 }
 
 /** A recipient in the form the carrier wants. Only numbers of the home country have a national form. */
@@ -51,7 +52,7 @@ export function subscriberDigits(address: string, rules: DestinationRules): stri
  * name (up to 11 characters, one of them no digit) 5/0. Digits without plus are a short code up to 8 digits.
  */
 export function senderAddress(sender: string): SmppAddress | AddressRefusal {
-  if (/^\+[1-9]\d{6,14}$/.test(sender)) {
+  if (isE164(sender)) {
     return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: sender.slice(1) };
   }
   if (/^0\d{5,14}$/.test(sender)) return { ton: typeOfNumber.national, npi: numberingPlan.isdn, address: sender };

@@ -3,6 +3,7 @@
 // a part are sealed, bound to what the part is.
 import { Packr } from 'msgpackr';
 import { RejectMessage } from '../../platform/errors.ts';
+import { isE164 } from '../../model/e164.ts';
 import { inboundAlphabets } from '../../model/inbound-body.ts';
 import { type InboundEnvelope, type InboundPart, type Tie, tieForms } from '../../model/inbound-part.ts';
 import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
@@ -100,7 +101,8 @@ export function decodeDecision(octets: Uint8Array): DecisionRecord {
       value.v === 1 &&
       (value.keyword === 'stop' || value.keyword === 'start') &&
       typeof value.accountId === 'string' &&
-      /^\+[1-9]\d{6,14}$/.test(value.number) &&
+      typeof value.number === 'string' &&
+      isE164(value.number) &&
       (value.sender === null || typeof value.sender === 'string') &&
       typeof value.atMs === 'number' &&
       typeof value.messageId === 'string';

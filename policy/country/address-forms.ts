@@ -1,6 +1,7 @@
 // What carriers call numbers, as this installation knows them. In a message from a subscriber both addresses come in
 // whatever form the carrier uses: international with or without its plus, national with or without the trunk prefix,
 // a short code. Pure; it never invents a country: what fits nothing stays as it is.
+import { isE164 } from '../../model/e164.ts';
 import type { CountryRules } from './contract.ts';
 import { nationalLengths } from './number-plan.ts';
 
@@ -65,7 +66,7 @@ function digitsOf(address: string): string | null {
 
 const withoutZeros = (digits: string) => (digits.startsWith('00') ? digits.slice(2) : digits);
 
-/** ITU-T E.164. */
 function e164(digits: string): string | null {
-  return /^[1-9]\d{6,14}$/.test(digits) ? `+${digits}` : null;
+  const number = `+${digits}`;
+  return isE164(number) ? number : null;
 }

@@ -1,6 +1,7 @@
 // Which numbers exist in the country this installation serves, compiled once from the configuration. A full
 // parser knows every country and costs 6 µs; at the door one country's calling code and lengths are enough.
 // Pure; it must never guess: a number without its plus sign is refused, not repaired.
+import { isE164 } from '../../model/e164.ts';
 import type { Refusal } from '../contract.ts';
 import type { CountryRules } from './contract.ts';
 
@@ -10,10 +11,6 @@ export type NumberPlan = {
   /** The number after the calling code. Only meaningful when `refuse` gave null. */
   nationalOf(to: string): string;
 };
-
-/** ITU-T E.164: a plus sign, no leading zero, at most 15 digits; fewer than 7 are no subscriber's number. */
-const digitsMin = 7;
-const digitsMax = 15;
 
 export function numberPlan(country: CountryRules): NumberPlan {
   const { callingCode } = country;
@@ -45,18 +42,6 @@ export function nationalLengths(country: CountryRules): (digits: string, at: num
     .map(([prefix, lengths]) => ({ prefix, lengths: sorted(lengths) }));
   if (special.length === 0) return () => usual;
   return (digits, at) => special.find(({ prefix }) => digits.startsWith(prefix, at))?.lengths ?? usual;
-}
-
-/** By character codes: a regular expression takes four times as long. */
-function isE164(to: string): boolean {
-  const { length } = to;
-  if (length <= digitsMin || length > digitsMax + 1) return false;
-  if (to.charCodeAt(0) !== 0x2b || to.charCodeAt(1) === 0x30) return false;
-  for (let at = 1; at < length; at += 1) {
-    const code = to.charCodeAt(at);
-    if (code < 0x30 || code > 0x39) return false;
-  }
-  return true;
 }
 
 function no(code: 'invalid_recipient' | 'unsupported_destination', detail: string): Refusal {
