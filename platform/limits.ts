@@ -390,8 +390,12 @@ export const limits = {
     submitsOfRecipientMax: 200,
     listLimitDefault: 20,
     listLimitMax: 100,
-    /** Messages looked at for one page when a filter can only be tried after folding. */
+    /** Messages looked at for one page when a filter can only be tried after folding; more while none was found. */
     listScannedMax: 1_000,
+    /** So long is looked for the first one: half of the deadline, because one statement more may have begun. */
+    listSearchMs: 1_000,
+    /** Events among which those of a status are looked for by one statement, some 10 ms. */
+    listWindowRows: 200_000,
     /** A message this young may still be on its way to the recorder: its get waits a moment. */
     youngMs: 10_000,
     youngWaitMs: 1_000,

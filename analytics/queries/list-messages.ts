@@ -1,9 +1,11 @@
 // Answers "which messages?", to subscribers or from them: newest first by id (ids sort by time). Requests that were refused at the door are no
 // messages: they are shown where blocked ones are asked for, and nowhere else. The filters that every event of a message shares
 // are ClickHouse's work; status only exists after folding, so with it a bounded number of messages is looked at and
-// the page may come out short, with a cursor to go on from.
+// the page may come out short, with a cursor to go on from. It is empty only when the time was up before one was found:
+// many clients take a page of nothing for the end of the list.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { isMessageId } from '../../model/ids.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { maskNumber } from '../../platform/log.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ListMessages, ListMessagesReply, MessageView } from '../contract.ts';
@@ -23,42 +25,70 @@ export async function listMessages(
   let before = question.cursor === undefined ? null : idOfCursor(question.cursor);
   if (question.cursor !== undefined && before === null) return { refused: 'bad_request', detail: 'not a cursor' };
 
+  const { clock = systemClock } = sources;
+  const giveUpAtMs = clock.monotonicMs() + limits.queries.listSearchMs;
   const messages: MessageView[] = [];
   let scanned = 0;
   for (;;) {
     const wanted = question.status === undefined ? limit - messages.length + 1 : limits.queries.messagesPerReadMax;
-    const ids = await idsBefore(engine, sources, question, before, wanted);
+    const { ids, goOnBefore } = await idsBefore(engine, sources, question, before, wanted);
     for (const view of await viewsOf(sources, question.accountId, ids)) {
       if (messages.length === limit) return { messages, nextCursor: cursorOf(messages.at(-1) as MessageView) };
       if (question.status === undefined || view.status === question.status) messages.push(view);
     }
     scanned += ids.length;
-    if (ids.length < wanted) return { messages, nextCursor: null };
-    before = ids.at(-1) as string;
-    if (scanned >= limits.queries.listScannedMax) return { messages, nextCursor: encoded(before) };
+    if (goOnBefore === null) return { messages, nextCursor: null };
+    before = goOnBefore;
+    const enough = messages.length > 0 && scanned >= limits.queries.listScannedMax;
+    if (enough || clock.monotonicMs() >= giveUpAtMs) return { messages, nextCursor: encoded(before) };
   }
 }
 
-/** The newest `wanted` ids below `before` that match, recorded or held. */
+/** The newest `wanted` ids below `before` that may match, recorded or held. `goOnBefore` null: there are no older ones. */
 async function idsBefore(
   engine: Engine,
   { unflushed }: Sources,
   question: ListMessages,
   before: string | null,
   wanted: number,
-): Promise<readonly string[]> {
+): Promise<{ readonly ids: readonly string[]; readonly goOnBefore: string | null }> {
+  const from = evidenceOf(question) === null ? null : await endOfWindow(engine, question, before);
   const ids = new Set<string>();
   for (const event of unflushed.messages()) {
-    if (matches(event, question) && (before === null || event.messageId < before)) ids.add(event.messageId);
+    const { messageId } = event;
+    if ((before === null || messageId < before) && (from === null || messageId >= from) && matches(event, question))
+      ids.add(messageId);
   }
-  for (const id of await recordedIds(engine, question, before, wanted)) ids.add(id);
-  return [...ids].sort((a, b) => (a < b ? 1 : -1)).slice(0, wanted);
+  for (const id of await recordedIds(engine, question, before, from, wanted)) ids.add(id);
+  const newest = [...ids].sort((a, b) => (a < b ? 1 : -1)).slice(0, wanted);
+  return { ids: newest, goOnBefore: newest.length < wanted ? from : (newest.at(-1) as string) };
+}
+
+/**
+ * Kinds of event of which every message with this status has one, so that what cannot have it is not even read; null where
+ * there is no such kind. They are looked for in windows, because an account may have millions of rows and none of these.
+ */
+function evidenceOf({ status }: ListMessages): readonly string[] | null {
+  if (status === undefined || status === 'accepted' || status === 'received') return null;
+  return status === 'blocked' ? ['blocked', 'refused'] : [status];
+}
+
+/** The id with which the window of rows below `before` ends; null when it reaches to the oldest. */
+async function endOfWindow(engine: Engine, question: ListMessages, before: string | null): Promise<string | null> {
+  const rows = await engine.rows(
+    `SELECT message_id FROM sms_events WHERE account_id = {accountId:String}
+     ${before === null ? '' : 'AND message_id < {before:String}'}
+     ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${limits.queries.listWindowRows} ${inTime}`,
+    { accountId: question.accountId, ...(before === null ? {} : { before }) },
+  );
+  return (rows[0]?.[0] as string | undefined) ?? null;
 }
 
 async function recordedIds(
   engine: Engine,
   question: ListMessages,
   before: string | null,
+  from: string | null,
   wanted: number,
 ): Promise<readonly string[]> {
   const params: Record<string, Params[string]> = { accountId: question.accountId, wanted };
@@ -69,6 +99,8 @@ async function recordedIds(
     conditions.push(condition);
   };
   add('before', before, 'message_id < {before:String}');
+  add('from', from, 'message_id >= {from:String}');
+  add('evidence', evidenceOf(question), 'kind IN {evidence:Array(String)}');
   add('livemode', question.livemode, 'livemode = {livemode:Bool}');
   conditions.push(wantsInbound(question) ? "kind = 'received'" : `kind NOT IN (${standAlone(question)})`);
   const { subscriber, client } = endsOf(question);
@@ -87,8 +119,7 @@ async function recordedIds(
   // In the order of the primary key, so that reading ends as soon as the page is full.
   const rows = await engine.rows(
     `SELECT message_id FROM sms_events WHERE ${conditions.join(' AND ')}
-     ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32}
-     SETTINGS max_execution_time = ${limits.queries.deadlineMs / 1000}, max_threads = 1`,
+     ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32} ${inTime}`,
     params,
   );
   return rows.map(([id]) => id as string);
@@ -146,6 +177,8 @@ function isOfKind(kind: DeliveryEvent['kind'], question: ListMessages): boolean 
 
 const wantsRefused = (question: ListMessages) => question.status === 'blocked';
 const recipientAs = (event: DeliveryEvent, to: string) => (event.kind === 'refused' ? maskNumber(to) : to);
+
+const inTime = `SETTINGS max_execution_time = ${limits.queries.deadlineMs / 1000}, max_threads = 1`;
 
 const cursorOf = (last: MessageView): string => encoded(last.id);
 const encoded = (id: string): string => Buffer.from(id).toString('base64url');

@@ -115,7 +115,8 @@ export const listSms = {
   description:
     'Requests that a gate refused are listed under `status=blocked` as `refused_request`: an audit record each, bounded ' +
     'in a flood. They are no messages and are not in any other list or count. Messages from subscribers are listed with ' +
-    '`direction=inbound`.',
+    '`direction=inbound`. With `status` a page may have fewer messages than `limit`, none where one was looked for in ' +
+    'vain for a second: go on while `next_cursor` is not null.',
   scope: 'sms:read',
   query: smsListQuery,
   answer: { status: 200, description: 'A page of messages.', schema: listOf('SmsList', sms) },

@@ -45,6 +45,8 @@ export const listOf = <T extends z.ZodType>(name: string, item: T) =>
   z
     .object({
       data: z.array(item),
-      next_cursor: z.string().nullable().openapi({ description: 'null on the last page.' }),
+      next_cursor: z.string().nullable().openapi({
+        description: 'null on the last page. Only that ends the list: a page before it may be short, even empty.',
+      }),
     })
     .openapi(name);
