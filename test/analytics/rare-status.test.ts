@@ -1,0 +1,72 @@
+// A list by status looks for its messages among those that have another: real nats-server, real chDB. What is rare must
+// be found without a page of nothing for every thousand messages in front of it.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { contextOf } from './support/events.ts';
+import { type TestNode, startNode } from './support/node.ts';
+
+let node: TestNode;
+beforeAll(async () => {
+  node = await startNode();
+});
+afterAll(() => node.stop());
+
+test('the one blocked message behind three thousand accepted ones is on the first page, and no page is empty before the last', async () => {
+  const base = systemClock.nowMs() - 100_000;
+  const count = 3 * limits.queries.listScannedMax;
+  const blocked = contextOf({ acceptedAtMs: base });
+  await node.tell([
+    acceptedEvent(blocked),
+    deliveryEvent(blocked, { kind: 'blocked', atMs: base + 1, error: 'expired' }),
+  ]);
+  const others = Array.from({ length: count }, (_, n) => contextOf({ acceptedAtMs: base + 1 + n }));
+  for (let at = 0; at < count; at += 500) await node.tell(others.slice(at, at + 500).map(acceptedEvent));
+  await until('all of them', async () => {
+    const [row] = await node.engine.rows('SELECT uniqExact(message_id) FROM sms_events', {});
+    return Number(row?.[0]) === count + 1;
+  });
+
+  const startedAtMs = systemClock.monotonicMs();
+  const first = await node.list({ status: 'blocked' });
+  expect(first.messages.map(({ id }) => id)).toEqual([blocked.messageId]);
+  expect(systemClock.monotonicMs() - startedAtMs).toBeLessThan(limits.queries.deadlineMs);
+  expect(first.nextCursor).toBeNull();
+  expect(await node.list({ status: 'delivered' })).toEqual({ messages: [], nextCursor: null });
+});
+
+test('what is rare is found once and in order on either side of where one window of rows ends', async () => {
+  const base = systemClock.nowMs();
+  const oldest = contextOf({ acceptedAtMs: base - 1_000 });
+  await node.tell([deliveryEvent(oldest, { kind: 'failed', atMs: base, error: 'old' })]);
+  const ofIt = "SELECT 1 FROM sms_events WHERE kind = 'failed'";
+  await until('its row', async () => (await node.engine.rows(ofIt)).length === 1);
+  // Copies of its row under later ids, as many as two windows and a half hold; each 100,000th has failed too.
+  const rows = 2.5 * limits.queries.listWindowRows;
+  await node.engine.command(
+    `INSERT INTO sms_events SELECT one.* REPLACE(
+       concat('sms_7', leftPad(toString(number), 25, '0')) AS message_id,
+       if(number % 100000 = 0, 'failed', 'accepted') AS kind,
+       leftPad(toString(number), 26, '0') AS event_id)
+     FROM (SELECT * FROM sms_events WHERE kind = 'failed' LIMIT 1) AS one CROSS JOIN numbers(${rows}) AS copies`,
+    60_000,
+  );
+  const expected = [4, 3, 2, 1, 0].map((at) => `sms_7${String(at * 100_000).padStart(25, '0')}`);
+  const all = await node.list({ status: 'failed' });
+  expect(all).toMatchObject({ nextCursor: null });
+  expect(all.messages.map(({ id }) => id)).toEqual([...expected, oldest.messageId]);
+
+  const paged: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Awaited<ReturnType<TestNode['list']>> = await node.list({
+      status: 'failed',
+      limit: 2,
+      ...(cursor === '' ? {} : { cursor }),
+    });
+    paged.push(...page.messages.map(({ id }) => id));
+    cursor = page.nextCursor;
+  }
+  expect(paged).toEqual([...expected, oldest.messageId]);
+}, 60_000);
