@@ -227,6 +227,8 @@ export const limits = {
     stableMs: 30_000,
     /** A carrier frees the session of a crashed client after its inactivity timer, 60 s with most. */
     ghostSessionMs: 65_000,
+    /** Refused so often in a row for too many sessions: no ghost any more, somebody must look. */
+    tooManyBindsAlarmAt: 3,
   },
   flight: {
     /** The PDUs one carrier's binds remember, shared out over them: 64 carriers of 16 binds are 256 MiB at worst. */

@@ -13,8 +13,12 @@ export type HostChild = {
   kill9(): Promise<void>;
   /** Runs an expression in the nth host thread that was started: for real crashes of real threads. */
   inThread(nth: number, expression: string): void;
+  /** Nothing runs in the thread meanwhile, as in a long collection of garbage. */
+  stallThread(nth: number, ms: number): void;
   restarts(): Promise<number>;
   drain(deadlineMs: number): Promise<number | null>;
+  /** What it has logged by now. */
+  lines(): LogLine[];
 };
 
 export type HostOptions = {
@@ -23,17 +27,23 @@ export type HostOptions = {
   /** Who it is among nodes that share carriers; null: there are no others. */
   readonly shared?: SharedBus | null;
   readonly threadMemoryMb?: number;
+  /** Its log from this level on is kept for `lines`; without it, it goes where ours goes. */
+  readonly logLevel?: 'warn' | 'info' | null;
 };
+
+export type LogLine = { readonly level: string; readonly msg: string; readonly [field: string]: unknown };
 
 /** Resolves when the carriers take work. */
 export async function startHostChild(
   natsUrl: string,
   carriers: readonly CarrierConfig[],
-  { threads = 1, flightDumps = null, shared = null, threadMemoryMb = 200 }: HostOptions = {},
+  { threads = 1, flightDumps = null, shared = null, threadMemoryMb = 200, logLevel = null }: HostOptions = {},
 ): Promise<HostChild> {
   const child = fork(new URL('./host-child.ts', import.meta.url), [], {
+    stdio: ['inherit', 'inherit', logLevel === null ? 'inherit' : 'pipe', 'ipc'],
     env: {
       ...process.env,
+      ...(logLevel === null ? {} : { HELIOGRAPH_LOG: logLevel }),
       TEST_HOST: JSON.stringify({
         natsUrl,
         bodyKey: bodyKey.toString('base64'),
@@ -46,6 +56,8 @@ export async function startHostChild(
     },
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  let logged = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => (logged += piece));
   let ready = false;
   let restarts: number | null = null;
   child.on('message', (message: { ready?: boolean; restarts?: number }) => {
@@ -53,13 +65,19 @@ export async function startHostChild(
     if (message.restarts !== undefined) restarts = message.restarts;
   });
   await until('the host is ready', () => ready, { limitMs: 15_000 });
+  const inThread = (nth: number, expression: string) => void child.send({ inThread: nth, expression });
   return {
     process: child,
     async kill9() {
       child.kill('SIGKILL');
       await exited;
     },
-    inThread: (nth, expression) => void child.send({ inThread: nth, expression }),
+    lines: () => linesIn(logged),
+    inThread,
+    stallThread(nth, ms) {
+      const now = 'process.hrtime.bigint()';
+      inThread(nth, `for (const end = ${now} + ${ms}000000n; ${now} < end; );`);
+    },
     async restarts() {
       restarts = null;
       child.send({ restarts: true });
@@ -70,6 +88,15 @@ export async function startHostChild(
       return exited;
     },
   };
+}
+
+/** The whole JSON lines in a text. */
+export function linesIn(text: string): LogLine[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as LogLine);
 }
 
 /** A node of this name, in its first life. */

@@ -20,6 +20,7 @@ import type { BindLeases } from '../../lease/contract.ts';
 import { noOtherNodes } from '../../lease/no-other-nodes.ts';
 import { BindGate } from '../submit/bind-gate.ts';
 import type { Source } from '../receipts/inbound-door.ts';
+import { BindLog } from './bind-log.ts';
 import { BindOrders, type OrderedBind } from './bind-orders.ts';
 import { QueryUnknown } from '../outcome/query-unknown.ts';
 import type { Respond } from '../receipts/receipts.ts';
@@ -207,7 +208,7 @@ export class CarrierBinds {
     const { destination } = carrier.wire;
     // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
     let source = { isOpen: true };
-    let stood = false;
+    const told = new BindLog(bind.name);
     const onDeliver: BindHandlers['onDeliver'] =
       destination.format !== 'national'
         ? (pdu, respond) => on.onDeliver(pdu, respond, source)
@@ -216,9 +217,8 @@ export class CarrierBinds {
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
         source = { isOpen: true };
-        stood = true;
         entry.reason = '';
-        log.info({ bind: bind.name }, 'bound');
+        told.bound();
         on.flight?.bound(bind.name);
         on.onRoom();
       },
@@ -239,20 +239,14 @@ export class CarrierBinds {
       onClosed: (cause, outstanding) => {
         source.isOpen = false;
         entry.reason = `${cause.kind}: ${cause.why}`;
-        const facts = { bind: bind.name, cause: entry.reason, outstanding: outstanding.length };
-        if (cause.kind === 'asked') log.info(facts, 'unbound');
-        else log.warn(facts, stood ? 'bind lost' : 'not bound');
-        stood = false;
+        told.closed(cause, outstanding.length);
         on.flight?.unbound(bind.name, entry.reason, cause.kind === 'asked');
         for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
       },
       onRetry: () => metrics.reconnects.inc(labels),
       onStopped: (reason) => {
         entry.reason = reason;
-        log.error(
-          { alarm: 'bind_stopped', bind: bind.name, reason },
-          'the bind stays down until somebody changes something',
-        );
+        told.stopped(reason);
       },
     });
     entry.gate = new BindGate(entry.keeper, !leases.shared);

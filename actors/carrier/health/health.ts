@@ -56,6 +56,7 @@ export class CarrierHealth {
   order(ordered: Ordered): void {
     if (ordered === this.#ordered) return;
     this.#ordered = ordered;
+    this.#endUntold(ordered);
     this.#memory = freshHealth(this.#parts.clock.monotonicMs());
     this.#tell();
   }
@@ -64,6 +65,7 @@ export class CarrierHealth {
   forget(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
+    this.#endUntold('others have its binds');
     this.#memory = freshHealth(nowMs);
     this.#answers = 0;
     this.#faults = 0;
@@ -108,14 +110,24 @@ export class CarrierHealth {
     const changed = state !== before.state;
     if (changed) {
       const facts = { carrier: this.#parts.carrier, state, why: why || before.why };
-      if (state === 'good') log.info(facts, 'the carrier is good again');
-      else if (this.#parts.carrier === sandboxCarrierName) log.info(facts, 'the sandbox plays a carrier in trouble');
+      const isPlayed = this.#parts.carrier === sandboxCarrierName;
+      // At the level at which the trouble was told: an outage must not go on for ever in the log.
+      if (state === 'good') log[isPlayed ? 'info' : 'warn'](facts, 'the carrier is good again');
+      else if (isPlayed) log.info(facts, 'the sandbox plays a carrier in trouble');
       else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
     }
     if (changed || why !== before.why || nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) {
       this.#tell();
     }
     return changed;
+  }
+
+  /** Trouble that was told of and will not be judged to its end. */
+  #endUntold(because: string): void {
+    const { state } = this.#memory;
+    const { carrier } = this.#parts;
+    if (state === 'good' || carrier === sandboxCarrierName) return;
+    log.warn({ carrier, was: state, because }, 'the carrier is judged anew');
   }
 
   #tell(): void {

@@ -6,28 +6,22 @@ import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
 import { carrierWith } from '../../../support/carrier-house.ts';
+import { type LogLine, linesIn } from '../../../support/host-process.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-type Line = { level: string; msg: string; bind?: string; cause?: string };
-
-function logOf(carrier: CarrierConfig): () => Line[] {
+function logOf(carrier: CarrierConfig, level = 'info', hurry = 1): () => LogLine[] {
   const child: ChildProcess = fork(new URL('../../../support/binds-child.ts', import.meta.url), [], {
-    env: { ...process.env, TEST_CARRIER: JSON.stringify(carrier), HELIOGRAPH_LOG: 'info' },
+    env: { ...process.env, TEST_CARRIER: JSON.stringify(carrier), HELIOGRAPH_LOG: level, TEST_HURRY: String(hurry) },
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
   });
   ends.push(() => child.kill('SIGKILL'));
   let text = '';
   child.stderr!.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-  return () =>
-    text
-      .split('\n')
-      .slice(0, -1)
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Line);
+  return () => linesIn(text);
 }
 
 const waiting = { limitMs: 20_000 };
@@ -57,4 +51,37 @@ test('a session that stood is lost, and what is tried after it is not bound', as
   await until('it is lost and tried again', () => log().some(({ msg }) => msg === 'not bound'), waiting);
   const said = log().filter(({ bind: of }) => of === 'alpha/1');
   expect(said.map(({ msg }) => msg).slice(0, 3)).toEqual(['bound', 'bind lost', 'not bound']);
+});
+
+test('at the default level a start says nothing, and a loss is followed by its end', async () => {
+  const smsc = await startSimulator({ magic: false });
+  const { port } = smsc;
+  const carrier = carrierWith(smsc);
+  const log = logOf(carrier, 'warn');
+  await until('they stand', () => smsc.stats().binds.now === 2, waiting);
+  expect(log()).toEqual([]);
+  await smsc.close();
+  await until('both are lost', () => log().filter(({ msg }) => msg === 'bind lost').length === 2, waiting);
+  const again = await startSimulator({ magic: false, port });
+  ends.push(() => again.close());
+  await until('both are back', () => log().filter(({ msg }) => msg === 'bound again').length === 2, waiting);
+  for (const name of ['alpha/1', 'alpha/2']) {
+    const said = log().filter(({ bind }) => bind === name);
+    expect([said[0], said.at(-1)]).toMatchObject([
+      { level: 'warn', msg: 'bind lost' },
+      { level: 'warn', msg: 'bound again' },
+    ]);
+  }
+});
+
+test('a bind that the carrier refuses for ever beside one that stands is an alarm, once', async () => {
+  const smsc = await startSimulator({ magic: false, bindsMax: 1 });
+  ends.push(() => smsc.close());
+  // The wait for a cut session to be forgotten is a minute: this child's clock goes three hundred times as fast.
+  const carrier = { ...carrierWith(smsc), enquireLinkMs: 3_600_000 };
+  const log = logOf(carrier, 'warn', 300);
+  await until('five refusals', () => smsc.stats().binds.refused >= 5, waiting);
+  const alarms = log().filter(({ alarm }) => alarm !== undefined);
+  expect(alarms).toMatchObject([{ alarm: 'bind_over_allowance', level: 'error', refusals: 3 }]);
+  expect(smsc.stats().binds).toMatchObject({ now: 1, total: 1 });
 });

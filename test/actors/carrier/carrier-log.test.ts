@@ -1,0 +1,44 @@
+// What a carrier's log says at the default level, warn: where trouble begins and where it ends, each once. A real host
+// process, its standard error as an operator has it.
+import { afterEach, expect, test } from 'vitest';
+import { giveOrder } from '../../../cluster/operations/orders.ts';
+import { until } from '../../../platform/deadline.ts';
+import { parseLatency } from '../../../smpp/simulator/latency.ts';
+import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+
+let house: CarrierHouse;
+let again: Simulator | null = null;
+afterEach(async () => {
+  await house.stop();
+  await again?.close();
+  again = null;
+});
+
+const waiting = { limitMs: 20_000 };
+
+test('an outage begins and ends in it, and a start is silent', async () => {
+  house = await openCarrierHouse();
+  const { port } = house.simulator;
+  const host = await house.host([carrierWith(house.simulator)], { logLevel: 'warn' });
+  await until('it is bound', () => house.simulator.stats().binds.now === 2, waiting);
+  expect(host.lines()).toEqual([]);
+  await house.simulator.close();
+  await until('it is avoided', () => host.lines().some(({ alarm }) => alarm === 'carrier_weak'), waiting);
+  again = await startSimulator({ magic: false, port, response: parseLatency('fixed:0')! });
+  const ended = () => host.lines().filter(({ msg }) => msg === 'the carrier is good again');
+  await until('it is good again', () => ended().length > 0, waiting);
+  expect(ended()).toMatchObject([{ level: 'warn', carrier: 'alpha', state: 'good', why: 'no_bind' }]);
+  expect(host.lines().filter(({ msg }) => msg === 'bound again')).toHaveLength(2);
+});
+
+test('trouble that ends with an order ends in it too', async () => {
+  house = await openCarrierHouse();
+  const host = await house.host([carrierWith(house.simulator)], { logLevel: 'warn' });
+  await house.simulator.close();
+  await until('it is avoided', () => host.lines().some(({ alarm }) => alarm === 'carrier_weak'), waiting);
+  await giveOrder(house.bus, { verb: 'drain', carrier: 'alpha', bind: null, reason: '', actor: 'operator', from: '' });
+  const ended = () => host.lines().filter(({ msg }) => msg === 'the carrier is judged anew');
+  await until('it is judged anew', () => ended().length > 0, waiting);
+  expect(ended()).toMatchObject([{ level: 'warn', carrier: 'alpha', because: 'drained' }]);
+});
