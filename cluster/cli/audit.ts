@@ -1,5 +1,6 @@
 // `audit`: the audit log of the running system's database, newest first.
 import { FixSetup } from '../../platform/errors.ts';
+import { auditActions } from '../store/audit-actions.ts';
 import { type AuditRecord, listAuditRecords } from '../store/audit-log.ts';
 import type { AuditOptions } from './carrier-commands.ts';
 import { print } from './print.ts';
@@ -26,8 +27,14 @@ export async function auditCommand(options: AuditOptions): Promise<void> {
     account: accountId,
     detail,
   }));
+  // What another version wrote is found all the same.
+  if (items.length === 0 && action !== undefined && !isAction(action)) {
+    throw new FixSetup(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
+  }
   print(options, { data }, items.length === 0 ? ['nothing yet'] : items.map(lineOf));
 }
+
+const isAction = (name: string) => auditActions.some((action) => action === name);
 
 function lineOf({ atMs, actor, origin, action, target, detail }: AuditRecord): string {
   const from = origin === '' ? '' : ` (${origin})`;

@@ -37,7 +37,7 @@ export function addCarrierCommands(program: Command): void {
   program
     .command('audit')
     .description('who changed or ordered what, newest first')
-    .option('--target <target>', 'only what was done to this: a carrier, a bind such as alpha/2, an id')
+    .option('--target <target>', 'only what was done to this: a carrier with its binds, a bind such as alpha/2, an id')
     .option('--action <action>', 'only this, such as carrier.paused or api_key.created')
     .option('--limit <n>', 'how many (default: 50)')
     .option('--json', 'print one JSON object')

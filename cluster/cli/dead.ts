@@ -161,7 +161,7 @@ async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]
     atMs,
     actor: 'operator',
     origin: whereFrom(),
-    action: `dead_record.${what}`,
+    action: `dead_record.${what}` as const,
     target: `${streamNames.dead}/${seq}`,
     detail: { stream, subject, reason },
   }));

@@ -2,6 +2,7 @@
 // alike: what is configured, what is ordered and what those who serve it report, put together.
 import { type CarrierConfig, bindsOf } from '../config/configuration.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import type { BindReport, CarrierOrders, CarrierReport, Order, Ordered } from './contract.ts';
@@ -62,7 +63,7 @@ export async function orderCarrier(
 ): Promise<Given | NoSuch> {
   const refused = isConfigured(configured, given) ? null : refusalOf(given, await viewCarriers(bus, configured));
   if (refused !== null) return refused;
-  const order = await giveOrder(bus, given, clock);
+  const order = await giveOrder(bus, { ...given, reason: await reasonOf(bus, given) }, clock);
   const endAtMs = clock.monotonicMs() + limits.operations.inForceWithinMs;
   for (;;) {
     const reports = (await askForCarriers(bus)).filter(({ carrier }) => carrier === given.carrier);
@@ -72,6 +73,19 @@ export async function orderCarrier(
     const orders = (await readOrders(bus)).get(given.carrier) ?? noOrders;
     const config = configured.find(({ name }) => name === given.carrier);
     return { ok: true, order, inForce, carrier: viewOf(given.carrier, config, orders, reports) };
+  }
+}
+
+/** Who repeats an order without a reason has not taken back the one it stands for. */
+async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewOrder): Promise<string> {
+  if (reason !== '' || verb === 'resume') return reason;
+  try {
+    const orders = (await readOrders(bus)).get(carrier) ?? noOrders;
+    const stands = bind === null ? orders.carrier : orders.binds.get(bind);
+    return stands?.verb === verb ? stands.reason : '';
+  } catch (error) {
+    ignoring(error, 'the order is given without the reason that stood before');
+    return '';
   }
 }
 

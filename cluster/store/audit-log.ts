@@ -1,6 +1,7 @@
 // The audit log as operators read it, and the way into it for what did not happen in the database: orders about
 // carriers, which are durable on the bus first. A record that was told before changes nothing.
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
+import type { AuditAction } from './audit-actions.ts';
 import type { AuditLogTable } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -14,7 +15,7 @@ type Audited = {
 };
 
 /** Of no account. The id is the same however often it is told. */
-export type NewAuditRecord = Audited & { readonly recordId: string };
+export type NewAuditRecord = Omit<Audited, 'action'> & { readonly recordId: string; readonly action: AuditAction };
 
 /** `row` grows with every record: pages go by it. */
 export type AuditRecord = Audited & { readonly row: number; readonly accountId: string | null };
@@ -43,6 +44,7 @@ export type AuditQuestion = {
   readonly limit: number;
   /** The row after which the page begins, newest first; null for the first page. */
   readonly after: number | null;
+  /** What it was done to, and whatever belongs to that: with a carrier its binds. */
   readonly target?: string | undefined;
   readonly action?: string | undefined;
 };
@@ -57,7 +59,9 @@ export async function listAuditRecords(
     .orderBy('id', 'desc')
     .limit(limit + 1);
   if (after !== null) query = query.where('id', '<', after);
-  if (target !== undefined) query = query.where('target', '=', target);
+  if (target !== undefined) {
+    query = query.where(sql<boolean>`(target = ${target} or starts_with(target, ${`${target}/`}))`);
+  }
   if (action !== undefined) query = query.where('action', '=', action);
   const rows = await query.execute();
   const items = rows.slice(0, limit).map(recordOf);

@@ -4,6 +4,7 @@ import { type AccountId, type SenderId, newSenderId } from '../../model/ids.ts';
 import { type SenderKind, senderKindOf } from '../../model/sender.ts';
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
+import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { SenderStatus, SendersTable } from './schema.ts';
 import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
@@ -115,7 +116,7 @@ export async function listSenders(
 }
 
 // The directory keeps the approved names in the account's entry.
-const changeOf = (row: SendersTable, actor: Actor, action: string) =>
+const changeOf = (row: SendersTable, actor: Actor, action: AuditAction) =>
   ({
     accountId: row.account_id,
     actor,

@@ -4,6 +4,7 @@
 import { Kysely, type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
+import type { AuditAction } from './audit-actions.ts';
 import { dialectOf } from './connection.ts';
 import type { OutboxTable, Tables } from './schema.ts';
 
@@ -29,7 +30,7 @@ export function openStore(databaseUrl: string, clock: Clock = systemClock): Stor
 export type Change = {
   readonly accountId: AccountId;
   readonly actor: Actor;
-  readonly action: string;
+  readonly action: AuditAction;
   readonly target: string;
   readonly detail?: Record<string, unknown>;
   /** What the directory must look at again; null when it does not know the thing that changed. */

@@ -4,6 +4,7 @@ import type { Selectable } from 'kysely';
 import { type AccountId, type TemplateId, newTemplateId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
+import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { TemplateStatus, TemplatesTable } from './schema.ts';
 import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
@@ -127,7 +128,7 @@ export async function listTemplates(
   return pageOf(await query.execute(), page.limit, storedTemplate);
 }
 
-const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, actor: Actor, action: string) =>
+const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, actor: Actor, action: AuditAction) =>
   ({
     accountId: row.account_id,
     actor,

@@ -73,7 +73,10 @@ export const orderBody = z
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'expected one line without control characters')
       .refine((text) => text.isWellFormed(), 'expected a text without lone surrogates')
       .optional()
-      .openapi({ description: 'Why, for the audit log and for who looks next.' }),
+      .openapi({
+        description:
+          'Why, for the audit log and for who looks next. An order that is repeated without one keeps the one it has.',
+      }),
   })
   .openapi('OrderCarrier');
 
@@ -95,6 +98,8 @@ export const auditRecord = z
 
 const exact = z.string().min(1, 'expected a text').max(100, 'expected at most 100 characters');
 export const auditQuery = pageQuery.extend({
-  target: exact.optional().openapi({ description: 'Only what was done to this: a carrier, `alpha/2`, an id.' }),
+  target: exact
+    .optional()
+    .openapi({ description: 'Only what was done to this: a carrier with its binds, `alpha/2`, an id.' }),
   action: exact.optional().openapi({ description: 'Only this, such as `carrier.paused`.' }),
 });

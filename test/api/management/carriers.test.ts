@@ -80,9 +80,10 @@ describe('orders', () => {
     });
 
     const records = async () => (await api.call('GET', '/v1/audit?target=alpha')).body.data;
-    await until('the audit has them', async () => (await records()).length === 2);
+    await until('the audit has them', async () => (await records()).length === 3);
     expect(await records()).toMatchObject([
       { action: 'carrier.resumed', target: 'alpha' },
+      { action: 'bind.drained', target: 'alpha/2' },
       {
         action: 'carrier.paused',
         from: '203.0.113.7',

@@ -133,7 +133,15 @@ describe('the audit log', () => {
   });
 
   it('takes a record once, gives pages, and lets nobody change or remove one', async () => {
-    const record = { recordId: 'aud_1', atMs: 5, actor: 'a', origin: 'o', action: 'x', target: 'paged', detail: {} };
+    const record = {
+      recordId: 'aud_1',
+      atMs: 5,
+      actor: 'a',
+      origin: 'o',
+      action: 'carrier.paused' as const,
+      target: 'paged',
+      detail: {},
+    };
     await addAuditRecords(store, [record]);
     await addAuditRecords(store, [record, { ...record, recordId: 'aud_2' }, { ...record, recordId: 'aud_3' }]);
     const first = await listAuditRecords(store, { limit: 2, after: null, target: 'paged' });

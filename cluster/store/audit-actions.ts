@@ -1,0 +1,31 @@
+// Everything the audit log can say was done. The compiler holds whoever writes a record to it, so that a question for an
+// action that there is not can be told from one for something nobody has done yet.
+import { senderStatuses, templateStatuses } from './schema.ts';
+
+const ordered = ['paused', 'drained', 'resumed'] as const;
+
+export const auditActions = [
+  'account.created',
+  'account.activated',
+  'account.suspended',
+  'account.changed',
+  'api_key.created',
+  'api_key.changed',
+  'api_key.revoked',
+  'sender.created',
+  ...senderStatuses.map((status) => `sender.${status}` as const),
+  'sender.deleted',
+  'template.created',
+  ...templateStatuses.map((status) => `template.${status}` as const),
+  'template.deleted',
+  'suppression.added',
+  'suppression.removed',
+  'suppression.opted_out',
+  'suppression.opted_in',
+  ...ordered.map((order) => `carrier.${order}` as const),
+  ...ordered.map((order) => `bind.${order}` as const),
+  'dead_record.replayed',
+  'dead_record.dropped',
+] as const;
+
+export type AuditAction = (typeof auditActions)[number];
