@@ -5,7 +5,7 @@ import type { Directory } from '../../cluster/directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { asksForAddress, networkGate } from '../../policy/admission/network-gate.ts';
 import { type Problem, problem } from '../problem.ts';
-import { type Authenticated, type Caller, authenticate } from './bearer.ts';
+import { type Authenticated, type Caller, authenticate, twoAuthorizations } from './bearer.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
@@ -18,6 +18,7 @@ export type AccessParts = {
 
 /** Who asks, if they may ask now and from there. The rate's headers go out with whatever is answered. */
 export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
+  if (exchange.times.authorization > 1) return twoAuthorizations;
   const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
   if (!authenticated.ok) return authenticated;
   const refusal = refuseAccess(parts, authenticated.caller, exchange, req);
@@ -26,12 +27,17 @@ export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpReq
 
 /** For routes that are answered elsewhere: whoever is not known is left to them. */
 export function refuseForwarded(parts: AccessParts, exchange: Exchange, req: HttpRequest): Problem | null {
+  if (exchange.times.authorization > 1) return counted(twoAuthorizations.problem);
   const authorization = req.getHeader('authorization');
   if (authorization === '') return null;
   const authenticated = authenticate(parts.directory, authorization);
   if (!authenticated.ok) return null;
   const refusal = refuseAccess(parts, authenticated.caller, exchange, req);
-  if (refusal !== null) metrics.refused.inc({ code: refusal.code });
+  return refusal === null ? null : counted(refusal);
+}
+
+function counted(refusal: Problem): Problem {
+  metrics.refused.inc({ code: refusal.code });
   return refusal;
 }
 

@@ -16,6 +16,8 @@ export function authenticate(directory: Pick<Directory, 'authenticate'>, authori
   if (authorization !== '' && !isBearer) {
     return refused('invalid_api_key', 'the Authorization header must be: Bearer <API key>');
   }
+  // Two headers that a server joined; no key has a comma.
+  if (authorization.includes(',')) return twoAuthorizations;
   const result = directory.authenticate(authorization.slice(scheme.length).trim());
   if (result.ok) return { ok: true, caller: result };
   return refused(
@@ -32,6 +34,9 @@ export function missingScope(caller: Caller, scope: Scope): Problem | null {
   return problem(403, 'scope_missing', `the API key lacks the scope ${scope}`);
 }
 
-function refused(code: 'missing_api_key' | 'invalid_api_key', detail: string): Authenticated {
-  return { ok: false, problem: problem(401, code, detail) };
+function refused(code: 'missing_api_key' | 'invalid_api_key', detail: string) {
+  return { ok: false, problem: problem(401, code, detail) } as const;
 }
+
+/** Whichever of the two was taken, it might be the wrong account's. */
+export const twoAuthorizations = refused('invalid_api_key', 'the Authorization header must be given only once');

@@ -37,7 +37,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   const { caller } = authenticated;
   const noScope = missingScope(caller, 'sms:send');
   if (noScope !== null) return refuse(noScope);
-  const key = readKey(req);
+  const key = readKey(exchange, req);
   if ('problem' in key) return refuse(key.problem);
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return refuse(messageNotFound);

@@ -11,7 +11,6 @@ import { type Door, Exchange } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
 import type { Guard } from './guard.ts';
 import { refuseQuery } from './no-query.ts';
-import { hasTwoLengths } from './one-length.ts';
 import { refuseSlowBodies } from './read-body.ts';
 
 /** A route answers its exchange; it reads `req` before it returns. */
@@ -57,7 +56,8 @@ export async function openDoor(
     const exchange = new Exchange(door, name, res, req, clock);
     if (door.draining) return exchange.refuse(stopping, [], true);
     if (door.open.size > limits.http.requestsInFlightMax) return exchange.refuse(crowded);
-    if (hasTwoLengths(req)) return exchange.cut();
+    // With an answer, what stands behind it would still be read.
+    if (exchange.times.contentLength > 1) return exchange.cut();
     guard(exchange, () => route(exchange, req));
   };
 

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { type Problem, problemBody, problemContentType } from '../problem.ts';
 import { requestIdOf } from '../request-id.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
+import { type HeaderTimes, headerTimes } from './header-times.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -41,6 +42,7 @@ export class Exchange {
   readonly route: string;
   readonly requestId: string;
   readonly startedMs: number;
+  readonly times: HeaderTimes;
   /** The body is still coming: such a request may be given up. */
   receiving = false;
   #state: 'open' | 'streaming' | 'answered' | 'aborted' = 'open';
@@ -59,6 +61,7 @@ export class Exchange {
     this.#isHead = !route.startsWith('POST') && req.getMethod() === 'head';
     this.startedMs = clock.monotonicMs();
     this.requestId = requestIdOf(req.getHeader('x-request-id'));
+    this.times = headerTimes(req);
     door.open.add(this);
   }
 

@@ -12,6 +12,7 @@ import { type AccessParts, refuseForwarded } from './access.ts';
 import { type Exchange, endHead } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
+import { readKey } from './write-request.ts';
 
 export type Forwarder = { forward(exchange: Exchange, req: HttpRequest): void; close(): void };
 
@@ -65,6 +66,11 @@ export function forwarder(
       // The control role cannot see where a request comes from: networks and rates are asked for here.
       const refusal = refuseForwarded(access, exchange, req);
       if (refusal !== null) return exchange.refuse(refusal);
+      // Only one of them would be passed on.
+      if (exchange.times.idempotencyKey > 1) {
+        const key = readKey(exchange, req);
+        if ('problem' in key) return exchange.refuse(key.problem);
+      }
       if (controlPort === 0 || inFlight >= limits.http.forwardsInFlightMax) return refuseAway(exchange);
       const method = req.getCaseSensitiveMethod().toUpperCase();
       const query = req.getQuery() ?? '';

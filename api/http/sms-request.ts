@@ -8,6 +8,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
+import { refuseRepeatedKey } from '../repeated-keys.ts';
 
 export type ParsedRequest =
   /** `explain`: only what would become of it is asked. */
@@ -35,10 +36,12 @@ export type ParsedObject =
 
 /** The body as one JSON object, whatever its fields are. */
 export function parseObject(body: Buffer): ParsedObject {
+  let text: string;
   let parsed: unknown;
   try {
     if (!isUtf8(body)) return { ok: false, problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
-    parsed = JSON.parse(body.toString('utf8'));
+    text = body.toString('utf8');
+    parsed = JSON.parse(text);
   } catch (error) {
     return {
       ok: false,
@@ -48,6 +51,8 @@ export function parseObject(body: Buffer): ParsedObject {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     return { ok: false, problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
   }
+  const twice = refuseRepeatedKey(text, parsed);
+  if (twice !== null) return { ok: false, problem: twice };
   return { ok: true, fields: parsed as Record<string, unknown> };
 }
 

@@ -36,7 +36,7 @@ export function readWrite(parts: WriteParts, exchange: Exchange, req: HttpReques
   if (!authenticated.ok) return refuse(authenticated.problem);
   const media = refuseMediaType(contentType, contentEncoding);
   if (media !== null) return refuse(media);
-  const key = readKey(req);
+  const key = readKey(exchange, req);
   if ('problem' in key) return refuse(key.problem);
   const { caller } = authenticated;
   readBody(exchange, contentLength, (body) => {
@@ -50,12 +50,16 @@ export function refuseWith(exchange: Exchange, refusal: Problem): void {
 }
 
 /** The Idempotency-Key of a request; empty when there is none. */
-export function readKey(req: HttpRequest): { readonly idempotencyKey: string } | { readonly problem: Problem } {
+export function readKey(
+  { times }: Exchange,
+  req: HttpRequest,
+): { readonly idempotencyKey: string } | { readonly problem: Problem } {
   const key = req.getHeader('idempotency-key');
   const { idempotencyKeyCharsMax } = limits.http;
-  const times = timesSent(req);
-  const isSound = key === '' ? times === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
-  if (isSound && times < 2) return { idempotencyKey: key };
+  // uWebSockets.js reads a header beyond ASCII as empty. Taken for no key, its client would trust in vain.
+  const isSound =
+    key === '' ? times.idempotencyKey === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
+  if (isSound && times.idempotencyKey < 2) return { idempotencyKey: key };
   const detail = isSound
     ? 'must be given only once'
     : `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;
@@ -78,13 +82,4 @@ export function keyedRequest(
     idempotencyKey,
     quota: parts.access.rates.keyQuota(caller.account),
   };
-}
-
-/** uWebSockets.js reads a header beyond ASCII as empty. Taken for no key, its client would trust in vain. */
-function timesSent(req: HttpRequest): number {
-  let times = 0;
-  req.forEach((name) => {
-    if (name === 'idempotency-key') times += 1;
-  });
-  return times;
 }

@@ -6,6 +6,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
 import { refuseMediaType } from '../media-type.ts';
+import { refuseRepeatedKey } from '../repeated-keys.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Variables } from './serve.ts';
 
@@ -25,7 +26,10 @@ export async function readJson(
   }
   if (!isUtf8(octets)) return { problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
   try {
-    const value: unknown = JSON.parse(octets.toString('utf8'));
+    const text = octets.toString('utf8');
+    const value: unknown = JSON.parse(text);
+    const twice = refuseRepeatedKey(text, value);
+    if (twice !== null) return { problem: twice };
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       return { value: value as Record<string, unknown>, octets };
     }

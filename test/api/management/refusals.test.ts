@@ -53,6 +53,20 @@ describe('requests that are refused', () => {
     }
   });
 
+  test('with two keys in one request', async () => {
+    const headers = { authorization: `Bearer ${running.live}, Bearer ${running.other}` };
+    const { body } = await call('GET', '/v1/account', { key: null, headers });
+    expect(body).toMatchObject({ code: 'invalid_api_key', detail: 'the Authorization header must be given only once' });
+  });
+
+  test('bodies that say a field twice', async () => {
+    const { body } = await call('POST', '/v1/senders', { raw: '{"sender":"ONE","sender":"TWO"}' });
+    expect(body).toMatchObject({
+      status: 422,
+      errors: [{ field: 'sender', code: 'invalid_field', detail: 'must be given only once' }],
+    });
+  });
+
   test('bodies that are no JSON object', async () => {
     for (const raw of ['', '{', 'null', '[]', '"x"', '{"name":"\\ud800"', Buffer.from([0x7b, 0xff, 0x7d])]) {
       expect(await post({ raw, headers: { 'content-type': 'application/json' } })).toMatchObject({

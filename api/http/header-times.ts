@@ -1,0 +1,22 @@
+// How often a request says what it must say once. uWebSockets.js takes the first of two such headers; a proxy in front, or
+// the client, may mean the last. Of two Content-Lengths what one reader takes for the end of a body is to the other the
+// next request, of somebody else (RFC 9112 section 6.3); of two keys each may be another account's.
+import type { HttpRequest } from 'uWebSockets.js';
+
+export type HeaderTimes = {
+  readonly contentLength: number;
+  readonly authorization: number;
+  /** One beyond ASCII is read as empty, and still counted. */
+  readonly idempotencyKey: number;
+};
+
+/** One walk over the headers for all of them: it is paid for every request. */
+export function headerTimes(req: HttpRequest): HeaderTimes {
+  const times = { contentLength: 0, authorization: 0, idempotencyKey: 0 };
+  req.forEach((name) => {
+    if (name === 'content-length') times.contentLength += 1;
+    else if (name === 'authorization') times.authorization += 1;
+    else if (name === 'idempotency-key') times.idempotencyKey += 1;
+  });
+  return times;
+}

@@ -1,0 +1,65 @@
+// What says a field twice, told from everything that does not: strings that look like fields, escapes, lists, depth.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { repeatedKey } from '../../api/repeated-keys.ts';
+
+const found = (text: string) => repeatedKey(text, JSON.parse(text));
+
+test.each([
+  ['{"to":"a","to":"b"}', 'to'],
+  ['{"to":"a","from":"x","to":"a"}', 'to'],
+  ['{"to":"a","\\u0074o":"b"}', 'to'],
+  ['{ "a" : 1 ,\n\t"a" : 2 }', 'a'],
+  ['{"a":{"b":1},"c":{"b":1,"b":1}}', 'c.b'],
+  ['{"messages":[{"to":"a"},{"x":[1,{}],"to":"b","to":"c"}]}', 'messages[1].to'],
+  ['{"a\\"":1,"a\\"":2}', 'a"'],
+  ['{"a\\\\":1,"a\\\\":2}', 'a\\'],
+  ['{"":1,"":2}', ''],
+  ['{"__proto__":1,"__proto__":2}', '__proto__'],
+  ['[[{"a":1,"a":2}]]', '[0][0].a'],
+])('%s: found', (text, at) => {
+  expect(found(text)).toBe(at);
+});
+
+test.each([
+  '{"to":"\\"to\\":1","from":"{\\"to\\":"}',
+  '{"to":"a: b","x:":":","y":[":",":"]}',
+  '{"a":"\\\\","b":"\\\\\\"","c":1}',
+  '[{"a":1},{"a":2},{"a":{"a":{"a":1}}}]',
+  '"a"',
+  '{}',
+])('%s: nothing to find', (text) => {
+  expect(found(text)).toBeNull();
+});
+
+test('what JSON.stringify writes says nothing twice, however it is set', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(0, 1, '\t'), (value, space) => {
+      expect(found(JSON.stringify(value, null, space))).toBeNull();
+    }),
+  );
+});
+
+test('a field put in a second time is found, whatever stands around it', () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }),
+      fc.nat(),
+      fc.jsonValue(),
+      (of, at, value) => {
+        const names = Object.keys(of);
+        const name = names[at % names.length] as string;
+        const again = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+        const body = JSON.stringify(of).slice(1, -1);
+        expect(found(`{${again},${body}}`)).toBe(name);
+        expect(found(`{${body},${again}}`)).toBe(name);
+      },
+    ),
+  );
+});
+
+test('depth does no harm', () => {
+  const deep = 100_000;
+  expect(found(`${'['.repeat(deep)}${']'.repeat(deep)}`)).toBeNull();
+  expect(found(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)).toBeNull();
+});
