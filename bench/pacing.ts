@@ -67,8 +67,7 @@ async function measure(link: CarrierLink, tps: number, seconds: number) {
     firstNonce: 1,
   });
   await systemClock.sleep((seconds + 1) * 1_000);
-  // In nanoseconds, and in the thread of the carrier: nothing of it runs meanwhile, as in a long collection.
-  host.inThread(0, `for (const end = process.hrtime.bigint() + ${stallMs}000000n; process.hrtime.bigint() < end; );`);
+  host.stallThread(0, stallMs);
   const { accepted } = await offered;
   await until('all have come', async () => (await link.farEnd.stats()).nonces.distinct >= accepted, {
     limitMs: (offeredSeconds + 30) * 1_000,

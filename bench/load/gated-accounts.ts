@@ -10,14 +10,13 @@ import { Tenants } from '../../cluster/directory/tenants.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../model/ids.ts';
 import { parseIp } from '../../model/ip-address.ts';
-import { categories } from '../../model/message.ts';
-import { senderKinds } from '../../model/sender.ts';
 import { blockOfPlace, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
 import { assert } from '../../platform/assert.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { admission } from '../../policy/admission/admit.ts';
 import { networkGate } from '../../policy/admission/network-gate.ts';
 import type { RoutingRules, SmsRequest } from '../../policy/contract.ts';
+import { offer, request } from '../../test/policy/rules.ts';
 
 type Wanted = { accounts: number; suppressedPerAccount: number; suppressedOfLargest: number; seed: number };
 
@@ -28,7 +27,7 @@ const numberOf = (at: number) => `+88017${String(at % 100_000_000).padStart(8, '
 const rules: RoutingRules = {
   country: { callingCode: '+880', nationalLengths: [10], prefixes: { '17': 'alpha' } },
   content: { words: listOf('everybody', 500), linksDenied: listOf('nobody', 500, '.example'), linksAllowed: [] },
-  carriers: [{ name: 'alpha', classes: categories, senders: senderKinds, cost: 0, weight: 1, nationalTables: [] }],
+  carriers: [offer('alpha')],
   routes: [],
   fallback: [],
   sandboxCarrier: 'sandbox',
@@ -144,18 +143,12 @@ function suppress(suppressed: Suppressed, accountId: AccountId, subscribers: rea
 }
 
 function requestOf(at: number): SmsRequest {
-  return {
+  const code = 100_000 + (at % 900_000);
+  return request({
     to: numberOf(at * 2),
-    from: 'HELIO',
-    message: `Your Fine Goods Shop code is ${100_000 + (at % 900_000)}. It is valid for 5 minutes: do not tell anybody.`,
+    message: `Your Fine Goods Shop code is ${code}. It is valid for 5 minutes: do not tell anybody.`,
     template: null,
-    category: 'transactional',
-    encoding: 'auto',
-    transliterate: false,
-    clientReference: null,
-    validitySeconds: null,
-    quietHours: 'hold',
-  };
+  });
 }
 
 function listOf(stem: string, count: number, end = ''): string[] {

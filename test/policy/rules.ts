@@ -2,6 +2,7 @@
 import { type Category, categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
 import type { Applicant, CarrierOffer, RoutingRules, SmsRequest } from '../../policy/contract.ts';
+import type { QuietRule } from '../../policy/country/contract.ts';
 
 export const rules: RoutingRules = {
   country: { callingCode: '+880', nationalLengths: [10], prefixes: { '17': 'alpha', '18': 'beta', '1719': 'gamma' } },
@@ -18,6 +19,19 @@ export const rules: RoutingRules = {
   fallback: [],
   sandboxCarrier: 'sandbox',
 };
+
+/** No promotional message at these minutes of any day in Dhaka; an end before the start is of the next day. */
+export function quietForPromotions(startMinute: number, endMinute: number): QuietRule {
+  return {
+    categories: ['promotional'],
+    timeZone: 'Asia/Dhaka',
+    from: null,
+    until: null,
+    days: [0, 1, 2, 3, 4, 5, 6],
+    dates: [],
+    closed: [{ startMinute, endMinute }],
+  };
+}
 
 export function applicant(
   over: { livemode?: boolean; scopes?: string[]; senders?: string[]; status?: 'active' | 'suspended' } = {},

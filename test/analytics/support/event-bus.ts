@@ -2,31 +2,25 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
-import { ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { encodeEvents } from '../../../cluster/bus/event-record.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { until } from '../../../platform/deadline.ts';
-import { type TestNats, startNats } from '../../support/nats.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
 
-export type EventBus = {
-  readonly bus: Bus;
-  readonly nats: TestNats;
+export type EventBus = TestBus & {
   readonly dataDir: string;
   /** Resolves when the batch is durable. */
   tell(events: readonly DeliveryEvent[]): Promise<void>;
   tellOctets(octets: Uint8Array): Promise<void>;
   /** Resolves when the recorder has announced everything that was told. */
   taken(limitMs?: number): Promise<void>;
-  stop(): Promise<void>;
 };
 
 export async function startEventBus(): Promise<EventBus> {
-  const nats = await startNats();
+  const { nats, bus, stop } = await startBus();
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-analytics-'));
-  const bus = await connectBus(nats.url, 'test');
-  await ensureStreams(bus);
   const publisher = new Publisher(bus, { deadlineMs: 20_000 });
   const bucket = await openBucket(bus, 'recorder');
 
@@ -51,8 +45,7 @@ export async function startEventBus(): Promise<EventBus> {
     },
     async stop() {
       publisher.close();
-      await bus.close();
-      await nats.stop();
+      await stop();
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
     },
   };

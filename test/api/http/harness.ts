@@ -6,8 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
-import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
-import { ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { decodeMessage } from '../../../cluster/bus/message-record.ts';
 import type { Configuration } from '../../../cluster/config/configuration.ts';
 import { plainWire } from '../../../cluster/config/wire.ts';
@@ -18,7 +17,7 @@ import type { Message } from '../../../model/message.ts';
 import { senderKinds } from '../../../model/sender.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
-import { startNats, type TestNats } from '../../support/nats.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
 
 export const bodyKey = Buffer.alloc(32, 7);
 
@@ -34,9 +33,7 @@ export type Ingress = {
   ask(): Promise<FromChild & { type: 'metrics' }>;
 };
 
-export type House = {
-  readonly nats: TestNats;
-  readonly bus: Bus;
+export type House = TestBus & {
   /** `account` and `key` are further fields of their directory entries. */
   tenant(options?: {
     scopes?: readonly Scope[];
@@ -53,15 +50,12 @@ export type House = {
   /** Every message in a queue, decoded. */
   messages(stream?: string): Promise<Message[]>;
   count(stream?: string): Promise<number>;
-  stop(): Promise<void>;
 };
 
 export const allScopes: readonly Scope[] = ['sms:send', 'sms:read'];
 
 export async function openHouse(): Promise<House> {
-  const nats = await startNats();
-  const bus = await connectBus(nats.url, 'test');
-  await ensureStreams(bus);
+  const { nats, bus, stop } = await startBus();
   const directory = await openBucket(bus, 'directory');
   const suppression = await openBucket(bus, 'suppression');
   const running = new Set<ChildProcess>();
@@ -129,8 +123,7 @@ export async function openHouse(): Promise<House> {
         child.kill('SIGKILL');
         await exited;
       }
-      await bus.close();
-      await nats.stop();
+      await stop();
     },
   };
 }
@@ -234,44 +227,36 @@ const configuration = {
 
 export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };
 
-/** Any request; the body is JSON. */
+type Reply = { status: number; body: Record<string, any>; headers: Headers };
+
+/** Any request; text and octets are sent as they are, everything else as JSON. Without a token: nobody's. */
 export async function call(
   ingress: Ingress,
   method: string,
   path: string,
-  token: string,
+  token: string | null,
   body?: unknown,
   headers: Record<string, string> = {},
-): Promise<{ status: number; body: Record<string, any>; headers: Headers }> {
+): Promise<Reply> {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
   const response = await fetch(ingress.url(path), {
     method,
     headers: {
-      authorization: `Bearer ${token}`,
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
     signal: AbortSignal.timeout(30_000),
   });
   return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
 }
 
-/** POST /v1/sms with whatever body and headers. */
-export async function post(
+export function post(
   ingress: Ingress,
   token: string | null,
   body: unknown,
   headers: Record<string, string> = {},
-): Promise<{ status: number; body: Record<string, any>; headers: Headers }> {
-  const response = await fetch(ingress.url('/v1/sms'), {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
-    signal: AbortSignal.timeout(20_000),
-  });
-  return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
+): Promise<Reply> {
+  return call(ingress, 'POST', '/v1/sms', token, body, headers);
 }

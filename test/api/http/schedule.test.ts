@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../../model/message.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import { rules as policyRules } from '../../policy/rules.ts';
+import { rules as policyRules, quietForPromotions } from '../../policy/rules.ts';
 import { type TestReleaser, startReleaser } from '../../support/releaser.ts';
 import { type House, type Ingress, type Tenant, bodyKey, call, goodBody, openHouse, post } from './harness.ts';
 
@@ -14,15 +14,7 @@ let tenant: Tenant;
 let releaser: TestReleaser | null = null;
 
 /** Closed at every hour of every day but for the minute before midnight. */
-const nearlyAlwaysQuiet = {
-  categories: ['promotional'],
-  timeZone: 'Asia/Dhaka',
-  from: null,
-  until: null,
-  days: [0, 1, 2, 3, 4, 5, 6],
-  dates: [],
-  closed: [{ startMinute: 0, endMinute: 1_439 }],
-};
+const nearlyAlwaysQuiet = quietForPromotions(0, 1_439);
 
 beforeAll(async () => {
   house = await openHouse();

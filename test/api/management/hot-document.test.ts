@@ -14,8 +14,9 @@ import {
 } from '../../../api/management/schemas/sms.ts';
 import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import { bodyOctets } from '../../../cluster/bus/message-record.ts';
-import { newAccountId, newApiKeyId, newMessageId } from '../../../model/ids.ts';
-import type { Message, MessageBody } from '../../../model/message.ts';
+import { newMessageId } from '../../../model/ids.ts';
+import type { MessageBody } from '../../../model/message.ts';
+import { messageWith } from '../../support/messages.ts';
 
 const sample = {
   to: '+8801712345678',
@@ -71,38 +72,8 @@ describe('POST /v1/sms', () => {
 
   test('the 202 has exactly the documented fields', () => {
     const nowMs = 1_700_000_000_123;
-    const message: Message = {
-      messageId: newMessageId(nowMs),
-      hop: 0,
-      delays: 0,
-      accountId: newAccountId(nowMs),
-      keyId: newApiKeyId(nowMs),
-      channel: 'sms',
-      category: 'otp',
-      carrier: 'alpha',
-      plan: [],
-      sender: 'A "quoted" one',
-      senderTonNpi: null,
-      recipient: '+8801712345678',
-      recipientTonNpi: null,
-      body: { text: 'x' },
-      encoding: 'gsm7',
-      shift: { locking: 0, single: 0 },
-      segments: 1,
-      registeredDelivery: 1,
-      acceptedAtMs: nowMs,
-      scheduledAtMs: null,
-      validUntilMs: nowMs,
-      clientReference: null,
-      campaignId: null,
-      variantId: null,
-      templateId: null,
-      livemode: true,
-      priceMicros: null,
-      priceVersion: null,
-      trace: [],
-      resends: 0,
-    };
+    const messageId = newMessageId(nowMs);
+    const message = messageWith({ messageId, category: 'otp', sender: 'A "quoted" one', acceptedAtMs: nowMs });
     const body = JSON.parse(acceptedBody(message));
     expect(acceptedSms.strict().parse(body)).toEqual(body);
     const forced = JSON.parse(acceptedBody(message, { character: '"', index: 3 }));

@@ -1,21 +1,13 @@
 // `country.keywords` of heliograph.yaml: the pack's words, the file's own in their place, and sentences for what is wrong.
 import { describe, expect, it } from 'vitest';
-import { BadConfiguration } from '../../../cluster/config/load.ts';
 import { parseConfiguration } from '../../../cluster/config/parse.ts';
 import { limits } from '../../../platform/limits.ts';
+import { problemsIn } from './problems.ts';
 
 const fileWith = (country: string) =>
   `country: ${country}\ncarriers:\n  - { name: alpha, tps: 1, simulate: true }\n  - { name: beta, tps: 1, simulate: true }\n`;
 const keywordsOf = (country: string) => parseConfiguration(fileWith(country), 'heliograph.yaml').country.keywords;
-const problemsOf = (country: string): readonly string[] => {
-  try {
-    keywordsOf(country);
-    return [];
-  } catch (error) {
-    if (!(error instanceof BadConfiguration)) throw error;
-    return error.problems;
-  }
-};
+const problemsOf = (country: string) => problemsIn(() => keywordsOf(country));
 const plain = 'name: X, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha }';
 
 describe('keywords', () => {

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bindsOf } from '../../../cluster/config/configuration.ts';
-import { BadConfiguration, readConfiguration } from '../../../cluster/config/load.ts';
+import { readConfiguration } from '../../../cluster/config/load.ts';
 import { parseConfiguration } from '../../../cluster/config/parse.ts';
+import { problemsIn } from './problems.ts';
 
 const good = `country:
   name: Testland
@@ -21,15 +22,8 @@ carriers:
       - { host: smsc.example.net, system_id: me, password: secret, count: 3, window: 5 }
 `;
 
-const problemsOf = (text: string, env: Record<string, string> = {}): readonly string[] => {
-  try {
-    parseConfiguration(text, 'heliograph.yaml', env);
-    return [];
-  } catch (error) {
-    if (!(error instanceof BadConfiguration)) throw error;
-    return error.problems;
-  }
-};
+const problemsOf = (text: string, env: Record<string, string> = {}) =>
+  problemsIn(() => parseConfiguration(text, 'heliograph.yaml', env));
 
 describe('a bad value is named by file, line, column, found and expected', () => {
   it.each([

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { BindConfig, CarrierConfig } from '../../../cluster/config/configuration.ts';
-import { BadConfiguration } from '../../../cluster/config/load.ts';
 import { parseConfiguration } from '../../../cluster/config/parse.ts';
 import { plainWire } from '../../../cluster/config/wire.ts';
+import { problemsIn } from './problems.ts';
 
 const fileWith = (carrierLines: string, bindLines = '') => `country:
   name: Testland
@@ -24,15 +24,7 @@ ${bindLines === '' ? '' : `        ${bindLines}\n`}`;
 const carrierOf = (lines: string): CarrierConfig => parseConfiguration(fileWith(lines), 'heliograph.yaml').carriers[0]!;
 const bindOf = (lines: string): BindConfig =>
   parseConfiguration(fileWith('', lines), 'heliograph.yaml').carriers[0]!.binds[0]!;
-const problemsOf = (text: string): readonly string[] => {
-  try {
-    parseConfiguration(text, 'heliograph.yaml');
-    return [];
-  } catch (error) {
-    if (!(error instanceof BadConfiguration)) throw error;
-    return error.problems;
-  }
-};
+const problemsOf = (text: string) => problemsIn(() => parseConfiguration(text, 'heliograph.yaml'));
 
 describe('a carrier that says nothing', () => {
   it('is plain SMPP 3.4', () => {

@@ -8,7 +8,7 @@ import { admission } from '../../../policy/admission/admit.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
 import { dueOf, sendAtGate } from '../../../policy/admission/send-at-gate.ts';
 import type { Circumstances } from '../../../policy/contract.ts';
-import { applicant, request, rules } from '../rules.ts';
+import { applicant, quietForPromotions, request, rules } from '../rules.ts';
 
 const nowMs = 1_800_000_000_000;
 const dayMs = 86_400_000;
@@ -17,17 +17,7 @@ const quiet = {
   ...rules,
   country: {
     ...rules.country,
-    quietHours: [
-      {
-        categories: ['promotional' as const],
-        timeZone: 'Asia/Dhaka',
-        from: null,
-        until: null,
-        days: [0, 1, 2, 3, 4, 5, 6],
-        dates: [],
-        closed: [{ startMinute: 0, endMinute: 1_380 }],
-      },
-    ],
+    quietHours: [quietForPromotions(0, 1_380)],
   },
 };
 const admit = admission(quiet, circumstances);

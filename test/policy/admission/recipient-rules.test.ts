@@ -7,7 +7,7 @@ import { markOfCategories } from '../../../policy/admission/do-not-disturb-gate.
 import type { RoutingRules } from '../../../policy/contract.ts';
 import type { RegistryState } from '../../../policy/registry/contract.ts';
 import { numberKey, openTable, packEntry, writeTable } from '../../../policy/registry/number-table.ts';
-import { applicant, request, rules } from '../rules.ts';
+import { applicant, quietForPromotions, request, rules } from '../rules.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00+06:00');
 const night = Date.parse('2026-11-20T23:00:00+06:00');
@@ -16,17 +16,7 @@ const strict: RoutingRules = {
   country: {
     ...rules.country,
     doNotDisturb: { appliesTo: ['promotional'], preferences: {}, defaultPreference: 'promotional' },
-    quietHours: [
-      {
-        categories: ['promotional'],
-        timeZone: 'Asia/Dhaka',
-        from: null,
-        until: null,
-        days: [0, 1, 2, 3, 4, 5, 6],
-        dates: [],
-        closed: [{ startMinute: 20 * 60, endMinute: 8 * 60 }],
-      },
-    ],
+    quietHours: [quietForPromotions(20 * 60, 8 * 60)],
   },
 };
 const registry = (mark: number) =>

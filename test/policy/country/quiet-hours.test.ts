@@ -3,18 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { QuietRule } from '../../../policy/country/contract.ts';
 import { quietHours } from '../../../policy/country/quiet-hours.ts';
+import { quietForPromotions } from '../rules.ts';
 
 const everyDay = [0, 1, 2, 3, 4, 5, 6];
-const rule = (over: Partial<QuietRule>): QuietRule => ({
-  categories: ['promotional'],
-  timeZone: 'Asia/Dhaka',
-  from: null,
-  until: null,
-  days: everyDay,
-  dates: [],
-  closed: [{ startMinute: 20 * 60, endMinute: 8 * 60 }],
-  ...over,
-});
+const rule = (over: Partial<QuietRule>): QuietRule => ({ ...quietForPromotions(20 * 60, 8 * 60), ...over });
 const until = (rules: QuietRule[], at: string) => {
   const answer = quietHours(rules).quietUntil('promotional', Date.parse(at));
   return answer === null || answer === Infinity ? answer : new Date(answer).toISOString();

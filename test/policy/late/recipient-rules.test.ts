@@ -8,23 +8,14 @@ import { lateGates } from '../../../policy/late/late-gates.ts';
 import type { RegistryState } from '../../../policy/registry/contract.ts';
 import { numberKey, openTable, packEntry, writeTable } from '../../../policy/registry/number-table.ts';
 import { messageWith } from '../../support/messages.ts';
+import { quietForPromotions } from '../rules.ts';
 
 const country: CountryRules = {
   callingCode: '+880',
   nationalLengths: [10],
   prefixes: {},
   doNotDisturb: { appliesTo: ['promotional'], preferences: {}, defaultPreference: 'promotional' },
-  quietHours: [
-    {
-      categories: ['promotional'],
-      timeZone: 'Asia/Dhaka',
-      from: null,
-      until: null,
-      days: [0, 1, 2, 3, 4, 5, 6],
-      dates: [],
-      closed: [{ startMinute: 20 * 60, endMinute: 8 * 60 }],
-    },
-  ],
+  quietHours: [quietForPromotions(20 * 60, 8 * 60)],
 };
 const entries = Float64Array.of(packEntry(numberKey('1712345678'), markOfCategories(['promotional'])));
 const registry = openTable(writeTable({ callingCode: '+880', entries, names: [] }).buffer, '7-abcdef01');

@@ -37,6 +37,9 @@ async function waiting(stream: string): Promise<Readonly<Record<string, number>>
   return info.state.subjects ?? {};
 }
 
+/** How much of an account's OTP is set aside. */
+const asideOf = async (accountId: AccountId) => (await waiting('MT_OTP'))[asideSubject('otp', 'alpha', accountId)] ?? 0;
+
 test('an OTP of another account of the same shard goes before the backlog of one that came first', async () => {
   house = await openCarrierHouse();
   const flood = await house.send(1_000, { category: 'otp', accountId: account() });
@@ -83,8 +86,7 @@ test('what an earlier life left aside is found at the start', async () => {
   const flood = await house.send(400, { category: 'otp', accountId });
   // A carrier that nobody reaches: everything waits.
   const away = await house.actor(carrierWith({ port: 1 }, { bind }));
-  const subject = asideSubject('otp', 'alpha', accountId);
-  await until('most is aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > 200);
+  await until('most is aside', async () => (await asideOf(accountId)) > 200);
   await away.drain();
   await house.actor(carrierWith(house.simulator, { tps: 500, bind }));
   expect(await house.settled(flood)).toMatchObject({ twice: [], never: [], statuses: { delivered: 400 } });
@@ -94,15 +96,12 @@ test('kill -9 three times while a flood is set aside: nothing is lost and nothin
   house = await openCarrierHouse({ response: 'fixed:5' });
   const carrier = carrierWith(house.simulator, { tps: 400, bind });
   const accountId = account();
-  const subject = asideSubject('otp', 'alpha', accountId);
   const sent: SentMessage[] = [];
   for (let kill = 0; kill < 3; kill += 1) {
     const child = await house.host([carrier]);
-    const before = (await waiting('MT_OTP'))[subject] ?? 0;
+    const before = await asideOf(accountId);
     const flood = house.send(600, { category: 'otp', accountId });
-    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
-      everyMs: 1,
-    });
+    await until('it is being set aside', async () => (await asideOf(accountId)) > before + 20, { everyMs: 1 });
     await child.kill9();
     sent.push(...(await flood));
   }
@@ -116,19 +115,16 @@ test('kill -9 three times while a flood is set aside: nothing is lost and nothin
 test('kill -9 of nats-server, twice, while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
   house = await openCarrierHouse({ response: 'fixed:5' });
   const accountId = account();
-  const subject = asideSubject('otp', 'alpha', accountId);
   await house.actor(carrierWith(house.simulator, { tps: 300, bind }));
   const sent: SentMessage[] = [];
   let before = 0;
   for (let kill = 0; kill < 2; kill += 1) {
     const flood = house.send(700, { category: 'otp', accountId });
-    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
-      everyMs: 1,
-    });
+    await until('it is being set aside', async () => (await asideOf(accountId)) > before + 20, { everyMs: 1 });
     await house.nats.kill9();
     await house.nats.restart();
     sent.push(...(await flood));
-    before = (await waiting('MT_OTP'))[subject] ?? 0;
+    before = await asideOf(accountId);
   }
   expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_400 } });
 }, 60_000);
@@ -136,16 +132,13 @@ test('kill -9 of nats-server, twice, while a flood is set aside: nothing is lost
 test('a thread that stalls for longer than ack_wait while a flood is set aside: nothing is lost and nothing is sent twice', async () => {
   house = await openCarrierHouse({ response: 'fixed:5' });
   const accountId = account();
-  const subject = asideSubject('otp', 'alpha', accountId);
   const child = await house.host([carrierWith(house.simulator, { tps: 300, bind })]);
   const sent: SentMessage[] = [];
   for (let stall = 0; stall < 2; stall += 1) {
-    const before = (await waiting('MT_OTP'))[subject] ?? 0;
+    const before = await asideOf(accountId);
     const flood = house.send(800, { category: 'otp', accountId });
-    await until('it is being set aside', async () => ((await waiting('MT_OTP'))[subject] ?? 0) > before + 20, {
-      everyMs: 1,
-    });
-    child.inThread(0, 'for (const end = process.hrtime.bigint() + 3000000000n; process.hrtime.bigint() < end; );');
+    await until('it is being set aside', async () => (await asideOf(accountId)) > before + 20, { everyMs: 1 });
+    child.stallThread(0, 3_000);
     sent.push(...(await flood));
   }
   const settled = await house.settled(sent, 40_000);
