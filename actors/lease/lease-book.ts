@@ -24,17 +24,27 @@ export class LeaseBook {
   readonly #deadSinceMs = new Map<string, number>();
   /** When a lease nobody ever had was first asked about. */
   readonly #firstAskedMs = new Map<string, number>();
+  /** Epochs that have lived as far as we know, and when others were first asked about. */
+  readonly #knownEpochs = new Set<number>();
+  readonly #epochAskedMs = new Map<number, number>();
+  #lastRevision = 0;
+  /** What has begun before this is known by now. */
+  #toldUpTo = 0;
 
   /** False when it tells nothing new. */
   apply(entry: LeaseEntry, nowMs: number): boolean {
     const { key, revision, value } = entry;
     if (revision <= this.revisionOf(key)) return false;
+    this.#lastRevision = Math.max(this.#lastRevision, revision);
     if (!isBeatKey(key)) {
       this.#leases.set(key, { revision, value: readLease(value), seenAtMs: nowMs });
       return true;
     }
     const beat = readBeat(value);
     this.#beats.set(key, { revision, value: beat, seenAtMs: nowMs });
+    if (beat === null) return true;
+    if (this.#knownEpochs.size >= rememberedMax) this.#knownEpochs.clear();
+    this.#knownEpochs.add(beat.epoch || revision);
     return true;
   }
 
@@ -44,6 +54,10 @@ export class LeaseBook {
     this.#leases.clear();
     this.#deadSinceMs.clear();
     this.#firstAskedMs.clear();
+    this.#knownEpochs.clear();
+    this.#epochAskedMs.clear();
+    this.#lastRevision = 0;
+    this.#toldUpTo = 0;
   }
 
   /** Also of what was deleted; 0 when there never was anything. */
@@ -69,37 +83,51 @@ export class LeaseBook {
     return this.beatOf(beatKey({ node, thread }))?.incarnation === incarnation;
   }
 
-  isLivingEpoch(epoch: number): boolean {
+  /** What we were not told of yet counts as living for a while: a node that has just begun, while we are behind. */
+  isLivingEpoch(epoch: number, nowMs: number): boolean {
     for (const { beat, revision } of this.living()) if ((beat.epoch || revision) === epoch) return true;
-    return false;
+    if (epoch <= this.#toldUpTo || this.#knownEpochs.has(epoch)) return false;
+    return nowMs - firstAsked(this.#epochAskedMs, epoch, nowMs) < 2 * limits.leases.deadAfterMs;
+  }
+
+  /** All that was there is in the book. */
+  told(): void {
+    if (this.#toldUpTo === 0) this.#toldUpTo = this.#lastRevision;
   }
 
   lease(key: string, nowMs: number): LeaseView {
     const seen = this.#leases.get(key);
     const unknown = { holder: null, quietSinceMs: Number.POSITIVE_INFINITY };
-    if (seen === undefined) return { ...unknown, revision: 0, freeSinceMs: this.#askedSinceMs(key, nowMs) };
+    if (seen === undefined) return { ...unknown, revision: 0, freeSinceMs: firstAsked(this.#firstAskedMs, key, nowMs) };
     const { revision, value, seenAtMs } = seen;
     // Its session had ended before it was given up.
     if (value === null) return { revision, holder: null, freeSinceMs: seenAtMs, quietSinceMs: seenAtMs };
-    if (this.isLiving(value)) {
+    if (this.isLiving(value) || this.#mayLive(value, revision, nowMs - seenAtMs)) {
       this.#deadSinceMs.delete(value.incarnation);
       return { ...unknown, revision, holder: value, freeSinceMs: nowMs };
     }
-    let deadSinceMs = this.#deadSinceMs.get(value.incarnation);
-    if (deadSinceMs === undefined) {
-      deadSinceMs = nowMs;
-      if (this.#deadSinceMs.size >= deadRememberedMax) this.#deadSinceMs.clear();
-      this.#deadSinceMs.set(value.incarnation, nowMs);
-    }
+    const deadSinceMs = firstAsked(this.#deadSinceMs, value.incarnation, nowMs);
     // Whose beat is gone had written nothing for longer than a second by then: limits-leases.ts, LeaseKeeper.start.
     return { revision, holder: null, freeSinceMs: deadSinceMs, quietSinceMs: deadSinceMs - limits.leases.shareWaitMs };
   }
 
-  #askedSinceMs(key: string, nowMs: number): number {
-    const sinceMs = this.#firstAskedMs.get(key) ?? nowMs;
-    this.#firstAskedMs.set(key, sinceMs);
-    return sinceMs;
+  /**
+   * The bucket keeps one beat for each node: who is behind may read a lease before any beat of its holder. Only what
+   * came after the claim tells that it is dead: its end, or another life under its name. A claim that landed after its
+   * holder's end is followed by neither.
+   */
+  #mayLive(holder: Lease, revision: number, seenForMs: number): boolean {
+    return this.revisionOf(beatKey(holder)) < revision && seenForMs < 2 * limits.leases.deadAfterMs;
   }
 }
 
-const deadRememberedMax = 1_024;
+const rememberedMax = 1_024;
+
+/** Forgotten all at once when there are too many: then what is asked about counts as new, which only takes longer. */
+function firstAsked<K>(askedMs: Map<K, number>, key: K, nowMs: number): number {
+  const sinceMs = askedMs.get(key);
+  if (sinceMs !== undefined) return sinceMs;
+  if (askedMs.size >= rememberedMax) askedMs.clear();
+  askedMs.set(key, nowMs);
+  return nowMs;
+}

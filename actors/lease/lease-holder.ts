@@ -24,6 +24,7 @@ export type HolderParts = {
 export class LeaseHolder {
   readonly #parts: HolderParts;
   readonly key: string;
+  readonly #bornAtMs: number;
   #incarnation = '';
   /** The revision of our last beat; 0 while we have none. */
   #revision = 0;
@@ -41,6 +42,7 @@ export class LeaseHolder {
   constructor(parts: HolderParts) {
     this.#parts = parts;
     this.key = beatKey(parts.identity);
+    this.#bornAtMs = parts.clock.monotonicMs();
   }
 
   get epoch(): number {
@@ -84,12 +86,16 @@ export class LeaseHolder {
 
   /**
    * Our name may stand for somebody else. Our own former life has ended before this one began, because the supervisor
-   * saw to that, so at the start it is replaced at once; anybody else must have been silent, like every other node.
+   * saw to that, so at the start it is replaced when its last second is over; anybody else must have been silent, like
+   * every other node.
    */
   #mayBegin(): boolean {
-    const { book, identity } = this.#parts;
+    const { book, identity, clock } = this.#parts;
     const before = book.beatOf(this.key);
-    if (before === null || (this.#isFirst && before.place === identity.place)) return true;
+    if (before === null) return true;
+    // A beat of our former life may have come behind what was there when we looked.
+    if (this.#isFirst && before.place === identity.place)
+      return clock.monotonicMs() - this.#bornAtMs >= limits.leases.shareWaitMs;
     const revision = book.revisionOf(this.key);
     if (this.#strangerAt === 0) this.#strangerAt = revision;
     // One that has died is only waited for; one that beats is alive.

@@ -1,7 +1,7 @@
-// The binds this thread holds: asks for its share, gives up what another node lacks, declares silent nodes dead. Never
-// decides on what it has read: a claim is a compare-and-set on the lease's last revision, and only of a lease that was
-// given up or whose holder is dead, which itself is a compare-and-set on that holder's last beat. So a holder that beats
-// cannot be robbed, and one that cannot beat has fenced itself more than a second before (limits-leases.ts).
+// The binds this thread holds: asks for its share, gives up what another node lacks. Never decides on what it has read:
+// a claim is a compare-and-set on the lease's last revision, and only of a lease that was given up or whose holder is
+// dead, which itself is a compare-and-set on that holder's last beat. So a holder that beats cannot be robbed, and one
+// that cannot beat has fenced itself more than a second before (limits-leases.ts).
 import { LeaseBucket, type LeaseStore } from '../../cluster/bus/lease-bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
@@ -12,6 +12,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from './contract.ts';
 import { dealOutBinds } from './deal-out.ts';
 import { LeaseBook } from './lease-book.ts';
+import { LeaseDeaths } from './lease-deaths.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { LeaseWatch } from './lease-watch.ts';
 import { type Holder, beatKey, encodeLease } from './lease-records.ts';
@@ -52,8 +53,7 @@ export class LeaseKeeper implements BindLeases {
   readonly #holder: LeaseHolder;
   readonly #watch: LeaseWatch;
   readonly #carriers = new Map<string, Carrier>();
-  /** Beats that are being declared dead. */
-  readonly #ending = new Set<string>();
+  readonly #deaths: LeaseDeaths;
   #fenced = false;
   /** Since when the bucket takes our beats again. */
   #backAtMs = Number.NEGATIVE_INFINITY;
@@ -75,6 +75,13 @@ export class LeaseKeeper implements BindLeases {
       carriers: () => [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name),
       onLost: (why) => this.#onLost(why),
     });
+    this.#deaths = new LeaseDeaths({
+      bucket,
+      book: this.#book,
+      clock,
+      identity,
+      onEnded: () => this.#askLook(),
+    });
     this.#watch = new LeaseWatch({
       bucket,
       book: this.#book,
@@ -86,11 +93,7 @@ export class LeaseKeeper implements BindLeases {
 
   async start(): Promise<void> {
     await this.#watch.open();
-    if (this.#formerLives().length > 0) {
-      // They have ended, the supervisor saw to that. Whose beat goes has written nothing for a carrier's second.
-      await this.#clock.sleep(limits.leases.shareWaitMs);
-      await Promise.all(this.#formerLives().map(({ key, revision }) => this.#end(key, revision)));
-    }
+    await this.#deaths.endFormerLives();
     this.#holder.look();
     this.#stopLooks = this.#clock.every(limits.leases.lookEveryMs, () => this.#look());
   }
@@ -104,7 +107,8 @@ export class LeaseKeeper implements BindLeases {
   }
 
   isLiving(epoch: number): boolean {
-    return epoch !== 0 && (epoch === this.#holder.epoch || this.#book.isLivingEpoch(epoch));
+    if (epoch === 0) return false;
+    return epoch === this.#holder.epoch || this.#book.isLivingEpoch(epoch, this.#clock.monotonicMs());
   }
 
   serve(name: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier {
@@ -140,15 +144,6 @@ export class LeaseKeeper implements BindLeases {
     this.#bucket.close();
   }
 
-  /** This thread's own former life, and those of the process before this one. */
-  #formerLives(): { readonly key: string; readonly revision: number }[] {
-    const { node, place, process } = this.#identity;
-    return [...this.#book.living()].filter(
-      ({ key, beat }) =>
-        beat.node === node && beat.place === place && (beat.process !== process || key === this.#holder.key),
-    );
-  }
-
   #askLook(): void {
     if (this.#lookAsked || this.#closed) return;
     this.#lookAsked = true;
@@ -161,7 +156,10 @@ export class LeaseKeeper implements BindLeases {
   #look(): void {
     this.#holder.look();
     this.#fence();
-    this.#endSilent();
+    // Only while the bucket takes our own beats: when it takes nobody's, nobody is dead. Under our own name somebody else
+    // may live; then we have no beat to judge the bucket by.
+    const isStranger = this.#holder.epoch === 0;
+    if (this.mayWrite() || isStranger) this.#deaths.endSilent(isStranger, this.#backAtMs);
     this.#watch.look();
     this.#deal();
   }
@@ -182,36 +180,6 @@ export class LeaseKeeper implements BindLeases {
         metrics.leaseLosses.inc({ carrier: name, why: 'fenced' });
         on.onFenced();
       }
-    }
-  }
-
-  /** Only while the bucket takes our own beats, and has for as long: when it takes nobody's, nobody is dead. */
-  #endSilent(): void {
-    const isStranger = this.#holder.epoch === 0;
-    if (!this.mayWrite() && !isStranger) return;
-    const nowMs = this.#clock.monotonicMs();
-    const beforeMs = nowMs - limits.leases.deadAfterMs;
-    for (const { key, beat, revision } of this.#book.living()) {
-      // Under our own name somebody else may live; then we have no beat to judge the bucket by.
-      if (isStranger !== (key === this.#holder.key)) continue;
-      if (Math.max(this.#book.seenAtMs(key), this.#backAtMs) > beforeMs || this.#ending.has(key)) continue;
-      log.warn({ node: beat.node, thread: beat.thread }, 'a node is silent: its binds are free for others');
-      void this.#end(key, revision);
-    }
-  }
-
-  async #end(key: string, revision: number): Promise<void> {
-    this.#ending.add(key);
-    try {
-      const written = await this.#bucket.remove(key, revision);
-      // A conflict: it has beaten meanwhile, or somebody else was faster. The watch tells.
-      if (typeof written === 'object') {
-        this.#book.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
-        this.#askLook();
-      }
-      if (written === 'unclear') await this.#clock.sleep(limits.leases.requestTimeoutMs);
-    } finally {
-      this.#ending.delete(key);
     }
   }
 

@@ -38,6 +38,7 @@ export class LeaseWatch {
         // Beats come all the time and change nothing but who lives.
         if (!isBeatKey(entry.key) || entry.value === null) onChange();
       });
+      book.told();
     } finally {
       this.#opening = false;
     }

@@ -55,6 +55,8 @@ class Leader {
   }
 }
 
+type Told = { readonly readyMs: number; readonly entry: LeaseEntry | null; readonly run: () => void };
+
 class Node implements LeaseStore, Clock {
   readonly #world: World;
   readonly #leader: Leader;
@@ -66,6 +68,8 @@ class Node implements LeaseStore, Clock {
   readonly #timers = new Set<{ atMs: number; everyMs: number; run: () => void }>();
   /** What arrived while the loop stood still. */
   #inbox: (() => void)[] = [];
+  /** What the watch is to be told, in the bucket's order; `entry` null: all that was there is told. */
+  #feed: Told[] = [];
   #stop: Cancel = () => {};
   stalled = false;
   cut = false;
@@ -104,11 +108,24 @@ class Node implements LeaseStore, Clock {
     const arrived = this.#inbox;
     this.#inbox = [];
     for (const run of arrived) run();
+    this.#readFeed();
     for (const timer of [...this.#timers]) {
       if (timer.atMs > this.#world.nowMs || !this.#timers.has(timer)) continue;
       if (timer.everyMs > 0) timer.atMs = this.#world.nowMs + timer.everyMs;
       else this.#timers.delete(timer);
       timer.run();
+    }
+  }
+
+  /** The bucket keeps the last value of each key: whoever is behind may never see what came between. */
+  #readFeed(): void {
+    while (!this.cut && (this.#feed[0]?.readyMs ?? Number.POSITIVE_INFINITY) <= this.#world.nowMs) {
+      const { entry, run } = this.#feed.shift() as Told;
+      const isSuperseded = entry !== null && (this.#leader.entries.get(entry.key)?.revision ?? 0) > entry.revision;
+      if (isSuperseded && this.#random() < 0.5) continue;
+      run();
+      // The rest comes with the next turn, and something may be decided in between.
+      if (this.#random() < 0.2) return;
     }
   }
 
@@ -137,16 +154,18 @@ class Node implements LeaseStore, Clock {
 
   watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#stop();
-    const tell = (entry: LeaseEntry) => this.#later(() => onEntry(entry), true);
+    this.#feed = [];
+    const tell = (entry: LeaseEntry) => {
+      const lastMs = this.#feed.at(-1)?.readyMs ?? 0;
+      const readyMs = Math.max(lastMs, this.#world.nowMs + this.#delay());
+      this.#feed.push({ readyMs, entry, run: () => onEntry(entry) });
+    };
+    const present = [...this.#leader.entries.values()].sort((one, other) => one.revision - other.revision);
+    for (const entry of present) tell(entry);
     this.#leader.watchers.add(tell);
     this.#stop = () => this.#leader.watchers.delete(tell);
-    return new Promise((resolve) => {
-      const present = [...this.#leader.entries.values()];
-      this.#later(() => {
-        present.forEach(onEntry);
-        resolve();
-      }, true);
-    });
+    const readyMs = this.#feed.at(-1)?.readyMs ?? this.#world.nowMs;
+    return new Promise((resolve) => void this.#feed.push({ readyMs, entry: null, run: resolve }));
   }
   put = (key: string, value: Uint8Array, expected: number) => this.#request(key, value, expected);
   remove = (key: string, expected: number) => this.#request(key, null, expected);
@@ -156,7 +175,7 @@ class Node implements LeaseStore, Clock {
       if (this.cut) return;
       this.#world.at(this.#delay(), () => {
         const last = this.#leader.entries.get(key) ?? null;
-        this.#later(() => resolve(last), false);
+        this.#answer(() => resolve(last));
       });
     });
   }
@@ -172,7 +191,7 @@ class Node implements LeaseStore, Clock {
       if (this.cut && this.#random() < 0.5) return;
       this.#world.at(delayMs, () => {
         const written = this.#leader.write(key, value, expected);
-        this.#later(() => resolve(written), false);
+        this.#answer(() => resolve(written));
       });
     });
   }
@@ -183,17 +202,11 @@ class Node implements LeaseStore, Clock {
     return luck < 0.7 || this.#world.calm ? luck * 20 : luck < 0.97 ? luck * 200 : 500 + this.#random() * 1_500;
   }
 
-  #lastToldMs = 0;
-  #later(run: () => void, inOrder: boolean): void {
-    if (this.cut) {
-      // An answer is lost; a stream of events comes behind the cut, in order.
-      if (inOrder) this.after(stepMs, () => this.#later(run, true));
-      return;
-    }
-    let atMs = this.#world.nowMs + this.#delay();
-    if (inOrder) atMs = this.#lastToldMs = Math.max(atMs, this.#lastToldMs);
-    this.#world.at(atMs - this.#world.nowMs, () => {
-      if (!this.dead && (inOrder || !this.cut)) this.#inbox.push(run);
+  /** Lost when we are cut off. */
+  #answer(run: () => void): void {
+    if (this.cut) return;
+    this.#world.at(this.#delay(), () => {
+      if (!this.dead && !this.cut) this.#inbox.push(run);
     });
   }
 }
