@@ -1,6 +1,6 @@
 // The one pure function that turns a message's events, in stream order, into its state. Whoever shows
 // a message uses it, so that two views can never disagree. The first terminal status stays; only `unknown`
-// may still be settled by a late receipt.
+// may still be settled by a late receipt or a late refusal.
 import { assert } from '../platform/assert.ts';
 import type { DeliveryEvent } from './delivery-event.ts';
 import { type MessageStatus, isTerminal } from './status.ts';

@@ -21,7 +21,7 @@ export type MessageStatus = (typeof messageStatuses)[number];
 
 const open: ReadonlySet<MessageStatus> = new Set(['scheduled', 'accepted', 'submitted']);
 
-/** A terminal status stays, but for `unknown`, which a late receipt may still settle. */
+/** A terminal status stays, but for `unknown`, which a late receipt or a late refusal may still settle. */
 export function isTerminal(status: MessageStatus): boolean {
   return !open.has(status);
 }

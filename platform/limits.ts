@@ -181,6 +181,8 @@ export const limits = {
     earlyReceiptWaitMs: 2_000,
     /** A receipt without a match is tried again after these waits, then reported. */
     parkedReceiptWaitsMs: [5_000, 30_000, 120_000, 600_000],
+    /** What may be wrong with every receipt of a carrier is logged once in this time. */
+    receiptSaidEveryMs: 60_000,
     /** Records one carrier holds of one account shard in one lane: × 8 shards × 3 lanes × ~2 KiB = 100 MB at worst. */
     shardHeldMax: 2_048,
     /** Accounts that take turns in one lane of one carrier; the others of that moment share one turn. */

@@ -146,8 +146,13 @@ export const metrics = {
   ]),
   receipts: counter(
     'carrier_receipts_total',
-    'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched)',
+    'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched, unreadable)',
     ['carrier', 'ended'],
+  ),
+  receiptsOtherNumber: counter(
+    'carrier_receipts_other_number_total',
+    'Receipts that were parked although their id is that of a message: to another number, by carrier',
+    ['carrier'],
   ),
   inboundParts: counter('inbound_parts_total', 'deliver_sm of subscribers, by carrier and how they were answered', [
     'carrier',

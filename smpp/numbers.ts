@@ -38,8 +38,10 @@ export function destinationAddress(recipient: string, rules: DestinationRules): 
 /** The way back: what a carrier calls a subscriber in a receipt or an inbound message, as digits of E.164. */
 export function subscriberDigits(address: string, rules: DestinationRules): string {
   if (address.startsWith('+')) return address.slice(1);
-  if (rules.format !== 'national' || rules.callingCode === '') return address;
+  if (rules.format !== 'national' || rules.callingCode === '' || !/^\d+$/.test(address)) return address;
   const { callingCode, nationalPrefix, nationalDigitsMax } = rules;
+  // What is dialled before every country's code, ours included.
+  if (address.startsWith('00') && !nationalPrefix.startsWith('00')) return address.slice(2);
   if (nationalPrefix !== '' && address.startsWith(nationalPrefix)) {
     return `${callingCode}${address.slice(nationalPrefix.length)}`;
   }

@@ -15,6 +15,7 @@ import {
 } from '../../cluster/config/configuration.ts';
 import type { CarrierOrders } from '../../cluster/operations/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import type { CarrierHealthView } from '../../policy/contract.ts';
@@ -41,9 +42,11 @@ import { Outstanding } from './receipts/outstanding.ts';
 import { type Pacing, pacing } from './pacing/pacing.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
 import { lookUpReceipt } from './receipts/receipt-look-up.ts';
+import { type RecipientOf, asWritten } from './receipts/receipt-numbers.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
 import { Receipts } from './receipts/receipts.ts';
 import { beginCountingEnds, countEnd } from './outcome/ended.ts';
+import { refusedLate } from './outcome/late-refusal.ts';
 import { type ResendPolicy, neverResend } from './outcome/resend.ts';
 import { Reroute } from './health/reroute.ts';
 import { Sender } from './submit/sender.ts';
@@ -64,6 +67,8 @@ export type CarrierActorParts = {
   readonly moves?: MoveRules;
   /** Without them: validity alone. */
   readonly lateGates?: LateGates;
+  /** What the carriers' receipts call a recipient. Without it: only what is written internationally. */
+  readonly recipientOf?: RecipientOf;
   /** Without it: what is unknown is never sent again. */
   readonly resendUnknown?: ResendPolicy;
   /** What operators ordered of it before it began. */
@@ -137,25 +142,27 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     clock,
     onTold: (submitted, kind) => settlement.onReceipt(submitted, kind),
     park: (receipt, waits, done) => parkReceipt(parking, receipt, waits, done),
-    lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt.recipient, ids),
+    lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
   const settlement = new Settlement({
-    carrier,
+    ...spared,
+  const spared = { carrier, pacing: watchPacing(paced, decided, clock), clock };
+  const onVerdict = decided.verdict.bind(decided);
     publisher,
     events,
     cipher,
     pacing: watchPacing(paced, decided, clock),
     ledger,
-    clock,
     intake: () => intake,
     reroute: () => reroute,
     whyAvoided: () => health.why,
     resendUnknown: parts.resendUnknown ?? neverResend,
     onSubmitted: (submitted) => receipts.onSubmitted(submitted),
     onUnknown: (event) => receipts.onUnknown(event),
-    onVerdict: (held, refusal, outcome) => decided.verdict(held, refusal, outcome),
+    onVerdict,
   });
   const onRoom = () => sender.wake();
+  const late = { ...spared, events, onVerdict, onNotTaken: (rejected: DeliveryEvent) => receipts.learn(rejected) };
   const inbound = new InboundDoor({
     carrier: name,
     livemode: name !== sandboxCarrierName,
@@ -174,6 +181,8 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     inbound,
     events,
     onRoom,
+    onLateRefusal: (token, status) => refusedLate(late, token, status),
+    recipientOf: parts.recipientOf ?? asWritten,
   });
   const leases = parts.leases ?? noOtherNodes;
   const shared = leases.shared ? new SharedClaims(ledger, () => leases.epoch(), clock) : null;

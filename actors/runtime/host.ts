@@ -13,6 +13,7 @@ import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
+import { addressForms } from '../../policy/country/address-forms.ts';
 import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
@@ -42,6 +43,7 @@ export default async function host(task: HostTask): Promise<void> {
   // Who was suspended, and whose numbers opted out, while a message waited.
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
+  let numbers = addressForms(task.country);
   // Before any carrier begins: one that is paused must not send a single message first.
   const orders = await watchOrders(bus);
   const leases = await leasesOf(task, bus);
@@ -62,6 +64,7 @@ export default async function host(task: HostTask): Promise<void> {
         moves,
         orders: orders.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
+        recipientOf: (address, ton) => numbers.recipient(address, ton),
         resendUnknown: ({ accountId, category }) =>
           directory.account(accountId)?.resendUnknown?.includes(category) === true,
       }),
@@ -78,6 +81,7 @@ export default async function host(task: HostTask): Promise<void> {
       if (message.type === 'ask') void answer(message.id);
       if (message.type === 'registry') registries.apply(message.news);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
+      if (message.type === 'configure') numbers = addressForms(message.country);
       if (message.type === 'configure') desk?.configure(message.country);
       if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);

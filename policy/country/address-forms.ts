@@ -8,6 +8,8 @@ import { nationalLengths } from './number-plan.ts';
 export type AddressForms = {
   /** E.164, or null where the address can be no subscriber's number. */
   subscriber(address: string, ton: number): string | null;
+  /** The same of an address that stands for a recipient of ours: of this country, if it can be, whatever its TON says. */
+  recipient(address: string, ton: number): string | null;
   /** The digits under which a client may have registered this number, the likeliest first. */
   client(address: string, ton: number): readonly string[];
 };
@@ -45,8 +47,20 @@ export function addressForms(country: CountryRules): AddressForms {
     return digits.length >= foreignDigitsMin ? e164(digits) : null;
   }
 
+  function isHome(number: string | null): number is string {
+    return number !== null && nationalOf(number.slice(1)) === number.slice(country.callingCode.length);
+  }
+
   return {
     subscriber,
+    recipient(address, ton) {
+      const told = subscriber(address, ton);
+      if (isHome(told)) return told;
+      // A TON copied from our submit, or a plus, beside a number that is written nationally.
+      const digits = digitsOf(address);
+      const home = digits === null ? null : subscriber(digits, 0);
+      return isHome(home) ? home : told;
+    },
     client(address, ton) {
       const digits = digitsOf(address);
       if (digits === null) return [];

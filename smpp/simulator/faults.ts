@@ -7,7 +7,7 @@ export const faultNames = [
   'no-resp', // takes submits and never answers them
   'no-bind-resp',
   'no-enquire-resp',
-  'queue-full', // ESME_RMSGQFUL
+  'queue-full', // ESME_RMSGQFUL, after `arg` milliseconds
   'throttle', // ESME_RTHROTTLED
   'sys-err', // ESME_RSYSERR
   'reject-part', // an error for part `arg` of concatenated messages
@@ -31,7 +31,7 @@ export type FaultName = (typeof faultNames)[number];
 export type FaultArgs = {
   /** Only for the next N PDUs it applies to; without it until cleared. */
   limit?: number;
-  /** Part number for reject-part, length for bad-length. */
+  /** Part number for reject-part, length for bad-length, delay for queue-full. */
   arg?: number;
   /** drop, unbind, garbage, bad-length, unknown-command: once, on every session, at once. Nothing stays active. */
   now?: boolean;

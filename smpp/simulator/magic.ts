@@ -5,7 +5,15 @@ import { commandStatus } from '../command-status.ts';
 import type { ReceiptState } from '../receipt.ts';
 
 /** `status` answers the submit; the rest shapes the receipt. Undefined fields mean: as usual. */
-export type Fate = { status: number; receipt?: boolean; state?: ReceiptState; errorCode?: string; delayMs?: number };
+export type Fate = {
+  status: number;
+  /** How long a refusal takes. */
+  refusedAfterMs?: number;
+  receipt?: boolean;
+  state?: ReceiptState;
+  errorCode?: string;
+  delayMs?: number;
+};
 
 export class MagicNumbers {
   readonly #refusedSinceMs = new Map<string, number>();

@@ -120,7 +120,7 @@ export class Smsc {
     counters.countStatus(fate.status);
     if (fate.status !== 0) {
       if (fate.status === commandStatus.ESME_RTHROTTLED) counters.throttled += 1;
-      return this.#answer(session, pdu.sequence, fate.status, '', 0);
+      return this.#answer(session, pdu.sequence, fate.status, '', fate.refusedAfterMs ?? 0);
     }
     const taken = this.#take(session, pdu);
     const responseMs = this.#options.response(this.#options.random);
@@ -148,7 +148,8 @@ export class Smsc {
   #decide({ account, interfaceVersion }: SmscSession, pdu: ShortMessagePdu, nowMs: number): Fate {
     const { faults } = this;
     if (faults.any) {
-      if (faults.take('queue-full')) return { status: commandStatus.ESME_RMSGQFUL };
+      const refusedAfterMs = faults.argOf('queue-full') ?? 0;
+      if (faults.take('queue-full')) return { status: commandStatus.ESME_RMSGQFUL, refusedAfterMs };
       if (faults.take('throttle')) return { status: commandStatus.ESME_RTHROTTLED };
       if (faults.take('sys-err')) return { status: commandStatus.ESME_RSYSERR };
       if (faults.has('reject-part') && partOf(pdu) === (faults.argOf('reject-part') ?? 2)) {

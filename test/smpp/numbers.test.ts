@@ -52,6 +52,9 @@ describe('what a carrier calls a subscriber', () => {
     ['8801712345678', home, '8801712345678'],
     ['+8801712345678', home, '8801712345678'],
     ['1712345678', bare, '8801712345678'],
+    ['008801712345678', home, '8801712345678'],
+    // The other side of a receipt, where a carrier exchanges the two.
+    ['HELIO', home, 'HELIO'],
     // Ten digits that begin like the calling code are still a national number.
     ['8801234567', bare, '8808801234567'],
     ['4915112345678', { ...home, format: 'e164_digits' as const }, '4915112345678'],

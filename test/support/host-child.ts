@@ -19,7 +19,7 @@ inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 2_000 };
 const pool = new HostPool({
   moves,
-  country: { callingCode: '+880', nationalLengths: [10], prefixes: {} },
+  country: { callingCode: '+880', nationalLengths: [10], prefixes: {}, trunkPrefix: '0' },
   registries: () => [],
   carriers,
   simulated: {},

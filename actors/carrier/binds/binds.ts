@@ -31,7 +31,7 @@ import { submitPdu } from '../submit/submit-pdu.ts';
 export type BindHandlers = {
   readonly onAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
   readonly onNoAnswer: (token: SubmitToken, why: string) => void;
-  /** An answer after its response timer: the message is `unknown`, but now its carrier id is known. */
+  /** An answer after its response timer: the message is `unknown`, but now its carrier id, or its refusal, is known. */
   readonly onLateAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
   /** `source`: the session it came over; undefined for what a query found out. */
   readonly onDeliver: (pdu: ShortMessagePdu, respond: Respond, source?: Source) => void;
@@ -207,7 +207,7 @@ export class CarrierBinds {
     }
     const { destination } = carrier.wire;
     // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
-    let source = { isOpen: true };
+    let source = { isOpen: true, bind: bind.name };
     const told = new BindLog(bind.name);
     const onDeliver: BindHandlers['onDeliver'] =
       destination.format !== 'national'
@@ -216,7 +216,7 @@ export class CarrierBinds {
             on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
-        source = { isOpen: true };
+        source = { isOpen: true, bind: bind.name };
         entry.reason = '';
         told.bound();
         on.flight?.bound(bind.name);

@@ -3,7 +3,9 @@
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { log } from '../../../platform/log.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log, maskNumber } from '../../../platform/log.ts';
+import { Seldom } from '../../../platform/seldom.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
@@ -13,6 +15,7 @@ import type { CarrierHealth } from '../health/health.ts';
 import type { InboundDoor, Source } from '../receipts/inbound-door.ts';
 import { isCarriersDoing } from '../outcome/outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
+import { type RecipientOf, withNumbers } from '../receipts/receipt-numbers.ts';
 import type { Receipts, Respond } from '../receipts/receipts.ts';
 import type { SubmitToken } from '../submit/sender.ts';
 import type { Settlement, SubmitAnswer } from '../outcome/settlement.ts';
@@ -27,12 +30,16 @@ export type FromBindsParts = {
   readonly receipts: Receipts;
   readonly inbound: InboundDoor;
   readonly events: EventWriter;
+  /** What the carrier refuses after its response timer. */
+  readonly onLateRefusal: (token: SubmitToken, status: number) => void;
+  readonly recipientOf: RecipientOf;
   /** More can be submitted than a moment ago. */
   readonly onRoom: () => void;
 };
 
 export function fromBinds(parts: FromBindsParts): BindHandlers {
   const { carrier, clock, health, pacing, settlement, receipts, events, inbound } = parts;
+  const unreadable = new Seldom(limits.carrier.receiptSaidEveryMs, clock);
   const roundTrip = metrics.submitRoundTrip.labels({ carrier });
 
   function onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
@@ -54,7 +61,7 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
 
   /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
   function onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    if (answer.status !== commandStatus.ESME_ROK) return;
+    if (answer.status !== commandStatus.ESME_ROK) return parts.onLateRefusal(token, answer.status);
     const { held, segment, attempt } = token;
     const submitted = eventOfMessage(held.message, {
       kind: 'submitted',
@@ -72,14 +79,23 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
     const reading = parseReceipt(pdu);
     if (reading.kind === 'receipt') {
       health.onReceipt();
-      const { receipt } = reading;
-      const recipient = receipt.recipient.startsWith('+') ? receipt.recipient : `+${receipt.recipient}`;
-      return receipts.take({ ...receipt, recipient }, respond);
+      return receipts.take(withNumbers(reading.receipt, pdu, parts.recipientOf), respond);
     }
     if (reading.kind === 'not_a_receipt' && source !== undefined) return inbound.take(pdu, source, respond);
     // It claims to be a receipt and names no message: refused for good, so that the carrier does not repeat it.
-    log.warn({ carrier, kind: reading.kind }, 'a receipt that names no message was refused');
+    metrics.receipts.inc({ carrier, ended: 'unreadable' });
     respond(commandStatus.ESME_RX_R_APPN);
+    const unsaid = unreadable.happened();
+    if (unsaid === null) return;
+    const facts = {
+      carrier,
+      bind: source?.bind,
+      source: maskNumber(pdu.source),
+      destination: maskNumber(pdu.destination),
+      answer: 'ESME_RX_R_APPN',
+      ...(unsaid > 0 ? { unsaid } : {}),
+    };
+    log.warn(facts, 'a receipt that names no message was refused');
   }
 
   return { onAnswer, onNoAnswer, onLateAnswer, onDeliver, onRoom: parts.onRoom };

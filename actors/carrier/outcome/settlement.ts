@@ -14,7 +14,6 @@ import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
@@ -25,6 +24,7 @@ import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import type { Reroute } from '../health/reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
+import { spareCarrier } from './spare-carrier.ts';
 import type { SubmitToken } from '../submit/sender.ts';
 import { segmentToldOf, segmentsOf } from '../submit/submit-pdu.ts';
 import type { Submitted } from '../receipts/submit-store.ts';
@@ -88,7 +88,7 @@ export class Settlement {
   }
 
   #refused(held: HeldMessage, refusal: Refusal): void {
-    const { carrier, pacing, clock } = this.#parts;
+    const { carrier, clock } = this.#parts;
     const { statusName, segment, attempt } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
     const mayLeave = held.takenBits === 0 && held.stage !== 'settling' && held.stage !== 'resending';
@@ -102,6 +102,7 @@ export class Settlement {
       otherWay: otherWay?.how ?? 'none',
     });
     this.#parts.onVerdict?.(held, refusal, outcome);
+    spareCarrier(this.#parts, outcome, statusName);
     switch (outcome.action) {
       case 'submitted':
         return assert(false, 'a refusal was taken for a submit');
@@ -109,19 +110,12 @@ export class Settlement {
         this.#write(held, { ...endOf(held.message, 'rejected', statusName), segment, attempt, atMs: clock.nowMs() });
         return this.#settle(held);
       case 'stop':
-        log.error(
-          { alarm: 'carrier_refuses_us', carrier: carrier.name, status: statusName },
-          'the carrier refuses this account',
-        );
-        pacing.pauseUntil(clock.monotonicMs() + outcome.afterMs);
         if (held.stage === 'resending') return this.#resend.goOn(held);
         if (outcome.goesElsewhere) return this.#leave(held, { ...refusal, mayComeBack: true });
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
       case 'next':
-        this.#spare(outcome);
         return this.#leave(held, refusal);
       case 'later':
-        this.#spare(outcome);
         // Another segment of it goes again already, and this one with it.
         if (held.stage === 'resending') return this.#resend.goOn(held);
         if (held.leaving !== null) return this.#leave(held, held.leaving);
@@ -140,14 +134,6 @@ export class Settlement {
     // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
     if (way === null) return this.#refused(held, refusal);
     this.#parts.reroute().go(held, way.to, refusal.statusName, refusal.mayComeBack);
-  }
-
-  /** What the answer asks for on behalf of the carrier, whatever becomes of the message. */
-  #spare({ pauseMs, slower }: { readonly pauseMs: number; readonly slower: boolean }): void {
-    const { pacing, clock } = this.#parts;
-    const nowMs = clock.monotonicMs();
-    if (slower) pacing.slowDown(nowMs);
-    if (pauseMs > 0) pacing.pauseUntil(nowMs + pauseMs);
   }
 
   /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */

@@ -18,7 +18,7 @@ import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { Respond } from './receipts.ts';
 
 /** The session a PDU came over, as far as it matters here. */
-export type Source = { readonly isOpen: boolean };
+export type Source = { readonly isOpen: boolean; readonly bind?: string };
 
 export type InboundDoorParts = {
   readonly carrier: string;

@@ -63,12 +63,15 @@ export class Outstanding {
     if (oldest !== undefined) this.#forget(oldest);
   }
 
-  /** The submit a receipt is about. `recipient` in E.164, or null when the receipt does not name it. */
-  find(receiptId: string, recipient: string | null): Match | null {
+  /**
+   * The submit a receipt is about. `recipient` in E.164, or null when the receipt does not name it; `swapped` is the
+   * number on its other side.
+   */
+  find(receiptId: string, recipient: string | null, swapped: string | null = null): Match | null {
     for (const [at, reading] of this.#readings.entries()) {
       const key = readAs(receiptId, reading);
       if (key === null) continue;
-      const match = this.#matchOf(key, recipient);
+      const match = this.#matchOf(key, recipient, swapped);
       if (match === null) continue;
       if (at > 0) this.#prefer(reading);
       if (this.#learnt !== reading) {
@@ -92,14 +95,25 @@ export class Outstanding {
     this.#settled.set(key, recipient);
   }
 
-  #matchOf(key: string, recipient: string | null): Match | null {
+  /** Whose message has this id, as receipts are read by now: what a receipt that found nothing is compared with. */
+  recipientOf(receiptId: string): string | null {
+    for (const reading of this.#learnt === null ? this.#readings : [this.#learnt]) {
+      const key = readAs(receiptId, reading);
+      const place = key === null ? undefined : this.#waiting.get(key);
+      if (place !== undefined) return this.#store.read(place).recipient;
+    }
+    return null;
+  }
+
+  #matchOf(key: string, recipient: string | null, swapped: string | null): Match | null {
+    const isOf = (number: string) => recipient === null || number === recipient || number === swapped;
     const place = this.#waiting.get(key);
     if (place !== undefined) {
       const submitted = this.#store.read(place);
-      return recipient === null || submitted.recipient === recipient ? { submitted, repeated: false } : null;
+      return isOf(submitted.recipient) ? { submitted, repeated: false } : null;
     }
     const settled = this.#settled.get(key);
-    return settled !== undefined && (recipient === null || settled === recipient) ? { repeated: true } : null;
+    return settled !== undefined && isOf(settled) ? { repeated: true } : null;
   }
 
   #forget(key: string): void {

@@ -10,12 +10,11 @@ import { inboundSubject } from '../../../cluster/bus/subjects.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { log, maskNumber } from '../../../platform/log.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
-import type { Receipt } from '../../../smpp/receipt.ts';
+import type { KnownReceipt } from './receipt-numbers.ts';
 import type { Respond } from './receipts.ts';
 
-type ParkedReceipt = { readonly kind: 'receipt'; readonly receipt: Receipt; readonly waits: number };
+type ParkedReceipt = { readonly kind: 'receipt'; readonly receipt: KnownReceipt; readonly waits: number };
 
 export type ParkingParts = {
   readonly bus: Bus;
@@ -27,7 +26,12 @@ export type ParkingParts = {
 const encoder = new TextEncoder();
 
 /** Parks one receipt; `done(true)` when LATER holds it. */
-export function parkReceipt(parts: ParkingParts, receipt: Receipt, waits: number, done: (safe: boolean) => void): void {
+export function parkReceipt(
+  parts: ParkingParts,
+  receipt: KnownReceipt,
+  waits: number,
+  done: (safe: boolean) => void,
+): void {
   const { publisher, carrier, clock } = parts;
   const parked: ParkedReceipt = { kind: 'receipt', receipt, waits: waits + 1 };
   const nowMs = clock.nowMs();
@@ -43,10 +47,10 @@ export function parkReceipt(parts: ParkingParts, receipt: Receipt, waits: number
   publishLater(publisher, record, nowMs, (result) => done(result.ok));
 }
 
-/** Hands back what was parked, one by one; a receipt that is reported for good is logged here. */
+/** Hands back what was parked, one by one. */
 export function takeParked(
   parts: ParkingParts,
-  take: (receipt: Receipt, respond: Respond, waits: number) => void,
+  take: (receipt: KnownReceipt, respond: Respond, waits: number) => void,
 ): Promise<Consumption> {
   const { bus, publisher, carrier, clock } = parts;
   return consumeStream(bus, {
@@ -68,10 +72,6 @@ export function takeParked(
         return moveToDead(publisher, record, streamNames.inbound, messageOf(error));
       }
       const { receipt, waits } = parked;
-      if (waits >= limits.carrier.parkedReceiptWaitsMs.length) {
-        const { carrierMessageId, state, recipient } = receipt;
-        log.warn({ carrier, carrierMessageId, state, recipient: maskNumber(recipient) }, 'a receipt without a message');
-      }
       take(receipt, (status) => (status === commandStatus.ESME_ROK ? record.ack() : record.nak(1_000)), waits);
     },
   });

@@ -9,8 +9,20 @@ import {
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import type { KnownReceipt } from './receipt-numbers.ts';
 
 export async function lookUpReceipt(
+  bus: Bus,
+  carrier: string,
+  { recipient, swapped }: Pick<KnownReceipt, 'recipient' | 'swapped'>,
+  carrierMessageIds: readonly string[],
+): Promise<DeliveryEvent | null> {
+  const recipients = swapped === undefined ? [recipient] : [recipient, swapped];
+  const asked = recipients.map((each) => ask(bus, carrier, each, carrierMessageIds));
+  return (await Promise.all(asked)).find((found) => found !== null) ?? null;
+}
+
+async function ask(
   bus: Bus,
   carrier: string,
   recipient: string,

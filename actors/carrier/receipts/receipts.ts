@@ -7,10 +7,13 @@ import { canonical } from '../../../model/carrier-message-id.ts';
 import type { Category } from '../../../model/message.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
+import { log, maskNumber } from '../../../platform/log.ts';
+import { Seldom } from '../../../platform/seldom.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { Receipt } from '../../../smpp/receipt.ts';
 import type { Outstanding } from './outstanding.ts';
+import type { KnownReceipt } from './receipt-numbers.ts';
 import type { Submitted } from './submit-store.ts';
 import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
 
@@ -23,14 +26,19 @@ export type ReceiptsParts = {
   readonly unknown: UnknownSubmits;
   readonly clock: Clock;
   /** Keeps a receipt without a match for later; tells whether it is safe. `waits` counts the times before. */
-  readonly park: (receipt: Receipt, waits: number, done: (safe: boolean) => void) => void;
+  readonly park: (receipt: KnownReceipt, waits: number, done: (safe: boolean) => void) => void;
   /** A receipt tells what became of a submit; what it returns is called when that is durable. */
   readonly onTold: (submitted: Submitted, kind: EventKind) => () => void;
   /** Asks the event store for a submit that memory does not hold; null when there is none or it is away. */
-  readonly lookUp: (receipt: Receipt, carrierIds: readonly string[]) => Promise<DeliveryEvent | null>;
+  readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<DeliveryEvent | null>;
 };
 
-type Early = { readonly receipt: Receipt; readonly respond: Respond; readonly waits: number; readonly atMs: number };
+type Early = {
+  readonly receipt: KnownReceipt;
+  readonly respond: Respond;
+  readonly waits: number;
+  readonly atMs: number;
+};
 type Ended = 'matched' | 'parked' | 'duplicate' | 'unmatched' | 'intermediate' | 'not_safe';
 
 const sweepEveryMs = 250;
@@ -57,22 +65,24 @@ export class Receipts {
   /** False while the replay still tells which ids are ours: until then no receipt is without a message. */
   #open = false;
   readonly #stopSweep: Cancel;
+  readonly #otherNumber: Seldom;
   readonly #lag;
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
     const lagOf = (category: Category) => metrics.receiptLag.labels({ carrier: parts.carrier, category });
     this.#lag = { otp: lagOf('otp'), transactional: lagOf('transactional'), promotional: lagOf('promotional') };
+    this.#otherNumber = new Seldom(limits.carrier.receiptSaidEveryMs, parts.clock);
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }
 
   /** A receipt from the carrier (`waits` 0) or back from its parking place. */
-  take(receipt: Receipt, respond: Respond, waits = 0): void {
+  take(receipt: KnownReceipt, respond: Respond, waits = 0): void {
     const kind = kindOfState[receipt.state];
     if (kind === null) return this.#end('intermediate', respond);
     // The bus is away: the carrier keeps it better than our memory would.
     if (!this.#parts.events.hasRoom) return this.#end('not_safe', respond);
-    const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient);
+    const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped);
     if (match?.repeated === true) return this.#end('duplicate', respond);
     if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
     this.#wait({ receipt, respond, waits, atMs: this.#parts.clock.monotonicMs() });
@@ -105,9 +115,9 @@ export class Receipts {
   /** Another life or another node has written what became of a submit, after it was submitted. */
   learn(event: DeliveryEvent): void {
     if (event.kind === 'unknown' || event.kind === 'resent') return this.onUnknown(event);
-    if (event.carrierMessageId === null) return;
-    this.#parts.outstanding.settle(event);
-    this.#parts.unknown.settle(event);
+    if (event.carrierMessageId !== null) this.#parts.outstanding.settle(event);
+    // Refused late: it has no id, and no receipt that comes is its own.
+    if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
   }
 
   /** What still waits here is answered as "not now": the carrier keeps it and sends it again. */
@@ -171,12 +181,35 @@ export class Receipts {
     });
     if (stored !== null) return this.#settle(stored, kind, receipt, respond);
     // The response may have come while the store was asked: then nothing else fits better.
-    if (outstanding.find(receipt.carrierMessageId, receipt.recipient) !== null)
+    if (outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped) !== null)
       return this.take(receipt, respond, waits);
     const fits = unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null);
     if (fits !== null) return this.#settle(fits, kind, receipt, respond);
-    if (waits >= limits.carrier.parkedReceiptWaitsMs.length) return this.#end('unmatched', respond);
+    if (waits >= limits.carrier.parkedReceiptWaitsMs.length) {
+      const { carrierMessageId, state, recipient } = receipt;
+      const facts = { carrier: this.#parts.carrier, carrierMessageId, state, recipient: maskNumber(recipient) };
+      log.warn(facts, 'a receipt without a message');
+      return this.#end('unmatched', respond);
+    }
+    if (waits === 0) this.#compare(receipt);
     park(receipt, waits, (safe) => this.#end(safe ? 'parked' : 'not_safe', respond));
+  }
+
+  /** The id is one of ours and the number is not: the carrier writes numbers in a way nobody has foreseen, or ids twice. */
+  #compare({ carrierMessageId, recipient, swapped, state }: KnownReceipt): void {
+    const { carrier, outstanding } = this.#parts;
+    const submitted = outstanding.recipientOf(carrierMessageId);
+    if (submitted === null) return;
+    metrics.receiptsOtherNumber.inc({ carrier });
+    const unsaid = this.#otherNumber.happened();
+    if (unsaid === null) return;
+    const compared = {
+      receipt: maskNumber(recipient),
+      ...(swapped === undefined ? {} : { swapped: maskNumber(swapped) }),
+      submitted: maskNumber(submitted),
+      ...(unsaid > 0 ? { unsaid } : {}),
+    };
+    log.warn({ carrier, carrierMessageId, state, ...compared }, 'a receipt has the id of a message to another number');
   }
 
   #forget(early: Early): void {

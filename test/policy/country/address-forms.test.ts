@@ -11,6 +11,41 @@ const france = addressForms({
   trunkPrefix: '0',
 });
 
+describe('a recipient of ours, in a receipt', () => {
+  it.each([
+    ['8801712345678', 1],
+    ['+8801712345678', 5],
+    ['01712345678', 1],
+    ['01712345678', 2],
+    ['1712345678', 1],
+    ['1712345678', 0],
+    ['+01712345678', 1],
+    ['008801712345678', 1],
+    ['8801712345678', 5],
+  ])('is a number of this country where it can be one, written %s with TON %i', (address, ton) => {
+    expect(bangladesh.recipient(address, ton)).toBe('+8801712345678');
+  });
+
+  it.each([
+    ['447700900123', 1, '+447700900123'],
+    ['+447700900123', 1, '+447700900123'],
+    ['16000', 3, null],
+    ['BKASH', 5, null],
+    ['GP Info', 0, null],
+  ])('%s with TON %i is %s', (address, ton, number) => expect(bangladesh.recipient(address, ton)).toBe(number));
+
+  test('every number of the country is itself, however it is written and whatever its TON says', () => {
+    const national = fc.stringMatching(/^[1-9][0-9]{9}$/);
+    const form = fc.constantFrom('880', '+880', '00880', '0', '');
+    fc.assert(
+      fc.property(national, form, fc.integer({ min: 0, max: 6 }), (number, before, ton) => {
+        // Ten digits that begin with the calling code are no whole international number here.
+        expect(bangladesh.recipient(before + number, ton)).toBe(`+880${number}`);
+      }),
+    );
+  });
+});
+
 describe('a subscriber', () => {
   it.each([
     ['8801712345678', 1],

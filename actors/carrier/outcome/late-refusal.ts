@@ -1,0 +1,51 @@
+// A refusal that comes after its response timer: the message is `unknown`, and now the carrier says that it did not take
+// it. That settles the message, as `rejected` with the status. Nothing is sent again, here or elsewhere: the record that
+// would bring a lost decision back is acked, and after `unknown` clients were promised no further copy (decision 61).
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { nameOfStatus } from '../../../smpp/command-status.ts';
+import type { HeldMessage, Refusal } from '../intake/held-message.ts';
+import type { SubmitToken } from '../submit/sender.ts';
+import { segmentToldOf } from '../submit/submit-pdu.ts';
+import { type Outcome, decideOutcome } from './outcome.ts';
+import { type SpareParts, spareCarrier } from './spare-carrier.ts';
+
+export type LateRefusalParts = SpareParts & {
+  readonly carrier: Pick<CarrierConfig, 'name' | 'errors'>;
+  readonly events: EventWriter;
+  /** No receipt that still comes is this submit's. */
+  readonly onNotTaken: (rejected: DeliveryEvent) => void;
+  readonly onVerdict: (held: HeldMessage, refusal: Refusal, outcome: Outcome) => void;
+};
+
+export function refusedLate(parts: LateRefusalParts, { held, segment, attempt }: SubmitToken, status: number): void {
+  const { carrier, clock, events, onNotTaken, onVerdict } = parts;
+  const statusName = nameOfStatus(status);
+  metrics.submitResponses.inc({ carrier: carrier.name, status: statusName });
+  const outcome = decideOutcome({
+    status,
+    statusName,
+    category: held.category,
+    attempt: held.message.delays + held.tries,
+    overrides: carrier.errors,
+    otherWay: 'none',
+  });
+  spareCarrier(parts, outcome, statusName);
+  // Another copy was decided, and what becomes of that this refusal does not know.
+  const ends = held.message.resends === 0;
+  const verdict = ends ? ({ action: 'reject' } as const) : outcome;
+  onVerdict(held, { status, statusName: `${statusName}, late`, segment, attempt, mayComeBack: false }, verdict);
+  const rejected = eventOfMessage(held.message, {
+    kind: 'rejected',
+    segment: segmentToldOf(held.message, held.pdus, segment),
+    attempt,
+    error: statusName,
+    epoch: held.epoch,
+    atMs: clock.nowMs(),
+  });
+  onNotTaken(rejected);
+  // Not durable means that we stop: then it stays `unknown`, which is true as well.
+  if (ends) events.write(rejected, () => {}, held.category === 'otp');
+}
