@@ -18,8 +18,39 @@ export class MinHeap<T> {
   }
 
   add(item: T): void {
+    this.#items.push(item);
+    this.#up(this.#items.length - 1);
+  }
+
+  removeFirst(): void {
+    this.#removeAt(0);
+  }
+
+  /** The first at once, any other after a search; what is not in it changes nothing. */
+  remove(item: T): void {
+    const at = this.#items.indexOf(item);
+    if (at >= 0) this.#removeAt(at);
+  }
+
+  /** The first has another order now: it goes to its place. */
+  fixFirst(): void {
+    if (this.#items.length > 0) this.#down(0);
+  }
+
+  #removeAt(at: number): void {
     const items = this.#items;
-    let at = items.push(item) - 1;
+    const last = items.pop();
+    if (last === undefined || at >= items.length) return;
+    items[at] = last;
+    this.#down(at);
+    // Of another branch, it may come before those above.
+    if (items[at] === last) this.#up(at);
+  }
+
+  #up(from: number): void {
+    const items = this.#items;
+    const item = items[from] as T;
+    let at = from;
     while (at > 0) {
       const parent = (at - 1) >> 1;
       if (!this.#isBefore(item, items[parent] as T)) break;
@@ -29,19 +60,10 @@ export class MinHeap<T> {
     items[at] = item;
   }
 
-  removeFirst(): void {
-    const last = this.#items.pop();
-    if (last === undefined || this.#items.length === 0) return;
-    this.#items[0] = last;
-    this.fixFirst();
-  }
-
-  /** The first has another order now: it goes to its place. */
-  fixFirst(): void {
+  #down(from: number): void {
     const items = this.#items;
-    const item = items[0];
-    if (item === undefined) return;
-    let at = 0;
+    const item = items[from] as T;
+    let at = from;
     for (;;) {
       let child = 2 * at + 1;
       if (child >= items.length) break;

@@ -234,7 +234,7 @@ export const metrics = {
   ),
   bindsBound: gauge('carrier_binds_bound', 'Binds in a bound state, by carrier', ['carrier']),
   reconnects: counter('carrier_reconnects_total', 'Bind attempts after the first, by carrier', ['carrier']),
-  laneDepth: gauge('carrier_lane_depth', 'Messages held by the actor, by carrier and category', [
+  laneDepth: gauge('carrier_lane_depth', 'Messages that wait for their turn, by carrier and category', [
     'carrier',
     'category',
   ]),

@@ -77,6 +77,8 @@ export type CarrierActorParts = {
   readonly flightDumps?: DumpSettings | null;
   /** What one account may have waiting in a lane. */
   readonly accountQueueMax?: AccountQueueMax;
+  /** What may wait in one lane at most; without it all that its consumers may give. */
+  readonly laneMax?: number;
   /** An account's share of a lane beside others; 1 without it. */
   readonly weightOf?: (accountId: string) => number;
   /** Without them: there are no other nodes. */
@@ -113,7 +115,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { bus, publisher, cipher, simulated, reconnectBudget, clock = systemClock } = parts;
   const carrier = { ...parts.carrier };
   const { name } = carrier;
-  const lanes = new Lanes<HeldMessage>(laneHeldMax, limits.carrier.laneAccountsMax, parts.weightOf);
+  const lanes = new Lanes<HeldMessage>(parts.laneMax ?? laneHeldMax, limits.carrier.laneAccountsMax, parts.weightOf);
   const ledger = new Ledger(clock);
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
@@ -226,6 +228,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     clock,
     reroute,
     held: () => intake.held(),
+    leaveLane: (held) => lanes.remove(held),
     hasRoom: () => publisher.hasRoom && events.hasRoom,
     onExpired: (held) => settlement.onRefused(held, 'expired', 'validity_passed'),
     onNotWritten: (held) => settlement.onNotWritten(held),

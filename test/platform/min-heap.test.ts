@@ -5,12 +5,18 @@ import { MinHeap } from '../../platform/min-heap.ts';
 
 type Item = { order: number };
 
-test('what comes out is in order, also when the first changes its own', () => {
+test('what comes out is in order, also when the first changes its own, and any other leaves', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.oneof(fc.nat(100), fc.constant('take' as const), fc.record({ later: fc.nat(50) })), {
-        maxLength: 200,
-      }),
+      fc.array(
+        fc.oneof(
+          fc.nat(100),
+          fc.constant('take' as const),
+          fc.record({ later: fc.nat(50) }),
+          fc.record({ leaves: fc.nat() }),
+        ),
+        { maxLength: 200 },
+      ),
       (steps) => {
         const heap = new MinHeap<Item>((one, other) => one.order < other.order);
         const model: Item[] = [];
@@ -26,6 +32,10 @@ test('what comes out is in order, also when the first changes its own', () => {
             if (step === 'take') {
               heap.removeFirst();
               model.splice(model.indexOf(first), 1);
+            } else if ('leaves' in step) {
+              const [left] = model.splice(step.leaves % model.length, 1);
+              heap.remove(left!);
+              heap.remove(left!);
             } else {
               first.order += step.later;
               heap.fixFirst();

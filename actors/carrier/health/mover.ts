@@ -13,6 +13,8 @@ export type MoverParts = {
   readonly clock: Clock;
   readonly reroute: Pick<Reroute, 'go' | 'otherWay'>;
   readonly held: () => Iterable<HeldMessage>;
+  /** What ends or moves waits no more, though it is held until its events are durable. */
+  readonly leaveLane: (held: HeldMessage) => void;
   readonly hasRoom: () => boolean;
   readonly onExpired: (held: HeldMessage) => void;
   /** Its intent is durable and no PDU was written: told before it moves. */
@@ -30,7 +32,9 @@ export class Mover {
   expire(): void {
     const nowMs = this.#parts.clock.nowMs();
     for (const held of this.#parts.held()) {
-      if (nowMs >= held.message.validUntilMs && isIdle(held)) this.#parts.onExpired(held);
+      if (nowMs < held.message.validUntilMs || !isIdle(held)) continue;
+      this.#parts.leaveLane(held);
+      this.#parts.onExpired(held);
     }
   }
 
@@ -51,6 +55,7 @@ export class Mover {
     if (!isIdle(held)) return false;
     const way = this.#parts.reroute.otherWay(held.message);
     if (way === null || way.how !== 'good') return false;
+    this.#parts.leaveLane(held);
     if (held.stage === 'sending') this.#parts.onNotWritten(held);
     this.#parts.reroute.go(held, way.to, why, true);
     return true;

@@ -2,11 +2,19 @@
 // what a carrier's contract counts. Start-time fair queueing: each account has a place on one line of work done, a
 // segment moves it on by 1 / weight, and who is furthest behind is next. So shares are in proportion to weights
 // however long the messages are, and however much one account has waiting, another's next message waits for at most
-// what the others may send in the meantime. Inside an account first come, first served. It is bounded twice, and never
-// decides between lanes.
+// what the others may send in the meantime. Inside an account first come, first served. What leaves without its turn is
+// out at once: behind a head that can go nowhere it would otherwise take up room for ever. It is bounded twice, and
+// never decides between lanes.
 import { MinHeap } from '../../../platform/min-heap.ts';
 
-export type Turned = { readonly message: { readonly accountId: string; readonly segments: number } };
+export type Turned = {
+  readonly message: { readonly accountId: string; readonly segments: number };
+  /** Where it waits, kept by the queue; null when it is in none. */
+  place: Place | null;
+};
+
+/** Nobody's business but the queue's. */
+export type Place = Entry<Turned>;
 
 export class FairQueue<T extends Turned> {
   readonly #capacity: number;
@@ -42,12 +50,14 @@ export class FairQueue<T extends Turned> {
     return this.#shares.get(accountId)?.size ?? 0;
   }
 
-  /** False when it is full. */
+  /** False when it is full. What waits already keeps its place. */
   push(item: T): boolean {
+    if (item.place !== null) return true;
     if (this.#size === this.#capacity) return false;
     this.#size += 1;
-    const entry: Entry<T> = { item, next: null };
     const share = this.#shareOf(item.message.accountId);
+    const entry: Entry<T> = { item, share, before: share.last, next: null };
+    item.place = entry;
     if (share.last === null) share.first = entry;
     else share.last.next = entry;
     share.last = entry;
@@ -55,7 +65,7 @@ export class FairQueue<T extends Turned> {
     return true;
   }
 
-  /** Whose turn it is; the same answer until shift() or push(). */
+  /** Whose turn it is; the same answer until shift(), push() or remove(). */
   peek(): T | undefined {
     return this.#turns.first?.first?.item;
   }
@@ -64,10 +74,8 @@ export class FairQueue<T extends Turned> {
     const share = this.#turns.first;
     const entry = share?.first;
     if (share === undefined || entry === null || entry === undefined) return undefined;
-    this.#size -= 1;
     this.#lineAt = share.at;
-    share.first = entry.next;
-    share.size -= 1;
+    this.#takeOut(entry);
     const weight = share.account === theRest ? 1 : Math.max(1, this.#weightOf(share.account));
     share.at += Math.max(1, entry.item.message.segments) / weight;
     if (share.first === null) this.#leave(share);
@@ -75,8 +83,28 @@ export class FairQueue<T extends Turned> {
     return entry.item;
   }
 
+  /** It leaves without its turn, and so costs its account none. One that does not wait here changes nothing. */
+  remove(item: T): void {
+    const entry = item.place as Entry<T> | null;
+    if (entry === null) return;
+    const { share } = entry;
+    this.#takeOut(entry);
+    if (share.first === null) this.#leave(share);
+  }
+
+  #takeOut(entry: Entry<T>): void {
+    const { item, share, before, next } = entry;
+    item.place = null;
+    if (before === null) share.first = next;
+    else before.next = next;
+    if (next === null) share.last = before;
+    else next.before = before;
+    share.size -= 1;
+    this.#size -= 1;
+  }
+
   #leave(share: Share<T>): void {
-    this.#turns.removeFirst();
+    this.#turns.remove(share);
     this.#shares.delete(share.account);
     if (this.#size === 0) {
       // Nobody waits: nobody is ahead of anybody.
@@ -84,6 +112,8 @@ export class FairQueue<T extends Turned> {
       this.#lineAt = 0;
       return;
     }
+    // It left without its turn, and is ahead of nobody.
+    if (share.at <= this.#lineAt) return;
     this.#ahead.set(share.account, share.at);
     if (this.#ahead.size <= this.#accountsMax) return;
     for (const [account, at] of this.#ahead) if (at <= this.#lineAt) this.#ahead.delete(account);
@@ -106,7 +136,12 @@ export class FairQueue<T extends Turned> {
   }
 }
 
-type Entry<T> = { readonly item: T; next: Entry<T> | null };
+type Entry<T> = {
+  readonly item: T;
+  readonly share: Share<T>;
+  before: Entry<T> | null;
+  next: Entry<T> | null;
+};
 
 /** One account's part of the lane. */
 type Share<T> = {

@@ -3,6 +3,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
+import type { Place } from './fair-queue.ts';
 
 export type HeldMessage = {
   readonly key: string;
@@ -20,6 +21,8 @@ export type HeldMessage = {
    * brings it back · settling: only durability of its events and the ack are left
    */
   stage: 'lane' | 'intent' | 'sending' | 'resting' | 'resending' | 'lapsed' | 'settling';
+  /** In its lane: from the moment it begins to wait until its turn, its move or its end. */
+  place: Place | null;
   tries: number;
   /** Under which its last intent was written; see intent-claims.ts. */
   epoch: number;

@@ -181,11 +181,12 @@ export class Intake {
   /** The message is settled and acked: forget it. */
   release(held: HeldMessage): void {
     this.#held.delete(held.key);
+    this.#parts.lanes.remove(held);
   }
 
   /** Gives a record back to its stream, for another try in `delayMs` (at most a second). */
   giveBack(held: HeldMessage, delayMs: number): void {
-    this.#held.delete(held.key);
+    this.release(held);
     held.record.nak(Math.min(delayMs, limits.bus.nakDelayMsMax));
   }
 
@@ -277,6 +278,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     record,
     holdUntilMs: nowMs + ackWaitOf(message.category),
     stage: 'lane',
+    place: null,
     tries: 0,
     epoch: 0,
     leaving: null,

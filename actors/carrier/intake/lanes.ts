@@ -27,6 +27,11 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
     return this.#queues[item.category].push(item);
   }
 
+  /** It leaves its lane without having had its turn. One that is in none changes nothing. */
+  remove(item: T): void {
+    this.#queues[item.category].remove(item);
+  }
+
   /** OTP before transactional before promotional. */
   next(): T | undefined {
     for (const category of categories) {

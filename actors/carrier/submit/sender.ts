@@ -179,7 +179,7 @@ export class Sender {
   #mayBegin(held: HeldMessage): boolean {
     const { lanes, clock, onRefused, onPutOff, lateGates } = this.#parts;
     if (held.stage !== 'lane') {
-      lanes.next(); // it was ended or moved while it waited here
+      lanes.remove(held); // it was ended while it waited here, and its events are on their way
       return false;
     }
     // Before anything is decided about it: it may be somebody else's by now.

@@ -204,7 +204,10 @@ test('a carrier that stops reading: what is written and held is bounded, the res
   );
   // What its shard may hold, and what an account that has too much there may have set aside.
   expect(seen.held).toBeLessThanOrEqual(limits.carrier.shardHeldMax + limits.aside.heldMax);
-  expect(seen.stream).toBe(5_000 - house.simulator.stats().submits.accepted);
+  const left = 5_000 - house.simulator.stats().submits.accepted;
+  expect(seen.stream).toBeGreaterThanOrEqual(left);
+  // A record on its way aside and its copy are both there for a moment.
+  await until('each is there once', async () => (await waiting()) === left);
   expect(seen.taken).toBeLessThan(1_000);
   house.simulator.setFault(null);
   expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 5_000 } });

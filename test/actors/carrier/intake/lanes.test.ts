@@ -1,16 +1,18 @@
 // The lanes: which message goes next, and that no account can make another wait for more than a turn.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Turned } from '../../../../actors/carrier/intake/fair-queue.ts';
 import { Lanes, keptInLane, slotsKeptFor, tokensKeptFor } from '../../../../actors/carrier/intake/lanes.ts';
 import { messageConsumer } from '../../../../cluster/bus/streams.ts';
 import { type Category, categories } from '../../../../model/message.ts';
 import { limits } from '../../../../platform/limits.ts';
 
-type Item = { category: Category; number: number; message: { accountId: string; segments: number } };
+type Item = Turned & { category: Category; number: number };
 const item = (category: Category, number: number, accountId = 'one', segments = 1): Item => ({
   category,
   number,
   message: { accountId, segments },
+  place: null,
 });
 const anyItem = fc.tuple(
   fc.constantFrom(...categories),

@@ -1,0 +1,98 @@
+// A carrier that is away, and a message without another way at the head of its lane: it waits, and what came behind it
+// leaves all the same, however much that is. Counted at the carrier it goes to.
+import { afterEach, describe, expect, test } from 'vitest';
+import { laneHeldMax } from '../../../../actors/carrier/intake/intake.ts';
+import type { BindConfig, CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import type { Category } from '../../../../model/message.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { metrics } from '../../../../platform/telemetry.ts';
+import { parseLatency } from '../../../../smpp/simulator/latency.ts';
+import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
+import { newAccountInShard } from '../../../support/account-in-shard.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import type { SentMessage } from '../../../support/invariant.ts';
+
+const laneMax = 100;
+const quick = { otpMovesAfterMs: 300, othersMoveAfterMs: 300 };
+
+let house: CarrierHouse;
+let beta: Simulator;
+afterEach(async () => {
+  await house.stop();
+  await beta.close();
+});
+
+/** Alpha is away, and its lanes are as short as is asked for; beta is well. */
+async function open(changes: Partial<CarrierConfig> & { bind?: Partial<BindConfig> } = {}, short = laneMax) {
+  house = await openCarrierHouse();
+  beta = await startSimulator({ magic: false, latency: parseLatency('fixed:20')!, response: parseLatency('fixed:0')! });
+  await house.simulator.close();
+  const alpha = carrierWith(house.simulator, changes);
+  const { actor } = await house.actor(alpha, systemClock, quick, undefined, undefined, { laneMax: short });
+  await house.actor(carrierWith(beta, { name: 'beta' }), systemClock, quick);
+  await until('alpha is down', () => actor.status.state === 'down');
+  return { state: () => actor.status.state };
+}
+
+const allAtBeta = (sent: readonly SentMessage[], limitMs: number) =>
+  until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), { limitMs, everyMs: 20 });
+
+async function gauge(category: Category): Promise<number | undefined> {
+  const { values } = await metrics.laneDepth.get();
+  return values.find(({ labels }) => labels.carrier === 'alpha' && labels.category === category)?.value;
+}
+
+async function setAside(): Promise<number> {
+  const { values } = await metrics.setAside.get();
+  return values.filter(({ labels }) => labels.carrier === 'alpha').reduce((sum, { value }) => sum + value, 0);
+}
+
+describe('behind a message that has no other way', () => {
+  test.each(['otp', 'transactional', 'promotional'] as const)(
+    '%s: many times more than a lane holds finds the other carrier, and only what waits is counted',
+    async (category) => {
+      const { state } = await open();
+      const [head] = await house.send(1, { category });
+      await until('it waits', async () => (await gauge(category)) === 1);
+      const behind = await house.send(laneMax * 6, { category, plan: ['beta'] });
+      await allAtBeta(behind, 12_000);
+      expect(beta.stats().submits.total).toBe(behind.length);
+      expect(state()).toBe('down');
+      expect(beta.nonceCount(head!.nonce)).toBe(0);
+      await until('the gauge is of what waits', async () => (await gauge(category)) === 1, { limitMs: 3_000 });
+    },
+    30_000,
+  );
+
+  test('many accounts, too', async () => {
+    await open();
+    const others = Array.from({ length: 8 }, (_, shard) => newAccountInShard(shard));
+    await house.send(1, { accountId: others[0]! });
+    const behind = await Promise.all(others.map((accountId) => house.send(laneMax / 2, { accountId, plan: ['beta'] })));
+    await allAtBeta(behind.flat(), 12_000);
+    expect(beta.stats().submits.total).toBe(laneMax * 4);
+  }, 30_000);
+
+  test('what ends there, its time being over, makes room as well', async () => {
+    await open();
+    await house.send(1);
+    await house.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 2_000 });
+    await until('the lane is full', async () => (await gauge('transactional')) === laneMax);
+    await until('they have ended', async () => (await gauge('transactional')) === 1, { limitMs: 6_000 });
+    const behind = await house.send(laneMax - 1, { plan: ['beta'] });
+    await allAtBeta(behind, 3_000);
+  }, 30_000);
+
+  test('an account whose messages leave at once floods nothing: none of them is set aside', async () => {
+    await open({ bind: { window: 5, count: 1 } }, laneHeldMax);
+    await house.send(1);
+    const before = await setAside();
+    // A few at a time, and more in all than one account may have waiting before the rest is set aside.
+    for (let round = 0; round < (limits.aside.keptMin * 3) / 8; round += 1) {
+      await allAtBeta(await house.send(8, { plan: ['beta'] }), 3_000);
+    }
+    expect(await setAside()).toBe(before);
+  }, 30_000);
+});
