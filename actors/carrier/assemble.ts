@@ -146,14 +146,13 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     park: (receipt, waits, done) => parkReceipt(parking, receipt, waits, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
-  const settlement = new Settlement({
-    ...spared,
   const spared = { carrier, pacing: watchPacing(paced, decided, clock), clock };
   const onVerdict = decided.verdict.bind(decided);
+  const settlement = new Settlement({
+    ...spared,
     publisher,
     events,
     cipher,
-    pacing: watchPacing(paced, decided, clock),
     ledger,
     intake: () => intake,
     reroute: () => reroute,
@@ -163,8 +162,8 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     onUnknown: (event) => receipts.onUnknown(event),
     onVerdict,
   });
-  const onRoom = () => sender.wake();
   const late = { ...spared, events, onVerdict, onNotTaken: (rejected: DeliveryEvent) => receipts.learn(rejected) };
+  const onRoom = () => sender.wake();
   const inbound = new InboundDoor({
     carrier: name,
     livemode: name !== sandboxCarrierName,
@@ -182,9 +181,9 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     receipts,
     inbound,
     events,
-    onRoom,
     onLateRefusal: (token, status) => refusedLate(late, token, status),
     recipientOf: parts.recipientOf ?? asWritten,
+    onRoom,
   });
   const leases = parts.leases ?? noOtherNodes;
   const shared = leases.shared ? new SharedClaims(ledger, () => leases.epoch(), clock) : null;
