@@ -2,12 +2,16 @@
 // takes it away again. By compare-and-set only: the later word holds, whoever writes last.
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
 import { RetryLater, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
 import { streamOfBucket, subjectInBucket } from '../bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
+
+const sweepWithinMs = 5_000;
 
 /** Resolves when it, or a later word, is in the bucket. */
 export async function putDecision(bucket: KV, decision: SubscriberDecision): Promise<void> {
@@ -49,11 +53,14 @@ export async function takeDecisionAway(bucket: KV, decision: SubscriberDecision)
  */
 export async function sweepMarks(bus: Bus, bucket: KV, nowMs: number, olderThanMs: number): Promise<number> {
   const old: KvEntry[] = [];
-  const history = await bucket.history({ key: 'decision.>' });
+  const history = await withDeadline('the marks of decisions', sweepWithinMs, bucket.history({ key: 'decision.>' }));
+  // What is replaced while it is read may leave the reader waiting for an end; the rest goes with the next sweep.
+  const enough = systemClock.after(sweepWithinMs, () => history.stop());
   for await (const entry of history) {
     if (entry.operation !== 'PUT' && entry.created.getTime() <= nowMs - olderThanMs) old.push(entry);
     if (old.length >= limits.inbound.marksPerSweepMax) break;
   }
+  enough();
   for (const { key, revision } of old) {
     // Up to the mark itself: an entry that was put since then stays.
     const filter = subjectInBucket('suppression', key);
