@@ -31,7 +31,6 @@ export const problemCatalogue = {
     'The content type is not supported',
     'Send `Content-Type: application/json`.',
   ),
-  header_limit: entry(431, 'client', 'Too many or too large headers', 'Send at most 100 headers, 16 KiB together.'),
   request_timeout: entry(408, 'client', 'The request took too long', 'Send the whole body without pauses.'),
   missing_field: entry(422, 'client', 'A field is missing', 'Add the field named in `errors`.'),
   invalid_field: entry(

@@ -64,6 +64,9 @@ export function forwarder(
   return {
     forward(exchange, req) {
       // The control role cannot see where a request comes from: networks and rates are asked for here.
+      const method = req.getCaseSensitiveMethod().toUpperCase();
+      // Some of them no server of Node.js takes, and a known path answers PUT and OPTIONS with the methods it has.
+      if (!passedOn.has(method)) return exchange.refuse(unknownMethod, allowed);
       const refusal = refuseForwarded(access, exchange, req);
       if (refusal !== null) return exchange.refuse(refusal);
       // Only one of them would be passed on.
@@ -72,7 +75,6 @@ export function forwarder(
         if ('problem' in key) return exchange.refuse(key.problem);
       }
       if (controlPort === 0 || inFlight >= limits.http.forwardsInFlightMax) return refuseAway(exchange);
-      const method = req.getCaseSensitiveMethod().toUpperCase();
       const query = req.getQuery() ?? '';
       const path = escaped(query === '' ? req.getUrl() : `${req.getUrl()}?${query}`);
       const headers = headersOf(req, exchange.requestId);
@@ -155,6 +157,10 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
   });
   incoming.on('end', () => exchange.write(() => void res.end(), true));
 }
+
+const passedOn: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const unknownMethod = problem(405, 'method_not_allowed', 'no route has this method');
+const allowed = [['allow', 'GET, HEAD, POST, PATCH, DELETE']] as const;
 
 function refuseAway(exchange: Exchange): void {
   exchange.refuse(

@@ -45,7 +45,6 @@ export const postSms = {
     'queue_full',
     'overloaded',
     'request_timeout',
-    'header_limit',
   ],
 } as const satisfies Endpoint;
 
@@ -69,7 +68,6 @@ export const postBatch = {
     'queue_full',
     'overloaded',
     'request_timeout',
-    'header_limit',
   ],
 } as const satisfies Endpoint;
 

@@ -76,12 +76,14 @@ const manyHeaders = (count: number) => Array.from({ length: count }, (_, at) => 
 describe('headers', () => {
   test.each([
     ['101 headers', () => head(manyHeaders(101)), 431],
+    ['16 KB of headers', () => head([`x-big: ${'z'.repeat(limits.http.headerBytesMax)}`]), 431],
     ['one header too many', () => head(manyHeaders(limits.http.headersMax - ownHeaders + 1)), 431],
     ['a header of 64 KB', () => head([`x-big: ${'z'.repeat(65_536)}`]), 431],
     ['garbage', () => '\u0000\u0001\u0002\r\n\r\n', 505],
     ['HTTP/1.0', () => 'GET /health/live HTTP/1.0\r\nhost: here\r\n\r\n', 505],
     ['no host', () => 'GET /health/live HTTP/1.1\r\n\r\n', 400],
     ['a length and chunks at once', () => head(['content-length: 5', 'transfer-encoding: chunked']), 400],
+    ['two hosts', () => 'GET /health/live HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n', 400],
     ['a length that is no number', () => head(['content-length: five']), 400],
   ])('%s: refused and closed at once', async (_name, request, status) => {
     const { text, closedAfterMs } = await raw([request()]);
@@ -172,6 +174,31 @@ test('pipelined requests are answered in order or the connection is closed, neve
   const request = head([`content-length: ${body.length}`]) + body;
   const { text } = await raw([request + request + request], { answers: 3 });
   expect((text.match(/HTTP\/1.1 202 /g) ?? []).length).toBeLessThanOrEqual(3);
+});
+
+test('a write whose connection a pipelined request closed may have happened: its Idempotency-Key makes the repeat safe', async () => {
+  const asking = (key: string) => head([`idempotency-key: ${key}`, `content-length: ${body.length}`]) + body;
+  const ofTenant = async () => (await house.messages()).filter((each) => each.clientReference === 'pipelined').length;
+  const own = JSON.stringify({ ...goodBody, client_reference: 'pipelined' });
+  const request = (key: string) => asking(key).replace(String(body.length), String(own.length)).replace(body, own);
+  expect((await raw([request('first') + request('second')])).text).toBe('');
+  await until('the write of the first', async () => (await ofTenant()) === 1);
+
+  const headers = { 'idempotency-key': 'first' };
+  const again = await until('its answer', async () => {
+    const answer = await post(ingress, tenant.live, own, headers);
+    return answer.status === 202 ? answer : null;
+  });
+  expect(again.headers.get('idempotent-replayed')).toBe('true');
+  expect((await post(ingress, tenant.live, own, { 'idempotency-key': 'second' })).status).toBe(202);
+  expect(await ofTenant()).toBe(2);
+});
+
+test.each(['BREW', 'TRACE', 'CONNECT'])('the method %s, which nothing here has, is told so', async (method) => {
+  const { text } = await raw([`${method} /v1/account HTTP/1.1\r\nhost: here\r\n\r\n`], { answers: 1 });
+  expect(text).toMatch(/^HTTP\/1.1 405 /);
+  expect(text).toContain('\r\nallow: GET, HEAD, POST, PATCH, DELETE\r\n');
+  expect(text).toContain('"code":"method_not_allowed"');
 });
 
 test('a path of 10 KB and a path that is none are answered', async () => {

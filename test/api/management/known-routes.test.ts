@@ -44,6 +44,13 @@ describe('paths without a handler', () => {
     expect(refuse('GET', path)).toEqual([404, 'not_found']);
   });
 
+  test('of a hot route that came here, because its path was written in another way, nothing is told but that', () => {
+    expect(refuseUnrouted('GET', '/v1/sms', known).problem).toMatchObject({
+      code: 'not_found',
+      detail: 'there is no such route; see /docs',
+    });
+  });
+
   test('any method and path gets an answer of 404 or 405', () => {
     fc.assert(
       fc.property(fc.constantFrom('GET', 'POST', 'PUT', 'X'), fc.webPath(), (method, path) => {
