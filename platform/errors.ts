@@ -46,5 +46,8 @@ export function ignoring(error: unknown, why: string): void {
 
 /** The text of anything that was thrown. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // A host with several addresses: Node tries them all, and says nothing of its own.
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
+  return error.message;
 }

@@ -33,6 +33,9 @@ export const routingLimits = {
     holdMsMax: 120_000,
     /** Good for this long and the next trouble counts as the first. */
     relapseMs: 120_000,
+    /** Of its contract: sent less than this because it complains, a carrier is told of; whole again so long, it is over. */
+    slowedShare: 0.9,
+    slowedEndMs: 60_000,
   },
   reroute: {
     /** Carriers one message may be given to: a message that wanders longer stays where it is until its validity ends. */

@@ -44,6 +44,7 @@ export class BindKeeper<T> {
   #session: Session<T> | undefined;
   #attempt = 0;
   #boundAtMs = 0;
+  #nextTryAtMs = 0;
   #cancelWait: Cancel | undefined;
 
   constructor(options: KeeperOptions, handlers: KeeperHandlers<T>) {
@@ -55,6 +56,12 @@ export class BindKeeper<T> {
 
   get state(): KeeperState {
     return this.#state;
+  }
+
+  /** How long it waits before it tries again; null when it does not. */
+  get nextTryInMs(): number | null {
+    if (this.#state !== 'waiting' || this.#session !== undefined) return null;
+    return Math.max(0, this.#nextTryAtMs - this.#options.clock.monotonicMs());
   }
 
   get windowFree(): number {
@@ -120,6 +127,7 @@ export class BindKeeper<T> {
 
   #wait(delayMs: number): void {
     this.#state = 'waiting';
+    this.#nextTryAtMs = this.#options.clock.monotonicMs() + delayMs;
     this.#cancelWait = this.#options.clock.after(delayMs, () => this.#takeTurn());
   }
 

@@ -13,6 +13,7 @@ import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier, contractOf } from './assemble.ts';
 import { setGauges } from './carrier-gauges.ts';
 import type { MoveRules } from './health/health-decision.ts';
+import { SlowSpell } from './pacing/slow-spell.ts';
 import { takeParked } from './receipts/parked-receipts.ts';
 import { replayEvents } from './repeats/replay.ts';
 import { type SharedCarrier, sharedCarrier } from './repeats/shared-carrier.ts';
@@ -26,6 +27,7 @@ export class CarrierActor {
   readonly #made: AssembledCarrier;
   /** Null where there are no other nodes. */
   readonly #shared: SharedCarrier | null;
+  readonly #slowSpell: SlowSpell;
   #parked: Consumption | null = null;
   #stopTick: Cancel = () => {};
   #stopLooks: Cancel = () => {};
@@ -33,6 +35,7 @@ export class CarrierActor {
   constructor(given: CarrierActorParts) {
     this.#given = given;
     this.#made = assembleCarrier(given);
+    this.#slowSpell = new SlowSpell(given.carrier.name);
     this.#shared = sharedCarrier(given, this.#made, { begin: () => this.#begin(), rest: () => this.#rest() });
     if (given.orders !== undefined) takeOrders(this.#made, given.orders);
   }
@@ -97,7 +100,7 @@ export class CarrierActor {
   }
 
   get report(): CarrierReport {
-    return { ...reportOf(this.#made), standby: this.#shared?.isStandby === true };
+    return { ...reportOf(this.#made, this.#paces), standby: this.#shared?.isStandby === true };
   }
 
   get status(): CarrierStatus {
@@ -152,11 +155,19 @@ export class CarrierActor {
     sender.wake();
   }
 
+  /** Some of the contract is ours. */
+  get #paces(): boolean {
+    return this.#shared === null || this.#shared.mayPace;
+  }
+
   #tick(): void {
     const { mover, sender } = this.#made;
     mover.expire();
     this.#shared?.tick();
-    setGauges(this.#made, this.#shared === null || this.#shared.mayPace);
+    const { clock, pacing } = this.#made;
+    const nowMs = clock.monotonicMs();
+    if (this.#paces) this.#slowSpell.look(pacing.pace(nowMs), nowMs);
+    setGauges(this.#made, this.#paces);
     sender.wake();
   }
 }

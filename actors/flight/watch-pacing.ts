@@ -16,9 +16,9 @@ export function watchPacing(pace: Pace & Pick<Pacing, 'ratePerS'>, decided: Deci
       if (nowMs >= pausedUntilMs) decided.note('pace', `paused for ${Math.round(atMs - nowMs)} ms`);
       pausedUntilMs = Math.max(pausedUntilMs, atMs);
     },
-    slowDown(nowMs) {
+    slowDown(nowMs, by) {
       const before = pace.ratePerS(nowMs);
-      pace.slowDown(nowMs);
+      pace.slowDown(nowMs, by);
       const after = pace.ratePerS(nowMs);
       if (after < before)
         decided.note('pace', `cut from ${before.toFixed(1)} to ${after.toFixed(1)} segments a second`);

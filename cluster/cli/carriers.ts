@@ -15,7 +15,7 @@ import {
   orderJson,
   viewCarriers,
 } from '../operations/carriers.ts';
-import type { Order, OrderVerb } from '../operations/contract.ts';
+import type { Order, OrderVerb, Pace } from '../operations/contract.ts';
 import type { OrderOptions } from './carrier-commands.ts';
 import { print } from './print.ts';
 import { withBus } from './with-bus.ts';
@@ -66,25 +66,42 @@ function stillOrdered(verb: OrderVerb, bind: number | null, carrier: CarrierView
 }
 
 function carrierLines(carrier: CarrierView): string[] {
-  const { name, ordered, order, state, why, servedBy, held, binds } = carrier;
-  const condition =
-    servedBy === 0 ? 'served by nobody' : `${state ?? 'not served'}${why === '' ? '' : ` (${why})`}, ${held} held`;
+  const { name, ordered, order, servedBy, held, pace, binds } = carrier;
+  const slowed = pace === null || pace.slowedBy === '' ? '' : `, ${paceWords(pace)}`;
+  const condition = servedBy === 0 ? 'served by nobody' : `${stateWords(carrier)}, ${held} held${slowed}`;
   return [
     `${name}  ${ordered}  ${condition}${orderWords(order)}`,
     ...binds.map((bind) => `  ${bindWords(name, bind)}`),
   ];
 }
 
+/** A carrier that was in trouble stays avoided for a while: who sees its binds bound must be told why. */
+function stateWords({ state, why, recovering }: CarrierView): string {
+  if (state === null) return `not served${why === '' ? '' : ` (${why})`}`;
+  if (recovering === null) return `${state}${why === '' ? '' : ` (${why})`}`;
+  const { forMs, goodInMs } = recovering;
+  return `${state} (${why}; recovering since ${seconds(forMs)}, good in ${seconds(goodInMs)} if it lasts)`;
+}
+
+/** `6 of 50/s (ESME_RTHROTTLED)`. */
+export function paceWords({ perS, ofPerS, slowedBy }: Pace): string {
+  const short = (value: number) => Number(value.toFixed(value < 10 ? 1 : 0));
+  return `${short(perS)} of ${short(ofPerS)}/s (${slowedBy})`;
+}
+
+export const seconds = (ms: number) => `${Math.ceil(ms / 1_000)} s`;
+
 function bindWords(
   carrier: string,
-  { bind, type, ordered, order, state, reason, windowUsed, window }: BindView,
+  { bind, type, ordered, order, state, reason, windowUsed, window, nextTryInMs = null }: BindView,
 ): string {
-  const now = `${state}${reason === '' ? '' : `: ${reason}`}`;
+  const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
+  const now = `${state}${reason === '' ? '' : `: ${reason}`}${next}`;
   const word = ordered === 'running' ? '' : `  ${ordered}`;
   return `${carrier}/${bind}  ${type}  ${now}  window ${windowUsed}/${window}${word}${orderWords(order)}`;
 }
 
-function orderWords(order: Order | null): string {
+export function orderWords(order: Order | null): string {
   if (order === null) return '';
   const { atMs, actor, from, reason } = order;
   return `  since ${new Date(atMs).toISOString()} by ${actor} (${from})${reason === '' ? '' : `: ${reason}`}`;

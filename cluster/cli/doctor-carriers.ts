@@ -3,10 +3,13 @@
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { probeBind } from '../../smpp/probe.ts';
-import { connectBus } from '../bus/connect.ts';
+import { type Bus, connectBus } from '../bus/connect.ts';
 import type { BindConfig, CarrierConfig } from '../config/configuration.ts';
-import type { CarrierReport } from '../operations/contract.ts';
-import { askForCarriers, mergedBinds } from '../operations/reports.ts';
+import { type CarrierView, viewsOf } from '../operations/carriers.ts';
+import type { CarrierOrders } from '../operations/contract.ts';
+import { readOrders } from '../operations/orders.ts';
+import { askForCarriers } from '../operations/reports.ts';
+import { aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
 import type { Finding } from './doctor.ts';
 import { probeWords } from './probe-words.ts';
 
@@ -39,29 +42,33 @@ export async function examineCarriers({
   if (asked.length === 0) {
     throw new FixSetup(`there is no carrier "${only}"; there are: ${carriers.map(({ name }) => name).join(', ')}`);
   }
-  const reports = natsUrl === null ? [] : await reportsFrom(natsUrl);
+  const views = natsUrl === null ? [] : await viewsFrom(natsUrl, carriers);
   const findings = await Promise.all(
     asked.map(async (carrier) => {
-      const serving = (reports ?? []).filter((report) => report.carrier === carrier.name);
+      const view = views?.find(({ name }) => name === carrier.name) ?? null;
+      const told = view === null ? [] : aboutCarrier(view);
       // Simulated carriers listen only while the system runs, and only for it.
       const mayTry = force && carrier.simulate === null;
-      if (serving.length > 0 && !mayTry) return asReported(carrier, serving);
-      if (reports === null && !mayTry) return [notKnown(carrier)];
-      if (isRunning && !mayTry) return [servesCarriers ? notAsked(carrier) : servedByNobody(carrier, reports ?? [])];
-      if (carrier.simulate !== null) return only === undefined ? [] : [simulated(carrier)];
-      return probed(carrier, serving.length > 0, stepMs);
+      const serving = view !== null && view.servedBy > 0;
+      if (serving && !mayTry) return [...told, ...reportedBinds(carrier, view, forced(carrier))];
+      if (views === null && !mayTry) return [notKnown(carrier)];
+      const isServed = (views ?? []).some(({ servedBy }) => servedBy > 0);
+      if (isRunning && !mayTry)
+        return [...told, servesCarriers ? notAsked(carrier) : servedByNobody(carrier, isServed)];
+      if (carrier.simulate !== null) return only === undefined ? told : [...told, simulated(carrier)];
+      return [...told, ...(await probed(carrier, serving ? view : null, stepMs))];
     }),
   );
   return findings.flat();
 }
 
 /** One after the other: a carrier that allows few sessions must not refuse us for our own haste. */
-async function probed(carrier: CarrierConfig, systemHolds: boolean, stepMs: number): Promise<Finding[]> {
+async function probed(carrier: CarrierConfig, running: CarrierView | null, stepMs: number): Promise<Finding[]> {
   const findings: Finding[] = [];
   let first = 1;
   for (const bind of carrier.binds) {
     const found = await probeBind({ ...wireOf(bind), stepMs });
-    const { ok, what, todo } = probeWords(bind, found, systemHolds);
+    const { ok, what, todo } = probeWords(bind, found, running === null ? null : sessionsOf(carrier, bind, running));
     const sessions = bind.count === 1 || !ok ? '' : ` (tried once of ${bind.count} sessions)`;
     findings.push({
       check: `${carrier.name}/${first}`,
@@ -84,20 +91,6 @@ function wireOf(bind: BindConfig): Pick<Parameters<typeof probeBind>[0], 'host' 
   };
 }
 
-function asReported(carrier: CarrierConfig, reports: readonly CarrierReport[]): Finding[] {
-  const hint = `the running system has it${forced(carrier)}`;
-  return mergedBinds(reports).map(({ bind, type, state, reason }) => {
-    const ok = state === 'bound' || state === 'resting' || state === 'elsewhere';
-    const what = `${type} is ${state}${reason === '' ? '' : `: ${reason}`} (${hint})`;
-    return { check: `${carrier.name}/${bind}`, ok, detail: `${what}${todoAbout(state, carrier.name)}` };
-  });
-}
-
-function todoAbout(state: string, carrier: string): string {
-  if (state === 'stopped') return `\n→ mend what the carrier refuses, then: carriers resume ${carrier}`;
-  return state === 'resting' ? `\n→ it was drained by order: carriers list ${carrier} says by whom and why` : '';
-}
-
 /** What may be done about a real one. */
 function forced({ name, simulate }: CarrierConfig): string {
   return simulate === null ? `; doctor --carrier ${name} --force binds all the same` : '';
@@ -110,11 +103,10 @@ const notAsked = (carrier: CarrierConfig): Finding => ({
 });
 
 /** The system here has no actors, and no other node answers for it. Nobody misses a simulated one. */
-function servedByNobody(carrier: CarrierConfig, others: readonly CarrierReport[]): Finding {
-  const what =
-    others.length === 0
-      ? 'no node runs the role carriers\n→ start one that does'
-      : 'no node serves this carrier\n→ the nodes with the role carriers need it in their heliograph.yaml';
+function servedByNobody(carrier: CarrierConfig, othersAre: boolean): Finding {
+  const what = !othersAre
+    ? 'no node runs the role carriers\n→ start one that does'
+    : 'no node serves this carrier\n→ the nodes with the role carriers need it in their heliograph.yaml';
   return { check: carrier.name, ok: carrier.simulate !== null, detail: `${what}${forced(carrier)}` };
 }
 
@@ -132,16 +124,25 @@ const notKnown = (carrier: CarrierConfig): Finding => ({
 });
 
 /** Null when the server is away. */
-async function reportsFrom(natsUrl: string): Promise<CarrierReport[] | null> {
+async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): Promise<CarrierView[] | null> {
   try {
     const bus = await connectBus(natsUrl, 'doctor', limits.operations.callTimeoutMs);
     try {
-      return await askForCarriers(bus);
+      return viewsOf(carriers, await ordersOn(bus), await askForCarriers(bus));
     } finally {
       await bus.close();
     }
   } catch (error) {
     ignoring(error, 'NATS was not asked about the carriers');
     return null;
+  }
+}
+
+async function ordersOn(bus: Bus): Promise<ReadonlyMap<string, CarrierOrders>> {
+  try {
+    return await readOrders(bus);
+  } catch (error) {
+    ignoring(error, 'a server that no system has run on yet has no orders');
+    return new Map();
   }
 }

@@ -19,7 +19,8 @@ import { directoryState } from './directory.ts';
 import { examineCarriers } from './doctor-carriers.ts';
 import { type Connections, readConnections } from '../supervisor/data-folder.ts';
 
-export type Finding = { check: string; ok: boolean; detail: string };
+/** `note`: nothing is wrong, and somebody should know of it all the same. */
+export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
 
 export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
 
@@ -30,9 +31,9 @@ export async function runDoctor(options: DoctorOptions): Promise<number> {
   if (options.json === true) {
     process.stdout.write(`${JSON.stringify({ ok, checks: findings })}\n`);
   } else {
-    for (const { check, ok: sound, detail } of findings) {
+    for (const { check, ok: sound, note = false, detail } of findings) {
       process.stdout.write(
-        `${sound ? '✓' : '✗'} ${check.padEnd(14)} ${detail.replaceAll('\n', `\n${' '.repeat(17)}`)}\n`,
+        `${sound ? (note ? '!' : '✓') : '✗'} ${check.padEnd(14)} ${detail.replaceAll('\n', `\n${' '.repeat(17)}`)}\n`,
       );
     }
   }

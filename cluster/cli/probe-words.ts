@@ -7,8 +7,10 @@ import type { BindConfig } from '../config/configuration.ts';
 
 export type ProbeWords = { readonly ok: boolean; readonly what: string; readonly todo: string };
 
-/** `systemHolds`: the running system has sessions with these credentials. */
-export function probeWords(bind: BindConfig, found: ProbeFound, systemHolds: boolean): ProbeWords {
+/** What the running system has with these credentials, and what heliograph.yaml asks for; null: it has none of them. */
+export type Sessions = { readonly bound: number; readonly wanted: number } | null;
+
+export function probeWords(bind: BindConfig, found: ProbeFound, sessions: Sessions): ProbeWords {
   const at = `${bind.host}:${bind.port}`;
   const bad = (what: string, todo: string) => ({ ok: false, what, todo });
   const text = found.error?.text ?? '';
@@ -60,7 +62,7 @@ export function probeWords(bind: BindConfig, found: ProbeFound, systemHolds: boo
         'correct binds.port; a TLS port needs binds.tls',
       );
     case 'bind_refused':
-      return refusedWords(bind, found.status ?? 0, systemHolds);
+      return refusedWords(bind, found.status ?? 0, sessions);
     case 'closed_after_bind':
       return bad(
         `${at} took the bind and closed the connection at once (${text})`,
@@ -108,15 +110,13 @@ const refusals: Partial<Record<CommandStatusName, readonly [what: string, todo: 
   ESME_RTHROTTLED: ['it wants fewer bind attempts', 'wait a few minutes, then try again'],
 };
 
-function refusedWords(bind: BindConfig, status: number, systemHolds: boolean): ProbeWords {
+function refusedWords(bind: BindConfig, status: number, sessions: Sessions): ProbeWords {
   const name = nameOfStatus(status);
   if (name === 'ESME_RALYBND') {
     return {
       ok: false,
       what: `the carrier has as many sessions of ${bind.systemId} as it allows (${name})`,
-      todo: systemHolds
-        ? 'the running system has them, so the credentials are right: nothing to do, or drain the carrier (carriers drain) and try again'
-        : 'another machine holds them, or a session that was cut is not forgotten yet (about a minute): wait, or ask how many are allowed (binds.count)',
+      todo: tooManyTodo(sessions),
     };
   }
   const [what, todo] = refusals[name as CommandStatusName] ?? [
@@ -124,6 +124,17 @@ function refusedWords(bind: BindConfig, status: number, systemHolds: boolean): P
     'ask the carrier what this status means there',
   ];
   return { ok: false, what: `the carrier refused the bind of ${bind.systemId}: ${what} (${name})`, todo };
+}
+
+function tooManyTodo(sessions: Sessions): string {
+  if (sessions === null || sessions.bound === 0) {
+    return 'another machine holds them, or a session that was cut is not forgotten yet (about a minute): wait, or ask how many are allowed (binds.count)';
+  }
+  const { bound, wanted } = sessions;
+  if (bound < wanted) {
+    return `the running system has ${bound} of the ${wanted} that heliograph.yaml asks for: lower binds.count to ${bound}, or ask the carrier to allow ${wanted} (a session that was cut is forgotten after about a minute)`;
+  }
+  return 'the running system has them, so the credentials are right: nothing to do, or drain the carrier (carriers drain) and try again';
 }
 
 function tlsWords(bind: BindConfig, found: ProbeFound, at: string): ProbeWords {

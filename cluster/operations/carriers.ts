@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
-import type { BindReport, CarrierOrders, CarrierReport, Order, Ordered } from './contract.ts';
+import type { BindReport, CarrierOrders, CarrierReport, Order, Ordered, Pace, Recovering } from './contract.ts';
 import { type NewOrder, giveOrder, noOrders, orderedBy, orderedOfBind, readOrders } from './orders.ts';
 import { askForCarriers, mergedBinds } from './reports.ts';
 
@@ -26,6 +26,9 @@ export type CarrierView = {
   /** Threads that answer for it, those that stand by too: one a node. */
   readonly servedBy: number;
   readonly held: number;
+  /** Over all nodes that have some of the contract; null while nobody says. */
+  readonly pace: Pace | null;
+  readonly recovering: Recovering | null;
   readonly binds: readonly BindView[];
 };
 
@@ -43,6 +46,14 @@ const states = ['good', 'weak', 'down'] as const;
 
 export async function viewCarriers(bus: Bus, configured: readonly CarrierConfig[]): Promise<CarrierView[]> {
   const [orders, reports] = await Promise.all([readOrders(bus), askForCarriers(bus)]);
+  return viewsOf(configured, orders, reports);
+}
+
+export function viewsOf(
+  configured: readonly CarrierConfig[],
+  orders: ReadonlyMap<string, CarrierOrders>,
+  reports: readonly CarrierReport[],
+): CarrierView[] {
   const names = new Set([...configured.map(({ name }) => name), ...reports.map(({ carrier }) => carrier)]);
   return [...names].map((name) =>
     viewOf(
@@ -118,11 +129,23 @@ function viewOf(
     why: best?.why ?? (reports.length > 0 ? 'nobody has its binds' : ''),
     servedBy: reports.length,
     held: reports.reduce((sum, { held }) => sum + held, 0),
+    pace: paceOf(speaking),
+    recovering: best?.recovering ?? null,
     binds: bindsSeen(config, reports).map((bind) => ({
       ...bind,
       ordered: orderedOfBind(orders, bind.bind),
       order: standing(orders.binds.get(bind.bind)),
     })),
+  };
+}
+
+function paceOf(reports: readonly CarrierReport[]): Pace | null {
+  const paces = reports.flatMap(({ pace }) => pace ?? []);
+  if (paces.length === 0) return null;
+  return {
+    perS: paces.reduce((sum, { perS }) => sum + perS, 0),
+    ofPerS: paces.reduce((sum, { ofPerS }) => sum + ofPerS, 0),
+    slowedBy: paces.find(({ slowedBy }) => slowedBy !== '')?.slowedBy ?? '',
   };
 }
 
@@ -143,7 +166,7 @@ function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierR
 }
 
 export function carrierJson(carrier: CarrierView): Record<string, unknown> {
-  const { name, ordered, order, state, why, servedBy, held, binds } = carrier;
+  const { name, ordered, order, state, why, servedBy, held, pace, recovering, binds } = carrier;
   return {
     name,
     object: 'carrier',
@@ -153,6 +176,11 @@ export function carrierJson(carrier: CarrierView): Record<string, unknown> {
     why,
     served_by: servedBy,
     held,
+    pace: pace === null ? null : { per_s: tenths(pace.perS), of_per_s: tenths(pace.ofPerS), slowed_by: pace.slowedBy },
+    recovering:
+      recovering === null
+        ? null
+        : { for_s: Math.floor(recovering.forMs / 1_000), good_in_s: Math.ceil(recovering.goodInMs / 1_000) },
     binds: binds.map((bind) => ({
       bind: bind.bind,
       type: bind.type,
@@ -160,11 +188,14 @@ export function carrierJson(carrier: CarrierView): Record<string, unknown> {
       order: standingJson(bind.order),
       state: bind.state,
       reason: bind.reason,
+      next_try_in_s: typeof bind.nextTryInMs === 'number' ? Math.ceil(bind.nextTryInMs / 1_000) : null,
       window_used: bind.windowUsed,
       window: bind.window,
     })),
   };
 }
+
+const tenths = (value: number) => Math.round(value * 10) / 10;
 
 function standingJson(order: Order | null): Record<string, unknown> | null {
   if (order === null) return null;

@@ -43,6 +43,8 @@ export type BindReport = {
   readonly reason: string;
   readonly windowUsed: number;
   readonly window: number;
+  /** Until its next try; null or absent when it does not wait for one. */
+  readonly nextTryInMs?: number | null;
 };
 
 /** How one carrier is where it is served. */
@@ -57,7 +59,16 @@ export type CarrierReport = {
   readonly binds: readonly BindReport[];
   /** Messages taken from the streams and not settled. */
   readonly held: number;
+  /** Null: none of the contract is theirs. Absent: an older version reports. */
+  readonly pace?: Pace | null;
+  readonly recovering?: Recovering | null;
 };
+
+/** Segments a second, of those that the contract allows there. `slowedBy`: what the carrier said; empty when at the whole rate. */
+export type Pace = { readonly perS: number; readonly ofPerS: number; readonly slowedBy: string };
+
+/** Still avoided, although there is no trouble any more: so long already, and until it is good again if it stays so. */
+export type Recovering = { readonly forMs: number; readonly goodInMs: number };
 
 /** What one thread of one node answers. */
 export type CarriersReport = { readonly v: 1; readonly thread: string; readonly carriers: readonly CarrierReport[] };

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { AssertionFailed, assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { DeadlineExceeded, until, withDeadline } from '../../platform/deadline.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { maskNumber } from '../../platform/log.ts';
 import { jitteredBackoffMs, secretBytes, seededRandom } from '../../platform/random.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
@@ -146,4 +146,10 @@ test('an error that goes by is counted under its reason', async () => {
 test('an assertion says what would have gone wrong', () => {
   expect(() => assert(false, 'two would own one bind')).toThrow('two would own one bind');
   expect(() => assert(1, 'never')).not.toThrow();
+});
+
+test('of a host with several addresses every failure is told', () => {
+  const refused = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}:1`));
+  expect(messageOf(new AggregateError(refused))).toBe('connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1');
+  expect(messageOf(new AggregateError(refused, 'all of them'))).toBe('all of them');
 });

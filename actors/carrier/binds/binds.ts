@@ -49,6 +49,8 @@ export type BindStatus = {
   readonly ordered: Ordered;
   readonly windowUsed: number;
   readonly window: number;
+  /** Null when it does not wait for one. */
+  readonly nextTryInMs: number | null;
 };
 
 type Bind = OrderedBind<SubmitToken> & {
@@ -113,6 +115,7 @@ export class CarrierBinds {
       ordered,
       windowUsed: keeper.windowUsed,
       window,
+      nextTryInMs: keeper.nextTryInMs,
     }));
   }
 

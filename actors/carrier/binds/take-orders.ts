@@ -41,17 +41,22 @@ export function standDown({ binds, sender, intake }: Pick<AssembledCarrier, 'bin
   for (const held of sender.standDown()) intake.tryAgain(held);
 }
 
-export function reportOf({ carrier, binds, health, intake }: AssembledCarrier): CarrierReport {
+/** `paces`: some of the contract is this node's. */
+export function reportOf(made: AssembledCarrier, paces: boolean): CarrierReport {
+  const { carrier, binds, health, intake, pacing, clock } = made;
   return {
     carrier: carrier.name,
     state: health.state,
     why: health.why,
     orders: orderIds(binds.orders.orders),
     held: intake.size,
+    pace: paces ? pacing.pace(clock.monotonicMs()) : null,
+    recovering: health.recovering,
     binds: binds.status.map((status, index) => {
-      const { type, windowUsed, window } = status;
+      const { type, windowUsed, window, nextTryInMs } = status;
       const state = bindStateOf(status);
-      return { bind: index + 1, type, state, reason: sayItself.has(state) ? '' : status.reason, windowUsed, window };
+      const reason = sayItself.has(state) ? '' : status.reason;
+      return { bind: index + 1, type, state, reason, windowUsed, window, nextTryInMs };
     }),
   };
 }

@@ -52,6 +52,14 @@ export class CarrierHealth {
     return this.#ordered === 'running' ? this.#memory.why : this.#ordered;
   }
 
+  /** All has been well for so long, and it is good again in so long if nothing comes between; null otherwise. */
+  get recovering(): { readonly forMs: number; readonly goodInMs: number } | null {
+    const { state, troubleSinceMs, clearSinceMs, holdMs } = this.#memory;
+    if (this.#ordered !== 'running' || state === 'good' || troubleSinceMs !== null) return null;
+    const forMs = this.#parts.clock.monotonicMs() - clearSinceMs;
+    return { forMs, goodInMs: Math.max(0, holdMs - forMs) };
+  }
+
   /** A person's word goes before every judgement, at once; after it the carrier starts with a clean sheet. */
   order(ordered: Ordered): void {
     if (ordered === this.#ordered) return;

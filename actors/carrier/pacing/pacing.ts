@@ -2,6 +2,7 @@
 // cost is made up for. PDUs are written as soon as no second of the carrier's own count can hold more than the contract
 // (last-second.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
 // carrier says "too fast", the rate falls (slow-down.ts). It never decides which message goes.
+import type { Pace } from '../../../cluster/operations/contract.ts';
 import { LastSecond } from './last-second.ts';
 import { SlowDown } from './slow-down.ts';
 
@@ -26,10 +27,12 @@ export type Pacing = {
   unanswered(pdu: WrittenPdu, nowMs: number): void;
   /** Nothing goes before this moment: what a throttled carrier asks for. */
   pauseUntil(atMs: number): void;
-  /** The carrier was throttled or full. */
-  slowDown(nowMs: number): void;
+  /** The carrier was throttled or full: `by` is what it said. */
+  slowDown(nowMs: number, by?: string): void;
   /** Segments chosen per second right now, the contract's own share included. */
   ratePerS(nowMs: number): number;
+  /** The same beside the contract, and what slowed it; empty while it goes at its whole rate. */
+  pace(nowMs: number): Pace;
   /** Another contract from now on: a share of one need not be whole, and 0 lets nothing go. */
   setContract(segmentsPerSecond: number): void;
 };
@@ -84,11 +87,12 @@ export function pacing(segmentsPerSecond: number): Pacing {
       chooseAtMs = Math.max(chooseAtMs, atMs);
       writeAtMs = Math.max(writeAtMs, atMs);
     },
-    slowDown(nowMs) {
-      slow.complained(nowMs);
+    slowDown(nowMs, by) {
+      slow.complained(nowMs, by);
       lastSecond.doubt(nowMs);
     },
     ratePerS: (nowMs) => slow.ratePerS(nowMs),
+    pace: (nowMs) => ({ perS: slow.ratePerS(nowMs), ofPerS: contract, slowedBy: slow.by(nowMs) }),
     setContract(perSecond) {
       contract = perSecond;
       slow.setFull(perSecond * shareOfContract);

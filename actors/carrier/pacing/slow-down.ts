@@ -28,6 +28,11 @@ export class SlowDown {
     return this.#fullPerS;
   }
 
+  /** What the carrier said when it was last too fast for it; empty at the whole rate. */
+  by(nowMs: number): string {
+    return this.ratePerS(nowMs) < this.#fullPerS ? (this.#cut?.by ?? '') : '';
+  }
+
   /** The carrier answered a submit, whatever it said. */
   answered(nowMs: number): void {
     if (nowMs >= this.#secondEndMs) {
@@ -39,14 +44,15 @@ export class SlowDown {
   }
 
   /** The carrier was throttled or full. What comes within a second is one complaint, and cuts the deeper the more it is. */
-  complained(nowMs: number): void {
+  complained(nowMs: number, by = ''): void {
     if (this.#cut === null || nowMs - this.#cut.atMs >= complaintMs) {
       const beforePerS = this.ratePerS(nowMs);
-      this.#cut = { atMs: nowMs, beforePerS, perS: beforePerS, complaints: 0, lastComplaintMs: nowMs };
+      this.#cut = { atMs: nowMs, beforePerS, perS: beforePerS, complaints: 0, lastComplaintMs: nowMs, by };
     }
     const cut = this.#cut;
     cut.complaints += 1;
     cut.lastComplaintMs = nowMs;
+    cut.by = by;
     const answers = Math.max(this.#answersNow, this.#answersBefore, cut.complaints);
     const share = Math.min(cutMost, Math.max(cutLeast, (cutPerShare * cut.complaints) / answers));
     cut.perS = Math.max(Math.min(floorPerS, this.#fullPerS), Math.min(cut.perS, cut.beforePerS * (1 - share)));
@@ -64,6 +70,7 @@ type Cut = {
   perS: number;
   complaints: number;
   lastComplaintMs: number;
+  by: string;
 };
 
 /** What was in flight when the first complaint came may complain too. */

@@ -30,6 +30,7 @@ const bind = z
         '`elsewhere` (another node has it), `unknown` (nobody answers).',
     }),
     reason: z.string().openapi({ description: 'Why it is not bound.' }),
+    next_try_in_s: z.int().nullable().openapi({ description: 'Null when it does not wait for its next try.' }),
     window_used: z.int(),
     window: z.int(),
   })
@@ -47,6 +48,20 @@ export const carrier = z
     why: z.string(),
     served_by: z.int().openapi({ description: 'Nodes that answer for it.' }),
     held: z.int().openapi({ description: 'Messages taken from the queues and not settled.' }),
+    pace: z
+      .object({
+        per_s: z.number(),
+        of_per_s: z.number().openapi({ description: 'What the contract allows.' }),
+        slowed_by: z.string().openapi({
+          description: 'What the carrier said, such as `ESME_RTHROTTLED`; empty while it is sent its whole rate.',
+        }),
+      })
+      .nullable()
+      .openapi({ description: 'Segments a second, over all nodes; null while nobody says.' }),
+    recovering: z
+      .object({ for_s: z.int(), good_in_s: z.int() })
+      .nullable()
+      .openapi({ description: 'Still `weak` or `down`, although the trouble is over; null otherwise.' }),
     binds: z.array(bind),
   })
   .openapi('Carrier');
