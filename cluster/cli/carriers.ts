@@ -80,7 +80,7 @@ function stateWords({ state, why, recovering }: CarrierView): string {
   if (state === null) return `not served${why === '' ? '' : ` (${why})`}`;
   if (recovering === null) return `${state}${why === '' ? '' : ` (${why})`}`;
   const { forMs, goodInMs } = recovering;
-  return `${state} (${why}; recovering since ${seconds(forMs)}, good in ${seconds(goodInMs)} if it lasts)`;
+  return `${state} (${why}; recovering for ${seconds(forMs)}, good in ${seconds(goodInMs)} if it lasts)`;
 }
 
 /** `6 of 50/s (ESME_RTHROTTLED)`. */

@@ -163,7 +163,7 @@ test('a carrier that is avoided although its binds stand says since when, and un
   ends.push(() => again.close());
   await until(
     'it recovers',
-    async () => /(weak|down) \(no_bind; recovering since \d+ s, good in \d+ s if it lasts\)/.test(await list()),
+    async () => /(weak|down) \(no_bind; recovering for \d+ s, good in \d+ s if it lasts\)/.test(await list()),
     waiting,
   );
   await until('it is good', async () => /^alpha {2}running {2}good, /m.test(await list()), waiting);
