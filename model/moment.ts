@@ -22,4 +22,10 @@ export function momentOf(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
+/** Why `momentOf` gave null: the form was right and the calendar has no such moment, or the form was not. */
+export function whyNoMoment(text: unknown): string {
+  return typeof text === 'string' && form.test(text) ? noSuchMoment : `must be ${momentShape}`;
+}
+
+export const noSuchMoment = 'there is no such moment: look at its month, day, hour and offset';
 export const momentShape = 'a time with its offset, such as 2026-01-31T09:00:00+06:00 (RFC 3339)';

@@ -6,7 +6,7 @@ export type SenderKind = (typeof senderKinds)[number];
 
 /** For people and error messages. */
 export const senderShape =
-  'a name of at most 11 letters, digits, spaces and & . _ - with a letter in it, 3 to 8 digits, or 9 to 15 digits with an optional +';
+  'a name of at most 11 letters, digits and & . _ - with a letter in it (blanks only between them), 3 to 8 digits, or 9 to 15 digits with an optional +';
 
 // Three to eight digits are a short code: the shortest phone numbers of any country are longer.
 const shortCode = /^[0-9]{3,8}$/;

@@ -146,7 +146,7 @@ export const metrics = {
   ]),
   receipts: counter(
     'carrier_receipts_total',
-    'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched, unreadable)',
+    'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched, intermediate, not_safe, unreadable)',
     ['carrier', 'ended'],
   ),
   receiptsOtherNumber: counter(

@@ -1,6 +1,7 @@
 // The query of GET /v1/sms → a question for the event store, or every parameter that is wrong, by name. Pure.
 import type { ListMessages } from '../../analytics/contract.ts';
 import { type Category, categories } from '../../model/message.ts';
+import { momentOf, noSuchMoment } from '../../model/moment.ts';
 import { isMessageStatus, messageStatuses } from '../../model/status.ts';
 import { limits } from '../../platform/limits.ts';
 import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
@@ -79,9 +80,15 @@ function isRecipient(to: string, { direction, status }: ListQuestion): boolean {
 const toForm = 'must be a number in E.164 form, its plus sent as %2B';
 
 function atMoment(text: string, value: (ms: number) => Partial<ListQuestion>): Parsed {
-  const ms = moment.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(ms) ? no('must be a time such as 2026-01-31T09:00:00Z (ISO 8601 with offset)') : yes(value(ms));
+  if (!moment.test(text)) return no(momentForm);
+  // Written out: a day stands for its first moment in UTC, and seconds may be left out.
+  const ms = momentOf(text.length === dayChars ? `${text}T00:00:00Z` : text.replace(/T\d{2}:\d{2}(?!:)/, '$&:00'));
+  return ms === null ? no(noSuchMoment) : yes(value(ms));
 }
+
+const dayChars = '2026-01-31'.length;
+const momentForm =
+  'must be a time with its offset such as 2026-01-31T09:00:00Z, or a day such as 2026-01-31 (from 00:00 UTC)';
 
 const isText = (text: string) => text.length > 0 && text.length <= textCharsMax;
 const yes = (value: Partial<ListQuestion>): Parsed => ({ ok: true, value });

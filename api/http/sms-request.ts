@@ -3,7 +3,7 @@
 // may be sent is policy's business.
 import { isUtf8 } from 'node:buffer';
 import { type Category, categories } from '../../model/message.ts';
-import { momentOf, momentShape } from '../../model/moment.ts';
+import { momentOf, whyNoMoment } from '../../model/moment.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
@@ -132,7 +132,7 @@ export function smsRequestOf(fields: Record<string, unknown>): ParsedRequest {
         break;
       case 'send_at':
         sendAtMs = typeof value === 'string' ? momentOf(value) : null;
-        if (sendAtMs === null && value !== null) wrong(field, 'invalid_field', `must be ${momentShape}`);
+        if (sendAtMs === null && value !== null) wrong(field, 'invalid_field', whyNoMoment(value));
         break;
       case 'dry_run':
         if (value === 'explain') explain = true;
@@ -150,7 +150,8 @@ export function smsRequestOf(fields: Record<string, unknown>): ParsedRequest {
   }
   const isTemplated = Object.hasOwn(fields, 'template_id');
   for (const field of isTemplated ? ['to', 'from'] : ['to', 'from', 'message']) {
-    if (!Object.hasOwn(fields, field)) wrong(field, 'missing_field', 'is required');
+    const unless = field === 'message' ? ', unless template_id names a template' : '';
+    if (!Object.hasOwn(fields, field)) wrong(field, 'missing_field', `is required${unless}`);
   }
   if (isTemplated && Object.hasOwn(fields, 'message')) {
     wrong('message', 'invalid_field', 'must be left out beside template_id: the template gives the text');
@@ -196,5 +197,6 @@ function isValidity(value: unknown): value is number {
 /** What stands in the place of something else, for people. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
-  return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+  if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object';
+  return `a ${typeof value}`;
 }

@@ -106,7 +106,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   }
   const params = check<z.infer<P>>(endpoint.params, given, 'invalid_field');
   if (!params.ok) return { problem: params.problem };
-  const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field');
+  const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field', 'query parameter');
   if (!query.ok) return { problem: query.problem };
   const from = forwardedFor ?? 'loopback';
   if (endpoint.body === undefined)

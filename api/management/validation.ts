@@ -5,17 +5,20 @@ import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts'
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
 
+type Asked = 'field' | 'query parameter';
+
 /** Holds `raw` against the schema; without a schema there must be nothing. */
 export function check<T>(
   schema: z.ZodType | undefined,
   raw: Record<string, unknown>,
   withoutSchema: 'unknown_field' | 'invalid_field',
+  what: Asked = 'field',
 ): Checked<T> {
   if (schema === undefined) {
     const [first, ...more] = Object.keys(raw).map((field) => ({
       field: named(field),
       code: withoutSchema,
-      detail: 'this route takes no such field',
+      detail: what === 'field' ? 'this route takes no such field' : 'this route has no query parameters',
     }));
     return first === undefined
       ? { ok: true, value: raw as T }
@@ -23,7 +26,9 @@ export function check<T>(
   }
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { ok: true, value: parsed.data as T };
-  const [first, ...more] = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw));
+  const [first, ...more] = parsed.error.issues.flatMap((issue) =>
+    fieldProblemsOf(issue, raw, wordsOfUnknown(schema, what)),
+  );
   // An error without an issue does not exist; the type cannot say so.
   const none: FieldProblem = { field: '', code: 'invalid_field', detail: 'is not valid' };
   return {
@@ -42,13 +47,21 @@ export function rawQuery(url: string): Record<string, unknown> {
   return query;
 }
 
-function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>): FieldProblem[] {
+/** As the door says it, with what is known: a misspelt name is then seen at once. */
+function wordsOfUnknown(schema: z.ZodType, what: Asked): string {
+  const known = 'shape' in schema ? Object.keys(schema.shape as object) : [];
+  const whose = what === 'field' ? 'is not a field of this request' : 'is not a query parameter of this route';
+  return known.length === 0 ? whose : `${whose}; known are ${known.join(', ')}`;
+}
+
+function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>, ofUnknown: string): FieldProblem[] {
   const field = fieldOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       field: named(field === '' ? key : `${field}.${key}`),
       code: 'unknown_field',
-      detail: 'is not a field of this request',
+      // Of an object inside the body only its place is told.
+      detail: field === '' ? ofUnknown : `is not a field of ${field}`,
     }));
   }
   if (valueAt(raw, issue.path) === undefined) return [{ field, code: 'missing_field', detail: 'is required' }];

@@ -74,7 +74,7 @@ export function explanation(
     else verdicts.push('why' in routed ? refused('route', noRoute(routed.why)) : passed('route'));
     const unpaid = judged?.ok ? gates.credit(applicant, judged.segmentCount) : null;
     if (unpaid !== null) verdicts.push(refused('credit', unpaid));
-    else verdicts.push(judged?.ok ? passed('credit') : notAsked('credit'));
+    else verdicts.push(judged?.ok ? creditVerdict(credit, applicant) : notAsked('credit'));
 
     const plan = 'why' in routed || !hasRecipient ? null : routed.planFor(messageId);
     const isReachable = !isRefused('recipient', 'opt_out', 'do_not_disturb');
@@ -132,6 +132,15 @@ function hourVerdict(gates: Gates, applicant: Applicant, request: SmsRequest): G
   const moment = new Date(notBeforeMs).toISOString();
   const detail = notBeforeMs === request.sendAtMs ? `waits until ${moment}, its send_at` : `waits until ${moment}`;
   return { ...passed('quiet_hours', detail), verdict: 'held' };
+}
+
+/** Nobody was refused: because it can be paid, or because nobody asked. */
+function creditVerdict(credit: CreditCheck, { key }: Applicant): GateVerdict {
+  if (credit === nothingIsCharged) {
+    return noted('credit', { verdict: 'not_asked', detail: 'nothing is charged in this version' });
+  }
+  if (key.livemode) return passed('credit');
+  return noted('credit', { verdict: 'not_asked', detail: 'test messages are not charged' });
 }
 
 function verdictOf(gate: Gate, applicant: Applicant, request: SmsRequest): GateVerdict {

@@ -11,12 +11,14 @@ export function optOutGate(
   request: { readonly to: string; readonly from: string; readonly category: Category },
 ): Refusal | null {
   if (suppressions === undefined || !suppressions.has(request.to, request.from, request.category)) return null;
-  return optedOut;
+  return optedOut(request.from);
 }
 
-const optedOut: Refusal = {
+const optedOut = (from: string): Refusal => ({
   ok: false,
   code: 'recipient_opted_out',
   field: 'to',
-  detail: 'is on the suppression list of this account (GET /v1/suppressions): take the number off your lists',
-};
+  detail:
+    `gets no messages from ${from}: its subscriber answered STOP, or it is on the suppression list of this account ` +
+    '(GET /v1/suppressions); take it off your lists',
+});

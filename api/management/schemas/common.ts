@@ -20,17 +20,15 @@ export const problemSchema = z
 /** For documentation of answers; a request's times go through `futureTime`. */
 export const timeSchema = z.iso.datetime().openapi({ example: '2026-01-31T09:00:00.000Z' });
 
+/** The words of GET /v1/sms. */
+const pageSize = `must be a whole number from 1 to ${limits.management.pageMax}`;
+
 export const pageQuery = z.strictObject({
   limit: z
-    .string()
-    .regex(/^\d{1,3}$/, 'expected a whole number')
+    .string({ error: 'must be given only once' })
+    .regex(/^\d{1,3}$/, pageSize)
     .transform(Number)
-    .pipe(
-      z
-        .number()
-        .min(1, 'expected at least 1')
-        .max(limits.management.pageMax, `expected at most ${limits.management.pageMax}`),
-    )
+    .pipe(z.number().min(1, pageSize).max(limits.management.pageMax, pageSize))
     .optional()
     .openapi({
       type: 'integer',

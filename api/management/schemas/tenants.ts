@@ -2,6 +2,7 @@
 // by developers: they say what was expected.
 import { z } from '@hono/zod-openapi';
 import { accountScopes, scopes } from '../../../model/api-key.ts';
+import { whyNoMoment } from '../../../model/moment.ts';
 import { senderKinds, senderKindOf, senderShape } from '../../../model/sender.ts';
 import { categories } from '../../../model/message.ts';
 import { timeSchema } from './common.ts';
@@ -27,7 +28,7 @@ const description = z
   .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'expected a text without NUL or lone surrogates')
   .optional();
 const expiresAt = z.iso
-  .datetime({ offset: true, error: 'expected a time such as 2026-01-31T09:00:00Z' })
+  .datetime({ offset: true, error: ({ input }) => whyNoMoment(input) })
   .nullish()
   .openapi({ description: 'In the future; null: never.' });
 
@@ -58,7 +59,7 @@ export const createApiKeyBody = z
       .optional()
       .openapi({ description: 'As the key that asks, when left out. A test key can only make test keys.' }),
     scopes: z
-      .array(z.enum(accountScopes, { error: `expected scopes of ${accountScopes.join(', ')}` }), {
+      .array(z.enum(accountScopes, { error: `expected one of ${accountScopes.join(', ')}` }), {
         error: 'expected a list of scopes',
       })
       .min(1, 'expected at least one scope')

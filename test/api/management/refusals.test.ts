@@ -128,6 +128,20 @@ describe('requests that are refused', () => {
     expect(refusal(await call('GET', '/v1/account?x=1')).fields).toEqual(['x unknown_field']);
   });
 
+  test('the words name what is known and what is taken', async () => {
+    const detail = async (...asked: Parameters<typeof call>) => (await call(...asked)).body.errors[0].detail as string;
+    const unknown = 'is not a field of this request; known are name';
+    expect(await detail('POST', '/v1/senders', { json: { name: 'HELIO', colour: 'red' } })).toMatch(unknown);
+    expect(await detail('GET', '/v1/senders?page=2')).toBe(
+      'is not a query parameter of this route; known are limit, cursor',
+    );
+    expect(await detail('GET', '/v1/account?x=1')).toBe('this route has no query parameters');
+    for (const limit of ['0', 'ten', String(limits.management.pageMax + 1)]) {
+      expect(await detail('GET', `/v1/senders?limit=${limit}`)).toBe('must be a whole number from 1 to 100');
+    }
+    expect(await detail('POST', '/v1/api-keys', { json: { scopes: ['fly'] } })).toMatch(/^expected one of sms:send, /);
+  });
+
   test('an Idempotency-Key that is none', async () => {
     for (const key of ['', 'k'.repeat(256)]) {
       const reply = await post({ json: { name: 'KEYED' }, headers: { 'idempotency-key': key } });
