@@ -101,7 +101,9 @@ describe('orders', () => {
       state: 'good',
       why: '',
       held: 3,
-      binds: [],
+      pace: { perS: 3.04, ofPerS: 25, slowedBy: 'ESME_RTHROTTLED' },
+      recovering: { forMs: 1_500, goodInMs: 1_500 },
+      binds: [{ bind: 1, type: 'receiver', state: 'waiting', reason: 'x', windowUsed: 0, window: 1, nextTryInMs: 900 }],
       orders: orderIds(watch.of('beta')),
     });
     const two = [
@@ -110,7 +112,15 @@ describe('orders', () => {
     ];
     expect((await order('beta/pause')).body).toMatchObject({
       in_force: true,
-      carrier: { served_by: 2, state: 'good', held: 6 },
+      carrier: {
+        served_by: 2,
+        state: 'good',
+        held: 6,
+        // Each node has a part of the contract.
+        pace: { per_s: 6.1, of_per_s: 50, slowed_by: 'ESME_RTHROTTLED' },
+        recovering: { for_s: 1, good_in_s: 2 },
+        binds: [{ next_try_in_s: 1 }],
+      },
     });
     const deaf = answerForCarriers(api.bus, 'three', () => [{ ...report(), orders: [] }]);
     expect((await order('beta/resume')).body).toMatchObject({
