@@ -177,6 +177,11 @@ describe('requests that are refused', () => {
   test('paths and methods there are not', async () => {
     expect(refusal(await call('GET', '/nowhere'))).toMatchObject({ status: 404, code: 'not_found' });
     expect(refusal(await call('POST', '/v1/otp', { json: {} }))).toMatchObject({ status: 404, code: 'not_available' });
+    // The door knows its routes by their plain spelling only, and passes on the others.
+    for (const path of ['/v1/%73ms', '/v1/sms']) {
+      const { status, body } = await call('GET', path);
+      expect([status, body.code, body.detail]).toEqual([404, 'not_found', 'there is no such route; see /docs']);
+    }
     const reply = await call('PUT', '/v1/senders', { json: {} });
     expect(refusal(reply)).toMatchObject({ status: 405, code: 'method_not_allowed' });
     expect(reply.headers.get('allow')).toBe('GET, HEAD, POST');
