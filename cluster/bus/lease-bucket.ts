@@ -9,7 +9,7 @@ import type { Bus } from './connect.ts';
 import { isApiError, noMessage, wrongLastSequence } from './api-errors.ts';
 import { openBucket } from './ensure.ts';
 import { promptPull } from './lost-pull.ts';
-import { streamOfBucket, subjectInBucket } from './streams.ts';
+import { bucketOperation, streamOfBucket, subjectInBucket } from './streams.ts';
 
 export type LeaseEntry = {
   readonly key: string;
@@ -25,7 +25,6 @@ export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' |
 
 const stream = streamOfBucket('leases');
 const prefix = subjectInBucket('leases', '');
-const operation = 'KV-Operation';
 
 export class LeaseBucket {
   readonly #bus: Bus;
@@ -80,7 +79,7 @@ export class LeaseBucket {
     try {
       const record = await this.#bus.manager.streams.getMessage(stream, { last_by_subj: prefix + key });
       if (record === null) return null;
-      const isGone = record.header?.get(operation) ? true : record.data.length === 0;
+      const isGone = record.header?.get(bucketOperation) ? true : record.data.length === 0;
       return { key, revision: record.seq, value: isGone ? null : record.data };
     } catch (error) {
       if (isApiError(error, noMessage)) return null;
@@ -98,7 +97,7 @@ export class LeaseBucket {
     // Written into a lost connection it would land late, when it means something else.
     if (!this.#bus.connected()) return 'unclear';
     const marks = headers();
-    if (verb !== null) marks.set(operation, verb);
+    if (verb !== null) marks.set(bucketOperation, verb);
     try {
       const ack = await this.#bus.jetstream.publish(prefix + key, value, {
         headers: marks,
@@ -115,6 +114,6 @@ export class LeaseBucket {
 }
 
 function entryOf(record: JsMsg): LeaseEntry {
-  const isGone = record.headers?.has(operation) === true || record.data.length === 0;
+  const isGone = record.headers?.has(bucketOperation) === true || record.data.length === 0;
   return { key: record.subject.slice(prefix.length), revision: record.seq, value: isGone ? null : record.data };
 }

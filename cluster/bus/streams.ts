@@ -228,6 +228,8 @@ export const keyValueBuckets = {
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
 
+/** The header of a record that ends a key instead of giving it a value. */
+export const bucketOperation = 'KV-Operation';
 /** The stream behind a bucket, and a key's subject in it: for what the key-value client has no call. */
 export const streamOfBucket = (bucket: KeyValueBucket): string => `KV_${keyValueBuckets[bucket].name}`;
 export const subjectInBucket = (bucket: KeyValueBucket, key: string): string =>

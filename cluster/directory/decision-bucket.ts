@@ -1,17 +1,17 @@
 // Puts a subscriber's decision into the bucket of suppressed numbers, where every door sees it within milliseconds, and
 // takes it away again. By compare-and-set only: the later word holds, whoever writes last.
-import type { KV, KvEntry } from '@nats-io/kv';
+import { DeliverPolicy } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
 import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
-import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { RetryLater, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import { isApiError, wrongLastSequence } from '../bus/api-errors.ts';
-import { streamOfBucket, subjectInBucket } from '../bus/streams.ts';
+import { bucketOperation, streamOfBucket, subjectInBucket } from '../bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
 
-const sweepWithinMs = 5_000;
+const sweepWithinMs = 10_000;
 
 /** Resolves when it, or a later word, is in the bucket. */
 export async function putDecision(bucket: KV, decision: SubscriberDecision): Promise<void> {
@@ -51,20 +51,33 @@ export async function takeDecisionAway(bucket: KV, decision: SubscriberDecision)
  * Clears away what deleted entries left behind, or the bucket would fill with marks of decisions long written down. Only
  * old ones: a reader that has not seen a mark yet would keep the opt-out. Returns how many went.
  */
-export async function sweepMarks(bus: Bus, bucket: KV, nowMs: number, olderThanMs: number): Promise<number> {
-  const old: KvEntry[] = [];
-  const history = await withDeadline('the marks of decisions', sweepWithinMs, bucket.history({ key: 'decision.>' }));
-  // What is replaced while it is read may leave the reader waiting for an end; the rest goes with the next sweep.
-  const enough = systemClock.after(sweepWithinMs, () => history.stop());
-  for await (const entry of history) {
-    if (entry.operation !== 'PUT' && entry.created.getTime() <= nowMs - olderThanMs) old.push(entry);
-    if (old.length >= limits.inbound.marksPerSweepMax) break;
-  }
-  enough();
-  for (const { key, revision } of old) {
+export async function sweepMarks(bus: Bus, nowMs: number, olderThanMs: number): Promise<number> {
+  const marks = await withDeadline('the marks of decisions', sweepWithinMs, readMarks(bus, nowMs - olderThanMs));
+  for (const { subject, seq } of marks) {
     // Up to the mark itself: an entry that was put since then stays.
-    const filter = subjectInBucket('suppression', key);
-    await bus.manager.streams.purge(streamOfBucket('suppression'), { filter, seq: revision + 1 });
+    await bus.manager.streams.purge(streamOfBucket('suppression'), { filter: subject, seq: seq + 1 });
   }
-  return old.length;
+  return marks.length;
+}
+
+type Mark = { readonly subject: string; readonly seq: number };
+
+async function readMarks(bus: Bus, beforeMs: number): Promise<readonly Mark[]> {
+  const consumer = await bus.jetstream.consumers.get(streamOfBucket('suppression'), {
+    filter_subjects: subjectInBucket('suppression', 'decision.>'),
+    deliver_policy: DeliverPolicy.LastPerSubject,
+  });
+  const { num_pending: present } = await consumer.info();
+  if (present === 0) return [];
+  // What is replaced while it is read comes later or not at all: the pull ends by its time then.
+  const records = await consumer.fetch({
+    max_messages: Math.min(present, limits.inbound.marksPerSweepMax),
+    expires: sweepWithinMs / 2,
+  });
+  const marks: Mark[] = [];
+  for await (const { subject, seq, headers, time, info } of records) {
+    if (headers?.has(bucketOperation) === true && time.getTime() <= beforeMs) marks.push({ subject, seq });
+    if (info.pending === 0) break;
+  }
+  return marks;
 }

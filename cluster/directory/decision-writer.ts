@@ -50,9 +50,7 @@ export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter 
   }
 
   const sweep = async () => {
-    const { bus } = parts;
-    const bucket = await openBucket(bus, 'suppression');
-    const swept = await sweepMarks(bus, bucket, clock.nowMs(), limits.inbound.marksOlderThanMs);
+    const swept = await sweepMarks(parts.bus, clock.nowMs(), limits.inbound.marksOlderThanMs);
     if (swept > 0) log.info({ swept }, 'marks of decisions that are written down were cleared away');
   };
   const stopSweep = clock.every(limits.inbound.marksSweepEveryMs, () => {
