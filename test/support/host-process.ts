@@ -64,7 +64,7 @@ export async function startHostChild(
     if (message.ready === true) ready = true;
     if (message.restarts !== undefined) restarts = message.restarts;
   });
-  await until('the host is ready', () => ready, { limitMs: 15_000 });
+  await until('the host is ready', () => ready, { limitMs: 30_000 });
   const inThread = (nth: number, expression: string) => void child.send({ inThread: nth, expression });
   return {
     process: child,
