@@ -119,9 +119,10 @@ test('the binds are spread over three nodes; one is killed under load: its binds
     return lastAtMs - killedAtMs;
   };
   const otpsWithin = sentWithinMs();
-  await until('three binds, of two nodes', () => house.simulator.stats().binds.now === 3, { limitMs: 20_000 });
+  // The carrier may not have noticed yet that the killed one's session is gone.
+  const haveMoved = () => house.simulator.stats().binds.now === 3 && sessions()['n2'] === undefined;
+  await until('three binds, of two nodes', haveMoved, { limitMs: 20_000 });
   expect(systemClock.monotonicMs() - killedAtMs).toBeLessThan(15_000);
-  expect(sessions()['n2']).toBeUndefined();
   // Two seconds of ack_wait and a turn; the rest is slack for a loaded machine.
   expect(await otpsWithin).toBeLessThan(8_000);
   // What was written and not answered: a window; and intents that had no PDU yet.
