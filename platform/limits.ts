@@ -1,123 +1,15 @@
 // Every bound of the system, with its arithmetic. Relations between bounds are asserted at load, so a
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
+import { doorLimits } from './limits-doors.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { leaseLimits } from './limits-leases.ts';
 import { asideLimits } from './limits-lanes.ts';
+import { recordLimits } from './limits-records.ts';
 import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
-  http: {
-    /** How long a message that is no OTP waits for others of its thread: at 5,000/s five share one write to NATS. */
-    publishGatherMs: 1,
-    /** 1,000 messages of a batch at about 250 bytes each. */
-    bodyBytesMax: 256 * 1024,
-    /** uWebSockets.js 20.51 answers 431 by itself from the 99th header line on (measured; older ones hung). */
-    headersMax: 98,
-    idempotencyKeyCharsMax: 255,
-    clientReferenceCharsMax: 255,
-    /** uWebSockets.js answers 431 above it (it counts the request line and the names too). */
-    headerBytesMax: 16 * 1024,
-    requestIdCharsMax: 128,
-    /** Wrong fields reported at once; more would only repeat themselves. */
-    fieldProblemsMax: 10,
-    /** Per thread. 5,000/s × 200 ms: more waiting requests than this and an honest 503 is the better answer. */
-    requestsInFlightMax: 1_000,
-    /** The whole body must be there by then: below the 10 s after which uWebSockets.js drops an idle connection. */
-    bodyMs: 8_000,
-    /** A request on its way to the control role, and how many a thread lets wait. */
-    forwardMs: 10_000,
-    forwardsInFlightMax: 128,
-    /** Status and list questions: the store gives up by itself at 2 s and says so. */
-    statusMs: 3_000,
-    statusInFlightMax: 256,
-    /** Above this share of EVENTS the door refuses: every accepted message still needs room for its events. */
-    eventsFullShare: 0.9,
-    eventsLookMs: 1_000,
-    /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
-    idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
-    batch: {
-      messagesMax: 1_000,
-      /** Items on their way to the bus at once: their acknowledgements come in one turn, 32 × ~15 µs = 0.5 ms. */
-      inFlightMax: 32,
-      /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
-      sliceMs: 1,
-      /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
-      beginMs: 3_000,
-      /** Questions to the event store for items that a first try may have published. */
-      askedMax: 32,
-    },
-    /**
-     * A message for later is answered when its `scheduled` event is durable too, and no later than this: a batch that
-     * begins its last item after beginMs still ends within the idempotency lease.
-     */
-    scheduledMs: 6_500,
-    /** Requests of one thread that wait for the answer to the same idempotency key. */
-    idempotencyWaitersMax: 256,
-  },
-  message: {
-    segmentsMax: 10,
-    /** UCS-2 takes the most: 10 × 67 units, and no text of more units can fit. GSM-7: 10 × 153. */
-    textUnitsMax: 10 * 153,
-    /** An OTP that is five minutes old is of no use to anybody. */
-    validityOtpMs: 5 * 60_000,
-    validityDefaultMs: 48 * 3_600_000,
-    validitySecondsMin: 1,
-    validitySecondsMax: 48 * 3_600,
-    /** How far ahead `send_at` may lie: a day less than LATER looks back for what it missed. */
-    sendAtDaysMax: 35,
-    /** A receipt may come this long after the validity ended; then the message is `unknown`. */
-    receiptGraceMs: 3_600_000,
-  },
-  templates: {
-    /** As long as the longest message can be. */
-    bodyCharsMax: 1_530,
-    variablesMax: 10,
-    textCharsDefault: 160,
-    textCharsMax: 500,
-    codeDigitsDefault: 6,
-    codeDigitsMax: 12,
-    urlCharsMax: 500,
-    /** A text that matches none costs at most 200 × 21 parts × 1,530 characters: 6 ms, when all begin alike. */
-    perAccountMax: 200,
-  },
-  content: {
-    /** An account's word list is a part of its directory entry: 500 × ~16 characters = 8 KiB. */
-    wordsMax: 500,
-    wordCharsMax: 64,
-    wordsInPhraseMax: 6,
-    domainsMax: 500,
-    domainCharsMax: 253,
-  },
-  access: {
-    networksMax: 100,
-    requestsPerSecondMax: 100_000,
-    burstMax: 1_000_000,
-    /** Keys and accounts whose rates one ingress process keeps: 65,536 × 16 B = 1 MiB, shared by its threads. */
-    ratesMax: 65_536,
-    /** Addresses in one X-Forwarded-For or Forwarded header that are looked at. */
-    proxyHopsMax: 20,
-  },
-  suppression: {
-    /** One account's numbers: 1,000,000 × 8 B = 8 MB in every ingress thread and every actor thread. */
-    perAccountMax: 1_000_000,
-    /** One request: 10,000 × ~17 B stays under the body cap. */
-    importMax: 10_000,
-    /** Blocks written between two looks at changes of keys and accounts, which must not wait behind an import. */
-    blocksPerPass: 16,
-  },
-  audit: {
-    /**
-     * Refused requests one thread records for one account: so many at once, two whole batches of them, and then so many a
-     * second; the rest is only counted. 20 a second are 1.7 million, some 600 MB of EVENTS a day.
-     */
-    refusalsPerAccountBurst: 2_000,
-    refusalsPerAccountPerSecond: 20,
-    refusalsBurst: 10_000,
-    refusalsPerSecond: 200,
-    /** Accounts whose refusals are remembered; when all of them are in a flood, the next one is only counted. */
-    accountsMax: 10_000,
-  },
+  ...doorLimits,
   bus: {
     /** 512 × ~400 bytes = 200 KiB in the socket at most; more only adds latency (measured: 500 saturates). */
     publishesInFlightMax: 1_024,
@@ -142,14 +34,6 @@ export const limits = {
     nakDelayMsMax: 1_000,
     /** After this many failures of its handler a record is poison and goes to DEAD. */
     handlerFailuresMax: 5,
-  },
-  idempotency: {
-    ttlMs: 24 * 3_600_000,
-    /** Keys an account may use in an hour when nothing else was agreed: docs/idempotency.md has the arithmetic. */
-    keysPerHourDefault: 50_000,
-    keysPerHourMax: 10_000_000,
-    /** A publish is given up after publishTimeoutMs × publishAttemptsMax; then nobody else can be working on it. */
-    leaseMs: 10_000,
   },
   events: {
     /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB. */
@@ -356,61 +240,7 @@ export const limits = {
     requestDeadlineMs: 8_000,
     requestsInFlightMax: 64,
   },
-  recorder: {
-    /** One insert: 20,000 rows × ~280 B of text = 5.6 MB. Larger ones cost less per row but are felt as pauses. */
-    insertRowsMax: 20_000,
-    insertEveryMs: 1_000,
-    /** One insert running, one ready, one collecting; × ~1.5 KiB in memory = 90 MB. Then the stream waits. */
-    heldRowsMax: 60_000,
-    /** Records the client may hold before they are taken: 128 × at most 100 KiB. */
-    prefetchRecords: 128,
-    /** An insert that takes longer counts as unknown and is repeated under the same token. */
-    insertTimeoutMs: 30_000,
-    retryBaseMs: 200,
-    retryCapMs: 10_000,
-    /** Two generations of 2^21 slots × 8 B = 32 MB; at 60 % full each remembers 1.25 million events. */
-    seenSlotsPerGeneration: 2 ** 21,
-    /** Events read back at the start; older ones are looked up. 400,000 × 12 B on the way. */
-    seenRefillMax: 400_000,
-    seenRefillMs: 15 * 60_000,
-    /** Clocks of nodes may differ by this much before an event could be counted twice. */
-    clockSkewMsMax: 30_000,
-    /** Messages in one look-up of old events: × ~33 B stays below the 256 KiB a statement may have. */
-    lookupMessagesMax: 4_000,
-    /** An unreadable record is offered to DEAD for this long; then it is left where it is, with an alarm. */
-    deadTimeoutMs: 60_000,
-    purgeEveryMs: 30_000,
-    /** EVENTS fuller than this raises an alarm: the ingress is about to answer 503. */
-    streamAlarmRatio: 0.8,
-  },
-  queries: {
-    /** A question is answered within this, or refused as unavailable. */
-    deadlineMs: 2_000,
-    /** Questions held at once; × a few KiB. More are refused as unavailable. */
-    heldMax: 1_000,
-    /** Messages read by one statement, whoever asked for them. */
-    messagesPerReadMax: 100,
-    /** Submits to one recipient over one carrier among which a receipt's is looked for. */
-    submitsOfRecipientMax: 200,
-    listLimitDefault: 20,
-    listLimitMax: 100,
-    /** Messages looked at for one page when a filter can only be tried after folding; more while none was found. */
-    listScannedMax: 1_000,
-    /** So long is looked for the first one: half of the deadline, because one statement more may have begun. */
-    listSearchMs: 1_000,
-    /** Events among which those of a status are looked for by one statement, some 10 ms. */
-    listWindowRows: 200_000,
-    /** A message this young may still be on its way to the recorder: its get waits a moment. */
-    youngMs: 10_000,
-    youngWaitMs: 1_000,
-    waitersMax: 500,
-  },
-  reaper: {
-    everyMs: 60_000,
-    messagesPerRunMax: 1_000,
-    /** How far back the first run after a start looks for forgotten messages. */
-    lookbackMs: 3 * 24 * 3_600_000,
-  },
+  ...recordLimits,
   supervision: {
     /** A child may take this long to drain: in-flight submits wait for at most one response timer. */
     drainMs: 12_000,

@@ -1,8 +1,8 @@
-// Answers "which messages?", to subscribers or from them: newest first by id (ids sort by time). Requests that were refused at the door are no
-// messages: they are shown where blocked ones are asked for, and nowhere else. The filters that every event of a message shares
-// are ClickHouse's work; status only exists after folding, so with it a bounded number of messages is looked at and
-// the page may come out short, with a cursor to go on from. It is empty only when the time was up before one was found:
-// many clients take a page of nothing for the end of the list.
+// Answers "which messages?", to subscribers or from them: newest first by id (ids sort by time). Requests that were
+// refused at the door are no messages: they are shown where blocked ones are asked for, and nowhere else. The filters
+// that every event of a message shares are ClickHouse's work; status only exists after folding, so with it a bounded
+// number of messages is looked at and the page may come out short, with a cursor to go on from. It is empty only when
+// the time was up before one was found: many clients take a page of nothing for the end of the list.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -77,4 +77,4 @@ function stands(ordered: string, order: NonNullable<CarrierView['order']>, targe
 const whySlowed = ({ slowedBy }: Pace) =>
   slowedBy === 'ESME_RTHROTTLED'
     ? 'the carrier allows less than `tps` says, or another system sends with this account: ask for the contract and set `tps` to it'
-    : 'the carrier takes no more for now: ask it, if it lasts';
+    : 'the carrier says that its queue is full: ask it, if that lasts';

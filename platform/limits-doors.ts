@@ -1,0 +1,124 @@
+// The part of limits.ts about what comes in: requests, their texts, templates and keys, who may ask how often, whom
+// nobody may write to. A file of its own only for its length; everybody reads it as `limits`.
+
+export const doorLimits = {
+  http: {
+    /** How long a message that is no OTP waits for others of its thread: at 5,000/s five share one write to NATS. */
+    publishGatherMs: 1,
+    /** 1,000 messages of a batch at about 250 bytes each. */
+    bodyBytesMax: 256 * 1024,
+    /** uWebSockets.js 20.51 answers 431 by itself from the 99th header line on (measured; older ones hung). */
+    headersMax: 98,
+    idempotencyKeyCharsMax: 255,
+    clientReferenceCharsMax: 255,
+    /** uWebSockets.js answers 431 above it (it counts the request line and the names too). */
+    headerBytesMax: 16 * 1024,
+    requestIdCharsMax: 128,
+    /** Wrong fields reported at once; more would only repeat themselves. */
+    fieldProblemsMax: 10,
+    /** Per thread. 5,000/s × 200 ms: more waiting requests than this and an honest 503 is the better answer. */
+    requestsInFlightMax: 1_000,
+    /** The whole body must be there by then: below the 10 s after which uWebSockets.js drops an idle connection. */
+    bodyMs: 8_000,
+    /** A request on its way to the control role, and how many a thread lets wait. */
+    forwardMs: 10_000,
+    forwardsInFlightMax: 128,
+    /** Status and list questions: the store gives up by itself at 2 s and says so. */
+    statusMs: 3_000,
+    statusInFlightMax: 256,
+    /** Above this share of EVENTS the door refuses: every accepted message still needs room for its events. */
+    eventsFullShare: 0.9,
+    eventsLookMs: 1_000,
+    /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
+    idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
+    batch: {
+      messagesMax: 1_000,
+      /** Items on their way to the bus at once: their acknowledgements come in one turn, 32 × ~15 µs = 0.5 ms. */
+      inFlightMax: 32,
+      /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
+      sliceMs: 1,
+      /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
+      beginMs: 3_000,
+      /** Questions to the event store for items that a first try may have published. */
+      askedMax: 32,
+    },
+    /**
+     * A message for later is answered when its `scheduled` event is durable too, and no later than this: a batch that
+     * begins its last item after beginMs still ends within the idempotency lease.
+     */
+    scheduledMs: 6_500,
+    /** Requests of one thread that wait for the answer to the same idempotency key. */
+    idempotencyWaitersMax: 256,
+  },
+  message: {
+    segmentsMax: 10,
+    /** UCS-2 takes the most: 10 × 67 units, and no text of more units can fit. GSM-7: 10 × 153. */
+    textUnitsMax: 10 * 153,
+    /** An OTP that is five minutes old is of no use to anybody. */
+    validityOtpMs: 5 * 60_000,
+    validityDefaultMs: 48 * 3_600_000,
+    validitySecondsMin: 1,
+    validitySecondsMax: 48 * 3_600,
+    /** How far ahead `send_at` may lie: a day less than LATER looks back for what it missed. */
+    sendAtDaysMax: 35,
+    /** A receipt may come this long after the validity ended; then the message is `unknown`. */
+    receiptGraceMs: 3_600_000,
+  },
+  templates: {
+    /** As long as the longest message can be. */
+    bodyCharsMax: 1_530,
+    variablesMax: 10,
+    textCharsDefault: 160,
+    textCharsMax: 500,
+    codeDigitsDefault: 6,
+    codeDigitsMax: 12,
+    urlCharsMax: 500,
+    /** A text that matches none costs at most 200 × 21 parts × 1,530 characters: 6 ms, when all begin alike. */
+    perAccountMax: 200,
+  },
+  content: {
+    /** An account's word list is a part of its directory entry: 500 × ~16 characters = 8 KiB. */
+    wordsMax: 500,
+    wordCharsMax: 64,
+    wordsInPhraseMax: 6,
+    domainsMax: 500,
+    domainCharsMax: 253,
+  },
+  access: {
+    networksMax: 100,
+    requestsPerSecondMax: 100_000,
+    burstMax: 1_000_000,
+    /** Keys and accounts whose rates one ingress process keeps: 65,536 × 16 B = 1 MiB, shared by its threads. */
+    ratesMax: 65_536,
+    /** Addresses in one X-Forwarded-For or Forwarded header that are looked at. */
+    proxyHopsMax: 20,
+  },
+  suppression: {
+    /** One account's numbers: 1,000,000 × 8 B = 8 MB in every ingress thread and every actor thread. */
+    perAccountMax: 1_000_000,
+    /** One request: 10,000 × ~17 B stays under the body cap. */
+    importMax: 10_000,
+    /** Blocks written between two looks at changes of keys and accounts, which must not wait behind an import. */
+    blocksPerPass: 16,
+  },
+  audit: {
+    /**
+     * Refused requests one thread records for one account: so many at once, two whole batches of them, and then so many a
+     * second; the rest is only counted. 20 a second are 1.7 million, some 600 MB of EVENTS a day.
+     */
+    refusalsPerAccountBurst: 2_000,
+    refusalsPerAccountPerSecond: 20,
+    refusalsBurst: 10_000,
+    refusalsPerSecond: 200,
+    /** Accounts whose refusals are remembered; when all of them are in a flood, the next one is only counted. */
+    accountsMax: 10_000,
+  },
+  idempotency: {
+    ttlMs: 24 * 3_600_000,
+    /** Keys an account may use in an hour when nothing else was agreed: docs/idempotency.md has the arithmetic. */
+    keysPerHourDefault: 50_000,
+    keysPerHourMax: 10_000_000,
+    /** A publish is given up after publishTimeoutMs × publishAttemptsMax; then nobody else can be working on it. */
+    leaseMs: 10_000,
+  },
+} as const;
