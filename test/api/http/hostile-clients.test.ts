@@ -177,10 +177,9 @@ test('pipelined requests are answered in order or the connection is closed, neve
 });
 
 test('a write whose connection a pipelined request closed may have happened: its Idempotency-Key makes the repeat safe', async () => {
-  const asking = (key: string) => head([`idempotency-key: ${key}`, `content-length: ${body.length}`]) + body;
   const ofTenant = async () => (await house.messages()).filter((each) => each.clientReference === 'pipelined').length;
   const own = JSON.stringify({ ...goodBody, client_reference: 'pipelined' });
-  const request = (key: string) => asking(key).replace(String(body.length), String(own.length)).replace(body, own);
+  const request = (key: string) => head([`idempotency-key: ${key}`, `content-length: ${own.length}`]) + own;
   expect((await raw([request('first') + request('second')])).text).toBe('');
   await until('the write of the first', async () => (await ofTenant()) === 1);
 
