@@ -5,11 +5,11 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../../cluster/embedded/ports.ts';
 import type { Demo } from '../../cluster/supervisor/announce.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
+import { portForLater } from './ports.ts';
 import { serverProcess } from './processes.ts';
 import { type TestSystem, startSystem } from './system.ts';
 
@@ -40,7 +40,7 @@ const readyWithinMs = 60_000;
 export async function startWholeSystem(configuration: string, before?: WholeSystem): Promise<WholeSystem> {
   const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);
-  const httpPort = before?.httpPort ?? (await freePort());
+  const httpPort = before?.httpPort ?? (await portForLater());
   const began = systemClock.monotonicMs();
   const system = await startSystem({
     realRoles: true,
@@ -66,13 +66,13 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
     return values.reduce((sum, each) => sum + Number(each[1]), 0);
   };
   const replace = async (name: string, signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT') => {
-    const before = (await childOf(name))?.restarts ?? 0;
+    const before = await until(`${name} is known`, () => childOf(name));
     process.kill(await pidOf(name), signal);
     await until(
       `${name} is back`,
       async () => {
         const child = await childOf(name);
-        return child !== null && child.restarts > before && child.ready;
+        return child !== null && child.restarts > before.restarts && child.ready;
       },
       // A drain may take its time before the next one starts.
       { limitMs: 20_000 + (signal !== 'SIGKILL' ? limits.supervision.drainMs : 0), everyMs: 50 },
