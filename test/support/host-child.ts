@@ -2,7 +2,8 @@
 // ends with its parent. Through the inspector it runs an expression in one of its threads, so that a thread can
 // really throw and really run out of memory.
 import { Session } from 'node:inspector';
-import { HostPool } from '../../actors/runtime/host-pool.ts';
+import { HostPool, type HostPoolOptions } from '../../actors/runtime/host-pool.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
 type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
@@ -17,7 +18,7 @@ inspector.on('NodeWorker.attachedToWorker', ({ params }) => void threadSessions.
 inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 
 const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 2_000 };
-const pool = new HostPool({
+const options: HostPoolOptions = {
   moves,
   country: { callingCode: '+880', nationalLengths: [10], prefixes: {}, trunkPrefix: '0' },
   registries: () => [],
@@ -29,7 +30,8 @@ const pool = new HostPool({
   flightDumps,
   shared,
   threadMemoryMb,
-});
+};
+let pool = new HostPool(options);
 
 process.on('disconnect', () => process.exit(1));
 process.on('message', (order: Order) => {
@@ -44,5 +46,15 @@ process.on('message', (order: Order) => {
   }
 });
 
-await pool.start();
+for (let isUp = false; !isUp; ) {
+  try {
+    await pool.start();
+    isUp = true;
+  } catch (error) {
+    ignoring(error, 'JetStream did not answer in time: the supervisor would start the role again');
+    await pool.drain(0);
+    threadSessions.length = 0;
+    pool = new HostPool(options);
+  }
+}
 process.send?.({ ready: true });

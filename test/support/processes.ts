@@ -39,9 +39,15 @@ export async function serverProcess(dataDir: string, name: 'nats-server' | 'post
   return entry;
 }
 
-/** A process and its children (PostgreSQL's backends are those of its first process): what stops when it stops. */
-export async function withChildren(pid: number): Promise<number[]> {
+/**
+ * Stops a process, then its children (PostgreSQL's backends are those of its first process): one that stands still
+ * starts no other meanwhile, and reaps none. Gives them in the order in which they may go on.
+ */
+export async function stopWithChildren(pid: number): Promise<number[]> {
+  process.kill(pid, 'SIGSTOP');
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='], { timeout: 5_000 });
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
-  return [pid, ...rows.flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []))];
+  const children = rows.flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
+  for (const child of children) process.kill(child, 'SIGSTOP');
+  return [...children, pid];
 }

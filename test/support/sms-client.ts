@@ -46,9 +46,11 @@ const sendMsMax = 60_000;
 const againAfterMs = 100;
 const readTriesMax = 20;
 const socketsMax = 256;
+/** The door closes a connection that is idle for ten seconds: one that may be closed right now is not used again. */
+const idleMsMax = 5_000;
 
 export class SmsClient {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: socketsMax });
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: socketsMax, timeout: idleMsMax });
   readonly #port: number;
   readonly #key: string;
 
