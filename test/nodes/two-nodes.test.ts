@@ -7,7 +7,6 @@ import { bindKey } from '../../actors/lease/lease-records.ts';
 import { readBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import { freePort } from '../../cluster/embedded/ports.ts';
 import { viewCarriers } from '../../cluster/operations/carriers.ts';
 import { answerForCarriers } from '../../cluster/operations/reports.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -19,6 +18,7 @@ import { neverResend } from '../../actors/carrier/outcome/resend.ts';
 import { startProxy } from '../support/bus.ts';
 import { type CarrierHouse, type RunningActor, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
 import { eventsOf } from '../support/invariant.ts';
+import { portForLater } from '../support/ports.ts';
 
 type Node = RunningActor & { readonly leases: LeaseKeeper; leave(): Promise<void> };
 
@@ -83,7 +83,7 @@ test('receipts that come to the other node find their messages, and its own memo
   });
   await Promise.all(done);
   expect(await epochs()).toEqual(new Set(both));
-}, 30_000);
+}, 60_000);
 
 test('a standby takes nothing and tells nobody that the carrier is down; when the holder leaves it sends at once', async () => {
   house = await openCarrierHouse();
@@ -110,7 +110,7 @@ test('a standby takes nothing and tells nobody that the carrier is down; when th
   const more = await house.send(100, { category: 'otp' });
   expect(await house.settled(more, 15_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
   expect(standby.actor.status).toMatchObject({ bindsWanted: 1, bindsBound: 1, elsewhere: 0 });
-});
+}, 60_000);
 
 test('two nodes together keep the contract, also while a bind moves from one to the other', async () => {
   const tps = 120;
@@ -161,7 +161,7 @@ test('a carrier with a contract of less than its binds: who has no share takes n
 const quickMoves = { otpMovesAfterMs: 200, othersMoveAfterMs: 400 };
 
 /** A bind to where nobody listens: fewer binds than nodes, and none that comes up. */
-const carrierThatIsDown = async () => carrierWith({ port: await freePort() }, { bind: { count: 1 } });
+const carrierThatIsDown = async () => carrierWith({ port: await portForLater() }, { bind: { count: 1 } });
 
 test('a standby does not make a carrier look good that is down where it is held', async () => {
   house = await openCarrierHouse();
