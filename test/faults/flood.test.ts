@@ -78,17 +78,19 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
     const { status, json } = await flooding.client.call('POST', '/v1/sms/batch', { messages });
     expect([status, json['accepted'] ?? json]).toEqual([202, 1_000]);
   });
-  await until('the flood has begun', () => house.farEnds.carriers.alpha.nonceCount(floodNonces[0] ?? '') > 0, {
+  await until('the flood has begun', () => floodNonces.some((nonce) => house.farEnds.countOf(nonce) > 0), {
     everyMs: 5,
   });
 
   const sent: { nonce: string; tenant: number; acceptedAtMs: number }[] = [];
+  const beganMs = systemClock.monotonicMs();
   for (let n = 0; n < seconds * otpPerSecond; n += 1) {
+    // At their times, however long each is answered: the flood must not be over before them.
+    await systemClock.sleep(Math.max(0, beganMs + (n * 1_000) / otpPerSecond - systemClock.monotonicMs()));
     const { nonce, body } = otp();
     const of = n % others.length;
     await others[of]!.client.send(body, `flood-${nonce}`);
     sent.push({ nonce, tenant: of, acceptedAtMs: systemClock.nowMs() });
-    await systemClock.sleep(1_000 / otpPerSecond);
   }
   await Promise.all(batches);
   await until('every OTP of the others is there', () => sent.every(({ nonce }) => house.farEnds.countOf(nonce) > 0));
@@ -117,5 +119,6 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
   const all = [...floodNonces, ...sent.map(({ nonce }) => nonce)];
   await until('the flood is over', () => all.every((nonce) => house.farEnds.countOf(nonce) > 0), { limitMs: 40_000 });
   expect(all.filter((nonce) => house.farEnds.countOf(nonce) !== 1)).toEqual([]);
-  expect(await house.system.metric('heliograph_carrier_set_aside_total')).toBeGreaterThan(0);
+  // A thread that is busy is left out of /metrics.
+  await until('some was set aside', () => house.system.metric('heliograph_carrier_set_aside_total'));
 });

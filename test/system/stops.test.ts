@@ -3,6 +3,7 @@
 // submitted once and with one end.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
 import { nothingIsLeftOf } from '../support/processes.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { expectRecorded, lateSettlementMs, nothingWrong, settledReckoning } from '../support/reckoning.ts';
@@ -11,6 +12,8 @@ import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
 
 const load = { ratePerSecond: 200, seconds: 4 };
 const endAfterMs = 2_000;
+/** Sooner than what the supervisor had left behind would end by itself. */
+const goneWithinMs = 3_000;
 let house: WholeHouse;
 const promised: { stop: Promised[]; force: Promised[]; kill: Promised[] } = { stop: [], force: [], kill: [] };
 
@@ -33,7 +36,7 @@ describe('under load', () => {
   it('SIGTERM drains: exit code 0, nothing left behind, and nobody is left unknown', { timeout: 90_000 }, async () => {
     promised.stop = await endInTheMiddle(11, async () => {
       expect(await house.system.stop()).toBe(0);
-      await nothingIsLeftOf(house.system.dataDir, 1_000);
+      await nothingIsLeftOf(house.system.dataDir, goneWithinMs);
     });
     const reckoning = await settledReckoning(house, promised.stop);
     expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.stop.length } });
@@ -42,15 +45,19 @@ describe('under load', () => {
   it('a second Ctrl-C ends everything at once: exit code 130, nothing left behind', { timeout: 90_000 }, async () => {
     promised.force = await endInTheMiddle(12, async () => {
       // Taken and not answered: a drain would wait for these, and their receipts come all the same.
-      house.farEnds.carriers.beta.setFault('no-resp');
-      await systemClock.sleep(100);
+      const { beta } = house.farEnds.carriers;
+      const unanswered = () => beta.stats().submits.unanswered;
+      const before = unanswered();
+      beta.setFault('no-resp');
+      await until('one is not answered', () => unanswered() > before);
       house.system.process.kill('SIGINT');
-      // Two within a third of a second are one key press.
+      // Two within a third of a second are one key press, by the clock of who hears them.
+      await until('it drains', () => house.system.stdout().includes('Draining'));
       await systemClock.sleep(400);
       house.system.process.kill('SIGINT');
       expect(await house.system.exit(8_000)).toBe(130);
-      await nothingIsLeftOf(house.system.dataDir, 3_000);
-      house.farEnds.carriers.beta.setFault(null);
+      await nothingIsLeftOf(house.system.dataDir, goneWithinMs);
+      beta.setFault(null);
     });
     expect(promised.force).toHaveLength(load.ratePerSecond * load.seconds);
   });
