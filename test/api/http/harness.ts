@@ -12,10 +12,10 @@ import type { Configuration } from '../../../cluster/config/configuration.ts';
 import { plainWire } from '../../../cluster/config/wire.ts';
 import type { FromChild } from '../../../cluster/supervisor/messages.ts';
 import { newApiKey, type Scope } from '../../../model/api-key.ts';
-import { newAccountId, newApiKeyId } from '../../../model/ids.ts';
+import { type AccountId, newAccountId, newApiKeyId } from '../../../model/ids.ts';
 import type { Message } from '../../../model/message.ts';
 import { senderKinds } from '../../../model/sender.ts';
-import { withDeadline } from '../../../platform/deadline.ts';
+import { until, withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
@@ -34,7 +34,7 @@ export type Ingress = {
 };
 
 export type House = TestBus & {
-  /** `account` and `key` are further fields of their directory entries. */
+  /** `account` and `key` are further fields of their directory entries. Every ingress that runs knows the tenant then. */
   tenant(options?: {
     scopes?: readonly Scope[];
     senders?: string[];
@@ -42,7 +42,7 @@ export type House = TestBus & {
     account?: object;
     key?: object;
   }): Promise<Tenant>;
-  /** Puts an entry into a bucket of tenants' data, as the projector would. */
+  /** Puts an entry into a bucket of tenants' data, as the projector would. One of the directory is known then. */
   put(bucket: 'directory' | 'suppression', name: string, text: string): Promise<void>;
   ingress(env?: Record<string, string>, threads?: number, changes?: object): Promise<Ingress>;
   /** The real analytics role, for what is read back. */
@@ -59,6 +59,40 @@ export async function openHouse(): Promise<House> {
   const directory = await openBucket(bus, 'directory');
   const suppression = await openBucket(bus, 'suppression');
   const running = new Set<ChildProcess>();
+  const ingresses = new Set<Ingress>();
+
+  const putAccount = (accountId: AccountId, fields: object = {}) => {
+    const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [], ...fields };
+    return directory.put(`account.${accountId}`, JSON.stringify(entry));
+  };
+  const putKey = async (accountId: AccountId, livemode: boolean, fields: object = {}) => {
+    const key = newApiKey(livemode);
+    const entry = {
+      v: 1,
+      keyId: newApiKeyId(1_700_000_000_000),
+      accountId,
+      publicId: key.publicId,
+      secretHash: key.secretHash.toString('base64url'),
+      livemode,
+      scopes: allScopes,
+      expiresAtMs: null,
+      ...fields,
+    };
+    await directory.put(`key.${key.publicId}`, JSON.stringify(entry));
+    return key.token;
+  };
+  const witness = newAccountId(1_700_000_000_000);
+  await putAccount(witness);
+  /** Each thread hears of entries in their order: one that knows a key put just now knows all that was put before. */
+  const heard = async () => {
+    const open = [...ingresses].filter(({ child }) => child.exitCode === null && child.signalCode === null);
+    if (open.length === 0) return;
+    const token = await putKey(witness, true);
+    await until('every thread knows what was put', async () => {
+      const asked = open.flatMap((each) => Array.from({ length: 16 }, () => isKnown(each, token)));
+      return (await Promise.all(asked)).every(Boolean);
+    });
+  };
 
   const count = async (stream = 'MT_TXN') => (await bus.manager.streams.info(stream)).state.messages;
   return {
@@ -67,34 +101,20 @@ export async function openHouse(): Promise<House> {
     count,
     async put(bucket, name, text) {
       await (bucket === 'directory' ? directory : suppression).put(name, text);
+      if (bucket === 'directory') await heard();
     },
     async tenant({ scopes = allScopes, senders = ['HELIO'], status = 'active', account = {}, key: more = {} } = {}) {
       const accountId = newAccountId(1_700_000_000_000);
-      await directory.put(
-        `account.${accountId}`,
-        JSON.stringify({ v: 1, accountId, name: 'Test', status, senders, ...account }),
-      );
-      const keyOf = async (livemode: boolean) => {
-        const key = newApiKey(livemode);
-        const entry = {
-          v: 1,
-          keyId: newApiKeyId(1_700_000_000_000),
-          accountId,
-          publicId: key.publicId,
-          secretHash: key.secretHash.toString('base64url'),
-          livemode,
-          scopes,
-          expiresAtMs: null,
-          ...more,
-        };
-        await directory.put(`key.${key.publicId}`, JSON.stringify(entry));
-        return key.token;
-      };
-      return { accountId, live: await keyOf(true), test: await keyOf(false) };
+      await putAccount(accountId, { status, senders, ...account });
+      const live = await putKey(accountId, true, { scopes, ...more });
+      const test = await putKey(accountId, false, { scopes, ...more });
+      await heard();
+      return { accountId, live, test };
     },
     async ingress(env = {}, threads = 1, changes = {}) {
       const started = await startIngress(nats.url, env, threads, changes);
       running.add(started.child);
+      ingresses.add(started);
       return started;
     },
     async analytics() {
@@ -126,6 +146,14 @@ export async function openHouse(): Promise<House> {
       await stop();
     },
   };
+}
+
+/** Whether the thread that the kernel gives a new connection to knows the key. */
+async function isKnown(ingress: Ingress, token: string): Promise<boolean> {
+  const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+  const answer = await fetch(ingress.url('/v1/sms/x'), { headers });
+  await answer.body?.cancel();
+  return answer.status !== 401;
 }
 
 type StartedRole = { child: ChildProcess; exited: Promise<number | null>; ready: Record<string, unknown> };

@@ -37,8 +37,11 @@ afterAll(async () => {
   await house.stop();
   expect(bystander.failed).toEqual([]);
   expect(bystander.answered).toBeGreaterThan(100);
-  expect(bystander.slowestMs).toBeLessThan(2_000);
+  expect(bystander.slowestMs).toBeLessThan(atOnceMs);
 });
+
+/** Before the time of any request is up, and with room for a machine that stands still for a moment. */
+const atOnceMs = limits.http.bodyMs - 3_000;
 
 type RawAnswer = { text: string; closedAfterMs: number };
 
@@ -88,7 +91,7 @@ describe('headers', () => {
   ])('%s: refused and closed at once', async (_name, request, status) => {
     const { text, closedAfterMs } = await raw([request()]);
     expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    expect(closedAfterMs).toBeLessThan(1_000);
+    expect(closedAfterMs).toBeLessThan(atOnceMs);
   });
 
   test.each([
@@ -100,7 +103,7 @@ describe('headers', () => {
     const smuggled = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
     const { text, closedAfterMs } = await raw([`${head(lengths).replace('/v1/sms', path)}{}${smuggled}`]);
     expect(text).toBe('');
-    expect(closedAfterMs).toBeLessThan(1_000);
+    expect(closedAfterMs).toBeLessThan(atOnceMs);
   });
 
   test('as many headers as are allowed, and one of 8 KB, are fine', async () => {
@@ -118,7 +121,7 @@ describe('bodies', () => {
     const { text, closedAfterMs } = await raw([head([`content-length: ${limits.http.bodyBytesMax + 1}`])]);
     expect(text).toMatch(/^HTTP\/1.1 413 /);
     expect(text).toContain('body_too_large');
-    expect(closedAfterMs).toBeLessThan(1_000);
+    expect(closedAfterMs).toBeLessThan(atOnceMs);
   });
 
   test('chunks without a length are cut off at the cap', async () => {
@@ -146,8 +149,8 @@ describe('bodies', () => {
   test('a body that never comes is given up with 408', async () => {
     const { text, closedAfterMs } = await raw([head(['content-length: 100']), 'abc']);
     expect(text).toMatch(/^HTTP\/1.1 408 /);
-    expect(closedAfterMs).toBeLessThan(limits.http.bodyMs + 2_000);
-  }, 15_000);
+    expect(closedAfterMs).toBeLessThan(limits.http.bodyMs + 5_000);
+  });
 
   test('a body that drips is given up as well, and headers that never end are cut off', async () => {
     const socket = connect(ingress.port, '127.0.0.1');
@@ -162,8 +165,8 @@ describe('bodies', () => {
     await until('the answer', () => text.startsWith('HTTP/1.1 408 '), { limitMs: 12_000 });
     stop();
     socket.destroy();
-    expect((await headers).closedAfterMs).toBeLessThan(14_000);
-  }, 20_000);
+    expect((await headers).closedAfterMs).toBeLessThan(18_000);
+  });
 });
 
 test('pipelined requests are answered in order or the connection is closed, never mixed up', async () => {
@@ -177,11 +180,12 @@ test('pipelined requests are answered in order or the connection is closed, neve
 });
 
 test('a write whose connection a pipelined request closed may have happened: its Idempotency-Key makes the repeat safe', async () => {
-  const ofTenant = async () => (await house.messages()).filter((each) => each.clientReference === 'pipelined').length;
-  const own = JSON.stringify({ ...goodBody, client_reference: 'pipelined' });
+  // In a queue of their own: the bystander's are many by now, and each is read.
+  const written = () => house.count('MT_OTP');
+  const own = JSON.stringify({ ...goodBody, category: 'otp' });
   const request = (key: string) => head([`idempotency-key: ${key}`, `content-length: ${own.length}`]) + own;
   expect((await raw([request('first') + request('second')])).text).toBe('');
-  await until('the write of the first', async () => (await ofTenant()) === 1);
+  await until('the write of the first', async () => (await written()) === 1);
 
   const headers = { 'idempotency-key': 'first' };
   const again = await until('its answer', async () => {
@@ -190,7 +194,7 @@ test('a write whose connection a pipelined request closed may have happened: its
   });
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect((await post(ingress, tenant.live, own, { 'idempotency-key': 'second' })).status).toBe(202);
-  expect(await ofTenant()).toBe(2);
+  expect(await written()).toBe(2);
 });
 
 test.each(['BREW', 'TRACE', 'CONNECT'])('the method %s, which nothing here has, is told so', async (method) => {

@@ -62,7 +62,8 @@ test('a scheduled message waits, says so, and goes out at its time with its vali
   expect(await house.count()).toBe(0);
   await until('the release', async () => (await house.count()) === 1);
   expect(systemClock.nowMs() - dueAtMs).toBeGreaterThanOrEqual(-2);
-  expect(systemClock.nowMs() - dueAtMs).toBeLessThan(1_000);
+  // A second, and room for a machine that stands still for a moment.
+  expect(systemClock.nowMs() - dueAtMs).toBeLessThan(3_000);
   const [message] = (await house.messages()) as [Message];
   expect(message).toMatchObject({ messageId: sent.body['id'], carrier: 'alpha', validUntilMs: dueAtMs + 60_000 });
   expect((await cancel(sent.body['id'])).body).toMatchObject({ status: 409, code: 'not_cancelable' });
@@ -128,12 +129,16 @@ test('in a race of cancels with the release every message is canceled or sent, a
 
   const canceled = new Set<string>();
   const refused = new Set<string>();
-  // Spread over the moment at which the second's cancels end.
-  await systemClock.sleep(Math.max(0, dueAtMs - 700 - systemClock.nowMs()));
+  // Spread over the moment at which the second's cancels end; the first at once, however slow the machine is then.
+  const spreadMs = Math.max(0, dueAtMs - 700 - systemClock.nowMs());
   await Promise.all(
     ids.map(async (id, index) => {
-      await systemClock.sleep(index * 3);
-      const { status } = await cancel(id);
+      await systemClock.sleep(index === 0 ? 0 : spreadMs + index * 3);
+      // 503: too many at once for this second, and the answer is to ask again.
+      const status = await until('an answer', async () => {
+        const answer = await cancel(id);
+        return answer.status !== 503 && answer.status;
+      });
       if (status === 200) canceled.add(id);
       else if (status === 409) refused.add(id);
     }),

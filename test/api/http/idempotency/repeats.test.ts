@@ -188,6 +188,8 @@ describe('kill -9 of the ingress', () => {
     await until('the cut', proxy.isCut, { everyMs: 1 });
     await doomed.kill9();
     expect(await answer).toBe('no answer');
+    // Or the next test finds it.
+    await until('what was published', async () => (await house.count()) === 1);
     proxy.close();
   });
 });
