@@ -2,7 +2,6 @@
 // the connection reset.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
-import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { message } from './messages.ts';
 import { boundWitness, closeAt, fast } from './support.ts';
@@ -29,9 +28,8 @@ test('a submit is refused, and what was submitted before the fence and not writt
 });
 
 test('a session is cut without an unbind, and tells what was on its way', async () => {
-  await smsc.close();
-  smsc = await startSimulator({ response: parseLatency('fixed:500')!, magic: false });
   const seen = await boundWitness(smsc.port, { mayWrite: () => true });
+  smsc.setFault('no-resp');
   seen.session.submit(message('on its way'), 'on its way');
   await until('it has arrived', () => smsc.stats().submits.total === 1);
   seen.session.cut('declared dead');

@@ -6,6 +6,7 @@ import { commandStatus } from '../../smpp/command-status.ts';
 import type { QueryAnswer } from '../../smpp/query-window.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { message } from './messages.ts';
 import { boundWitness, closeWitnesses, type Witness } from './support.ts';
 
@@ -58,10 +59,13 @@ test('is refused for a message nobody knows', async () => {
 });
 
 test('unanswered ends at the response timer, once, and the session lives', async () => {
-  const seen = await boundWitness(smsc.port, { responseTimerMs: 100 });
+  const clock = new ManualClock();
+  const seen = await boundWitness(smsc.port, { responseTimerMs: 100, clock });
   smsc.setFault('no-query-resp');
   const answers = ask(seen, '1');
-  expect(await until('the end', () => answers[0])).toEqual({ ok: false, why: 'timeout' });
+  await until('the question', () => smsc.stats().queries === 1);
+  clock.advance(100);
+  expect(answers[0]).toEqual({ ok: false, why: 'timeout' });
   seen.session.submit(message('x'), 'x');
   await until('the response', () => seen.responses.has('x'));
   expect(answers).toHaveLength(1);

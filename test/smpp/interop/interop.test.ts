@@ -253,7 +253,7 @@ describe('answers and receipts', () => {
   });
 
   test('enquire_link is answered, a window of submits comes through in order', async () => {
-    const seen = await boundWitness(smsc.port, { ...bindAs('transceiver'), enquireLinkMs: 50, windowPdusMax: 200 });
+    const seen = await boundWitness(smsc.port, { ...bindAs('transceiver'), enquireLinkMs: 500, windowPdusMax: 200 });
     await until('two questions', () => smsc.of('enquire_link').length >= 2);
     expect(seen.closes).toEqual([]);
     const rules = { addr, wire: plainWire };

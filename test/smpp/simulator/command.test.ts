@@ -13,7 +13,7 @@ function run(args: string[]) {
   const run = { child, out: '', err: '' };
   child.stdout.on('data', (chunk) => (run.out += chunk));
   child.stderr.on('data', (chunk) => (run.err += chunk));
-  return { ...run, run, exit: once(child, 'exit') };
+  return { ...run, run, exit: once(child, 'close') };
 }
 
 describe('heliograph smsc', () => {

@@ -79,7 +79,7 @@ describe('--mo', () => {
     const child = spawn(process.execPath, [main, '--mo-as', 'pigeon'], { stdio: ['ignore', 'ignore', 'pipe'] });
     let err = '';
     child.stderr.on('data', (chunk) => (err += chunk));
-    const code = await new Promise((resolve) => child.once('exit', resolve));
+    const code = await new Promise((resolve) => child.once('close', resolve));
     expect(code).toBe(2);
     expect(err).toContain('--mo-as pigeon: expected message_payload, udh, udh8, sar');
   });
