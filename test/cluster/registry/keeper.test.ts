@@ -7,6 +7,7 @@ import { RegistryVersions } from '../../../cluster/registry/versions.ts';
 import { until } from '../../../platform/deadline.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
+import { runningClock } from '../../support/running-clock.ts';
 import { type Desk, nationals, openDesk } from './harness.ts';
 
 let house: TestBus;
@@ -48,11 +49,12 @@ test('what is in force at the start is there when the start is over', async () =
 });
 
 test('versions follow each other within a second or two, each for all threads the same memory', async () => {
+  const promised = { limitMs: 2_000, clock: runningClock() };
   await keep();
   const first = await desk.import(house.bus, desk.file('one.csv', nationals(10)));
-  await until('the first', () => versionsHeard().includes(`dnd ${first.version}`), { limitMs: 2_000 });
+  await until('the first', () => versionsHeard().includes(`dnd ${first.version}`), promised);
   const second = await desk.import(house.bus, desk.file('two.csv', nationals(20)));
-  await until('the second', () => versionsHeard().includes(`dnd ${second.version}`), { limitMs: 2_000 });
+  await until('the second', () => versionsHeard().includes(`dnd ${second.version}`), promised);
   const [news] = keeper?.news() ?? [];
   expect(news !== undefined && 'buffer' in news && news.buffer).toBeInstanceOf(SharedArrayBuffer);
 });
@@ -72,7 +74,7 @@ describe('a version that is not whole', () => {
       return values.find(({ labels }) => labels.ended === 'failed')?.value ?? 0;
     };
     const failedBefore = await failed();
-    await until('two looks at it', async () => (await failed()) >= failedBefore + 2, { limitMs: 5_000 });
+    await until('two looks at it', async () => (await failed()) >= failedBefore + 2);
     expect(keeper?.news().map((news) => news.version)).toEqual([first.version]);
     await versions.kv.put('dnd.current', JSON.stringify({ ...before.value, number: 3 }));
     await until('it is whole', () => versionsHeard().some((version) => version.startsWith('dnd 3-')));
@@ -87,7 +89,7 @@ describe('a version that is not whole', () => {
     expect(news()).toEqual([{ name: 'dnd', version: 'unknown' }]);
     expect(registryHolder(news()).current().dnd).toBe('unknown');
     await versions.kv.put(key, chunk);
-    await until('it is known', () => versionsHeard().length === 2, { limitMs: 3_000 });
+    await until('it is known', () => versionsHeard().length === 2);
     expect(registryHolder(news()).current().dnd).toMatchObject({ count: 10 });
   });
 });
@@ -101,5 +103,5 @@ test('a bucket that lost everything does not take the version out of memory', as
   await until('NATS is back', () => house.bus.connected());
   expect(keeper?.news().map((news) => news.version)).toEqual([version]);
   const next = await desk.import(house.bus, desk.file('two.csv', nationals(20)));
-  await until('the next version', () => versionsHeard().includes(`dnd ${next.version}`), { limitMs: 5_000 });
+  await until('the next version', () => versionsHeard().includes(`dnd ${next.version}`));
 }, 30_000);
