@@ -19,7 +19,8 @@ export async function look(port: number, bind: Partial<BindConfig> = {}, changes
     force: false,
     natsUrl: null,
     isRunning: false,
-    stepMs: 500,
+    // A step that is not answered takes so long, and one that is must not on a busy machine.
+    stepMs: 2_000,
     ...changes,
   };
   return examineCarriers(check);
