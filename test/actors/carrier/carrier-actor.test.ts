@@ -61,8 +61,10 @@ describe('the main job', () => {
     await house.actor(carrierWith(house.simulator, { tps: 100 }));
     await until('bulk is on its way', () => house.simulator.stats().submits.total >= 10);
     const otp = await house.send(1, { category: 'otp' });
+    // From when it is in its stream: until then a busy machine lets the bulk go on.
+    const before = house.simulator.stats().submits.total;
     await until('the OTP is there', () => house.simulator.nonceCount(otp[0]!.nonce) === 1, { everyMs: 5 });
-    expect(house.simulator.stats().submits.total).toBeLessThan(120);
+    expect(house.simulator.stats().submits.total - before).toBeLessThanOrEqual(50);
     expect(await house.settled([...bulk, ...otp])).toMatchObject(once);
   });
 
@@ -123,7 +125,10 @@ describe('refusals', () => {
     await house.actor(carrierWith(house.simulator));
     expect(await house.settled([...before, ...after])).toMatchObject({ ...once, statuses: { delivered: 40 } });
     expect((await house.settled(mixed)).statuses).toEqual({ failed: 1 });
-    const dead = await recordsOf(house.bus, 'DEAD');
+    const dead = await until('both are in DEAD', async () => {
+      const records = await recordsOf(house.bus, 'DEAD');
+      return records.length >= 2 && records;
+    });
     expect(dead).toHaveLength(2);
     expect(dead[0]!.header('Heliograph-Reason')).toContain('not a readable message record');
     await until('MT_TXN empty', async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages === 0);

@@ -108,7 +108,7 @@ describe('a keyword', () => {
       return all.length > 0 && all;
     });
     expect(reply?.text).toBe('Shop 0: no more messages from 16000');
-    expect(house.suppressed()).toBe(true);
+    await until('STOP is in force', () => house.suppressed(), patient);
     const sent = await house.send(3, { accountId: accountA, sender: '16000', recipient: subscriber });
     expect(await house.settled(sent)).toMatchObject({ statuses: { blocked: 3 } });
     const others = await house.send(3, { accountId: accountA, sender: 'HELIO', recipient: subscriber });

@@ -2,7 +2,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
-import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
 import { carrierWith } from '../../../support/carrier-house.ts';
@@ -29,7 +28,7 @@ const waiting = { limitMs: 20_000 };
 test('nothing listens, and the credentials are refused: not bound, and never lost', async () => {
   const smsc = await startSimulator({ magic: false });
   ends.push(() => smsc.close());
-  const carrier = carrierWith({ port: await freePort() });
+  const carrier = carrierWith({ port: 1 });
   const [bind] = carrier.binds;
   const refused = { ...bind!, count: 1, port: smsc.port, password: 'wrong' };
   const log = logOf({ ...carrier, binds: [{ ...bind!, count: 1 }, refused] });

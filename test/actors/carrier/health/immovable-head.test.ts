@@ -78,9 +78,9 @@ describe('behind a message that has no other way', () => {
   test('what ends there, its time being over, makes room as well', async () => {
     await open();
     await house.send(1);
-    await house.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 2_000 });
+    await house.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 4_000 });
     await until('the lane is full', async () => (await gauge('transactional')) === laneMax);
-    await until('they have ended', async () => (await gauge('transactional')) === 1, { limitMs: 6_000 });
+    await until('they have ended', async () => (await gauge('transactional')) === 1, { limitMs: 8_000 });
     const behind = await house.send(laneMax - 1, { plan: ['beta'] });
     await allAtBeta(behind, 3_000);
   }, 30_000);

@@ -53,6 +53,14 @@ test('a pull that the server drops in silence holds nothing up', async () => {
   const carriers = Array.from({ length: 12 }, (_, index) => `ends${index}`);
   let longestMs = 0;
   let heard = 0;
+  // What this process itself stands still, on a busy machine, is no pause of the follower.
+  let stoodStillMs = 0;
+  let turnAtMs = systemClock.monotonicMs();
+  const stop = systemClock.every(10, () => {
+    const nowMs = systemClock.monotonicMs();
+    stoodStillMs = Math.max(stoodStillMs, nowMs - turnAtMs);
+    turnAtMs = nowMs;
+  });
   const learn = (event: DeliveryEvent) => {
     longestMs = Math.max(longestMs, systemClock.nowMs() - event.atMs);
     heard += 1;
@@ -70,6 +78,7 @@ test('a pull that the server drops in silence holds nothing up', async () => {
   await until('they have ended', passed, { everyMs: 0 });
   await Promise.all(published);
   await until('all heard', () => heard === published.length);
-  expect(longestMs).toBeLessThan(700);
+  stop();
+  expect(longestMs - stoodStillMs).toBeLessThan(700);
   await Promise.all(followings.map((each) => each.stop()));
 });
