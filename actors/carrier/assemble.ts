@@ -45,7 +45,8 @@ import { lookUpReceipt } from './receipts/receipt-look-up.ts';
 import { type RecipientOf, asWritten } from './receipts/receipt-numbers.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
 import { Receipts } from './receipts/receipts.ts';
-import { beginCountingEnds, countEnd } from './outcome/ended.ts';
+import { beginCounters } from './carrier-counters.ts';
+import { countEnd } from './outcome/ended.ts';
 import { refusedLate } from './outcome/late-refusal.ts';
 import { type ResendPolicy, neverResend } from './outcome/resend.ts';
 import { Reroute } from './health/reroute.ts';
@@ -120,7 +121,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
-  beginCountingEnds(name);
+  beginCounters(name);
   const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event), onDurable: countEnd });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
   const unknown = new UnknownSubmits(clock);

@@ -18,7 +18,7 @@ export function countEnd({ carrier, category, kind }: Pick<DeliveryEvent, 'carri
   counterOf(carrier, category, kind).inc();
 }
 
-/** All of a carrier stand at 0 from the beginning: of a series that begins with its first event no rate shows that one. */
+/** All of a carrier stand at 0 from the beginning; carrier-counters.ts says why. */
 export function beginCountingEnds(carrier: string): void {
   for (const category of categories) for (const kind of ends) counterOf(carrier, category, kind).inc(0);
 }

@@ -1,0 +1,34 @@
+// A counter that begins with its first burst has no rate for it: what an alert counts is there before anything happens.
+import { afterEach, expect, test } from 'vitest';
+import { metrics } from '../../../platform/telemetry.ts';
+import { alertRules, countedBy } from '../../support/alert-rules.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+
+type Collected = {
+  readonly name: string;
+  readonly values: readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[];
+};
+
+let house: CarrierHouse;
+afterEach(() => house.stop());
+
+test('what the alert rules count of a carrier stands at 0 as soon as its actor runs', async () => {
+  house = await openCarrierHouse();
+  const counted = alertRules()
+    .flatMap(({ expr }) => countedBy(expr))
+    .filter(({ name }) => /^heliograph_carrier_.*_total$/.test(name));
+  expect(new Set(counted.map(({ name }) => name)).size).toBeGreaterThanOrEqual(4);
+
+  await house.actor(carrierWith(house.simulator));
+  const all: Collected[] = await Promise.all(Object.values(metrics).map((metric) => metric.get()));
+  for (const { name, labels } of counted) {
+    const metric = all.find((each) => each.name === name);
+    const wanted = Object.entries({ carrier: 'alpha', ...labels });
+    const series =
+      metric?.values.filter((each) => wanted.every(([label, value]) => each.labels[label] === value)) ?? [];
+    expect(
+      series.map(({ value }) => value),
+      `${name} ${JSON.stringify(labels)}`,
+    ).toContain(0);
+  }
+});
