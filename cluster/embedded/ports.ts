@@ -1,9 +1,15 @@
 // Ports of the embedded servers: chosen free once, remembered, and chosen anew only when somebody else took them.
-// Never the well-known ones, so that a NATS or PostgreSQL of the machine's own can start beside us.
+// Never those a NATS or PostgreSQL of the machine's own would have, so that it can start beside us.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { ignoring } from '../../platform/errors.ts';
+
+const firstPort = 16_384;
+const portCount = 16_384;
+/** Processes that start beside each other begin this far apart. */
+const walksApart = 101;
+let walked = (process.pid * walksApart) % portCount;
 
 export type Ports = {
   /** The port remembered for `name` when it is still free on loopback, else a free one, remembered from now on. */
@@ -17,7 +23,7 @@ export function rememberedPorts(runDir: string): Ports {
     async choose(name) {
       const before = remembered[name];
       if (before !== undefined && (await isFree(before))) return before;
-      const taken = new Set([...neverPorts, ...Object.values(remembered)]);
+      const taken = new Set(Object.values(remembered));
       let port = await freePort();
       while (taken.has(port)) port = await freePort();
       remembered[name] = port;
@@ -28,16 +34,26 @@ export function rememberedPorts(runDir: string): Ports {
   };
 }
 
-/** A port of the system's choice on loopback. Another process may take it before the caller does. */
+/**
+ * Free on loopback a moment ago, and never the same one twice in this process. Below those that Linux (32768 and up) and
+ * macOS give to outgoing connections: one of these could hold the port of a server that is about to come again, and who
+ * dials a port among them at which nobody listens may be connected to himself, and so hold it as well.
+ */
 export async function freePort(): Promise<number> {
-  return (await tryListen(0, '127.0.0.1')) as number;
+  for (let tried = 0; tried < portCount; tried += 1) {
+    walked = (walked + 1) % portCount;
+    if (await isFree(firstPort + walked)) return firstPort + walked;
+  }
+  throw new Error(`no port between ${firstPort} and ${firstPort + portCount - 1} is free on loopback`);
 }
 
-export async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
-  return (await tryListen(port, host)) !== null;
+export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+  });
 }
-
-const neverPorts = [4222, 5432, 8222, 6222];
 
 function readPorts(file: string): Record<string, number> {
   try {
@@ -46,15 +62,4 @@ function readPorts(file: string): Record<string, number> {
     ignoring(error, 'no remembered ports yet');
     return {};
   }
-}
-
-function tryListen(port: number, host: string): Promise<number | null> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', (error) => (port === 0 ? reject(error) : resolve(null)));
-    server.listen({ port, host, exclusive: true }, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : null));
-    });
-  });
 }

@@ -8,7 +8,7 @@ import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
 import { type TestNats, startNats } from '../support/nats.ts';
-import { portForLater } from '../support/ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { processesOf } from '../support/processes.ts';
 import { nothingWrong, settledReckoning } from '../support/reckoning.ts';
 import { SmsClient } from '../support/sms-client.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   farEnds = await startFarEnds({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,400', window: 20 });
   const configFile = join(nats.dataDir, 'heliograph.yaml');
   writeFileSync(configFile, farEnds.configuration);
-  const httpPort = await portForLater();
+  const httpPort = await freePort();
   const common = {
     NATS_URL: nats.url,
     HELIOGRAPH_CONFIG: configFile,

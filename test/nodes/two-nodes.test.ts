@@ -18,7 +18,7 @@ import { neverResend } from '../../actors/carrier/outcome/resend.ts';
 import { startProxy } from '../support/bus.ts';
 import { type CarrierHouse, type RunningActor, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
 import { eventsOf } from '../support/invariant.ts';
-import { portForLater } from '../support/ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 
 type Node = RunningActor & { readonly leases: LeaseKeeper; leave(): Promise<void> };
 
@@ -161,7 +161,7 @@ test('a carrier with a contract of less than its binds: who has no share takes n
 const quickMoves = { otpMovesAfterMs: 200, othersMoveAfterMs: 400 };
 
 /** A bind to where nobody listens: fewer binds than nodes, and none that comes up. */
-const carrierThatIsDown = async () => carrierWith({ port: await portForLater() }, { bind: { count: 1 } });
+const carrierThatIsDown = async () => carrierWith({ port: await freePort() }, { bind: { count: 1 } });
 
 test('a standby does not make a carrier look good that is down where it is held', async () => {
   house = await openCarrierHouse();

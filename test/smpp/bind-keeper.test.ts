@@ -11,6 +11,7 @@ import type { openSession } from '../../smpp/session.ts';
 import { bindFields, type CloseCause, type SessionHandlers } from '../../smpp/session-contract.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 
 const options = {
   host: '127.0.0.1',
@@ -231,10 +232,11 @@ describe('the keeper with the simulator', () => {
   });
 
   test('comes back after a cut, and after the carrier was away', async () => {
-    const first = await startSimulator();
+    const port = await freePort();
+    const first = await startSimulator({ port });
     const closes: string[] = [];
     const keeper = keepBind<string>(
-      { ...options, port: first.port, clock: systemClock, random: { unit: () => 0.05 } },
+      { ...options, port, clock: systemClock, random: { unit: () => 0.05 } },
       {
         onBound: () => {},
         onSubmitResponse: () => {},
@@ -251,7 +253,7 @@ describe('the keeper with the simulator', () => {
     await until('the bind again', () => first.stats().binds.total === 2 && keeper.state === 'bound');
     await first.close();
     await until('some refused connections', () => closes.filter((kind) => kind === 'connect_failed').length >= 2);
-    const second = await startSimulator({ port: first.port });
+    const second = await startSimulator({ port });
     await until('the bind once more', () => keeper.state === 'bound');
     await keeper.close('done', 500);
     await until('the unbind', () => second.stats().binds.now === 0);

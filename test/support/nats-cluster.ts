@@ -9,7 +9,7 @@ import { natsServerBinary } from '../../cluster/embedded/nats-binary.ts';
 import { startTethered } from '../../cluster/embedded/tether.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
-import { portForLater } from './ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 
 export type NatsCluster = {
   /** All three, in the order that begins with the given one. */
@@ -27,7 +27,7 @@ export const clusterSize = 3;
 export async function startNatsCluster(): Promise<NatsCluster> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-cluster-'));
   const ports: number[] = [];
-  while (ports.length < 2 * clusterSize) ports.push(await portForLater());
+  while (ports.length < 2 * clusterSize) ports.push(await freePort());
   const clients = ports.slice(0, clusterSize);
   const routes = ports.slice(clusterSize);
   const start = (server: number) => {

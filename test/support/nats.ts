@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startNatsServer } from '../../cluster/embedded/nats.ts';
-import { portForLater } from './ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { type RestartableServer, startRestartable } from './restartable-server.ts';
 
 export type TestNats = RestartableServer;
@@ -11,6 +11,6 @@ export type TestNats = RestartableServer;
 export async function startNats(): Promise<TestNats> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-nats-'));
   // Room for every stream's bound several times over: tests delete and make them again, at once from many sides.
-  const options = { dataDir, port: await portForLater(), password: 'test-only', graceMs: 0, storeMbMax: 100_000 };
+  const options = { dataDir, port: await freePort(), password: 'test-only', graceMs: 0, storeMbMax: 100_000 };
   return startRestartable(dataDir, 10_000, () => startNatsServer(options));
 }

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgresServer } from '../../cluster/embedded/postgres.ts';
-import { portForLater } from './ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { type RestartableServer, startRestartable } from './restartable-server.ts';
 
 export type TestPostgres = RestartableServer;
@@ -12,6 +12,6 @@ export async function startPostgres(): Promise<TestPostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-postgres-'));
   // Run by root, the server belongs to another user, who must be able to come in.
   chmodSync(dataDir, 0o755);
-  const options = { dataDir, port: await portForLater(), password: 'test-only', graceMs: 0 };
+  const options = { dataDir, port: await freePort(), password: 'test-only', graceMs: 0 };
   return startRestartable(dataDir, 20_000, () => startPostgresServer(options));
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
 import { until } from '../../platform/deadline.ts';
-import { portForLater } from './ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { nothingIsLeftOf } from './processes.ts';
 
 export type TestSystem = {
@@ -40,12 +40,12 @@ const started: TestSystem[] = [];
 export async function startSystem(options: SystemTestOptions = {}): Promise<TestSystem> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-system-'));
   chmodSync(dataDir, 0o755);
-  const adminPort = options.env?.['HELIOGRAPH_ADMIN_PORT'] ?? String(await portForLater());
+  const adminPort = options.env?.['HELIOGRAPH_ADMIN_PORT'] ?? String(await freePort());
   const journalFile = join(dataDir, 'journal');
   const env = {
     ...process.env,
     HELIOGRAPH_DATA: dataDir,
-    HELIOGRAPH_HTTP_PORT: String(await portForLater()),
+    HELIOGRAPH_HTTP_PORT: String(await freePort()),
     HELIOGRAPH_ADMIN_PORT: adminPort,
     HELIOGRAPH_LOG: 'warn',
     PLAIN_ROLE: JSON.stringify(options.behaviours ?? {}),

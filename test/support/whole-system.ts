@@ -9,7 +9,7 @@ import type { Demo } from '../../cluster/supervisor/announce.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { portForLater } from './ports.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { serverProcess } from './processes.ts';
 import { type TestSystem, startSystem } from './system.ts';
 
@@ -40,7 +40,7 @@ const readyWithinMs = 60_000;
 export async function startWholeSystem(configuration: string, before?: WholeSystem): Promise<WholeSystem> {
   const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);
-  const httpPort = before?.httpPort ?? (await portForLater());
+  const httpPort = before?.httpPort ?? (await freePort());
   const began = systemClock.monotonicMs();
   const system = await startSystem({
     realRoles: true,

@@ -6,6 +6,7 @@ import { until } from '../../../platform/deadline.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 
 let house: CarrierHouse;
 let again: Simulator | null = null;
@@ -18,8 +19,8 @@ afterEach(async () => {
 const waiting = { limitMs: 20_000 };
 
 test('an outage begins and ends in it, and a start is silent', async () => {
-  house = await openCarrierHouse();
-  const { port } = house.simulator;
+  const port = await freePort();
+  house = await openCarrierHouse({ port });
   const host = await house.host([carrierWith(house.simulator)], { logLevel: 'warn' });
   await until('it is bound', () => house.simulator.stats().binds.now === 2, waiting);
   expect(host.lines()).toEqual([]);

@@ -8,7 +8,7 @@ import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
 import { until } from '../../../platform/deadline.ts';
 import { carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import { runCli } from '../../support/cli.ts';
-import { portForLater } from '../../support/ports.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { endSystems, startSystem } from '../../support/system.ts';
 import { look, simulator } from './doctor-tries.ts';
 
@@ -45,7 +45,7 @@ describe('beside a running system', () => {
 
   it('that cannot be asked may have the binds: then only on demand', async () => {
     const smsc = await simulator();
-    const away = { natsUrl: `nats://127.0.0.1:${await portForLater()}` };
+    const away = { natsUrl: `nats://127.0.0.1:${await freePort()}` };
     const [finding] = await look(smsc.port, {}, away);
     expect(finding).toMatchObject({
       check: 'alpha',

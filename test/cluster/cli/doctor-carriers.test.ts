@@ -7,7 +7,7 @@ import type { BindConfig, TlsConfig } from '../../../cluster/config/configuratio
 import { until } from '../../../platform/deadline.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
 import { type Certificates, makeCertificates } from '../../smpp/certificates.ts';
-import { portForLater } from '../../support/ports.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { look, simulator } from './doctor-tries.ts';
 
 let files: Certificates;
@@ -133,7 +133,7 @@ describe('what is wrong is said, and what to do', () => {
   });
 
   it('a port where nothing listens', async () => {
-    expect(await detailOf(await portForLater())).toContain('nothing listens at 127.0.0.1');
+    expect(await detailOf(await freePort())).toContain('nothing listens at 127.0.0.1');
   });
 
   it('a server that is silent, one that closes, and one that speaks something else', async () => {

@@ -11,7 +11,7 @@ import { startSimulator } from '../../../smpp/simulator/simulator.ts';
 import { makeCertificates } from '../../smpp/certificates.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import { runCli } from '../../support/cli.ts';
-import { portForLater } from '../../support/ports.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { readFileSync } from 'node:fs';
 
 let house: CarrierHouse;
@@ -73,7 +73,7 @@ test('why a bind is not there comes with what to do, as with --force', patience,
     carrierWith(house.simulator, { name, bind: { count: 1, ...bind } });
   const tls = { caFile: files.path('other-ca.pem'), certFile: null, keyFile: null, serverName: null, verify: true };
   const carriers = {
-    away: one('away', { port: await portForLater() }),
+    away: one('away', { port: await freePort() }),
     locked: one('locked', { password: 'hunter2' }),
     nameless: one('nameless', { host: 'smsc.invalid' }),
     stranger: one('stranger', { port: secure.port, tls }),

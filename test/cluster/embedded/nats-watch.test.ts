@@ -11,7 +11,7 @@ import { startNatsServer } from '../../../cluster/embedded/nats.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until, withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
-import { portForLater } from '../../support/ports.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { serverProcess } from '../../support/processes.ts';
 
 const undo: (() => void | Promise<void>)[] = [];
@@ -35,7 +35,7 @@ async function start(dataDir: string, port: number): Promise<EmbeddedServer> {
 
 test('one that hangs is told as not well, and ended', { timeout: 30_000 }, async () => {
   const dataDir = folder();
-  const server = await start(dataDir, await portForLater());
+  const server = await start(dataDir, await freePort());
   expect(server.health?.()).toEqual({ ok: true, detail: '' });
   process.kill((await serverProcess(dataDir, 'nats-server')).pid, 'SIGSTOP');
   await until('it is not well', () => server.health?.().ok === false, { limitMs: 15_000 });
@@ -44,7 +44,7 @@ test('one that hangs is told as not well, and ended', { timeout: 30_000 }, async
 
 test('one that answers again in time is left alone', { timeout: 30_000 }, async () => {
   const dataDir = folder();
-  const server = await start(dataDir, await portForLater());
+  const server = await start(dataDir, await freePort());
   const { pid } = await serverProcess(dataDir, 'nats-server');
   process.kill(pid, 'SIGSTOP');
   await until('it is not well', () => server.health?.().ok === false, { limitMs: 15_000 });
@@ -71,7 +71,7 @@ test('a disk without room: refused, and when there is room taken again, with all
 }, async ({ skip }) => {
   const dataDir = folder();
   if (!mounted(dataDir, '16M')) return skip();
-  const port = await portForLater();
+  const port = await freePort();
   let server = await start(dataDir, port);
   const publish = async (subject: string, octets: number) => {
     const bus = await connectBus(server.url, 'test', 2_000);

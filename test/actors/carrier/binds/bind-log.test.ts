@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
 import { carrierWith } from '../../../support/carrier-house.ts';
@@ -53,8 +54,8 @@ test('a session that stood is lost, and what is tried after it is not bound', as
 });
 
 test('at the default level a start says nothing, and a loss is followed by its end', async () => {
-  const smsc = await startSimulator({ magic: false });
-  const { port } = smsc;
+  const port = await freePort();
+  const smsc = await startSimulator({ magic: false, port });
   const carrier = carrierWith(smsc);
   const log = logOf(carrier, 'warn');
   await until('they stand', () => smsc.stats().binds.now === 2, waiting);

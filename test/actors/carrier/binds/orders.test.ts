@@ -13,6 +13,7 @@ import { type Simulator, startSimulator } from '../../../../smpp/simulator/simul
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 import { type HostChild, nodeNamed } from '../../../support/host-process.ts';
 import { eventsOf } from '../../../support/invariant.ts';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
 
 let house: CarrierHouse;
 let host: HostChild | undefined;
@@ -203,13 +204,14 @@ describe('one bind', () => {
 
   it('that was given up for a wrong password is tried again when it is resumed', patience, async () => {
     house = await openCarrierHouse();
-    const wrong = await startSimulator({ accounts: [{ systemId: 'heliograph', password: 'other', tps: 0 }] });
+    const port = await freePort();
+    const wrong = await startSimulator({ port, accounts: [{ systemId: 'heliograph', password: 'other', tps: 0 }] });
     const alpha = carrierWith(wrong, { bind: { count: 1 } });
     host = await house.host([alpha]);
     await until('it is given up', async () => (await viewOf()).binds[0]?.state === 'stopped', waiting);
     expect((await viewOf()).binds[0]?.reason).toContain('ESME_RINVPASWD');
     await wrong.close();
-    const mended = await startSimulator({ port: wrong.port });
+    const mended = await startSimulator({ port });
     others.push(mended);
     await order('resume');
     await until('it is bound', () => mended.stats().binds.now === 1, waiting);

@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { MoveRules } from '../../../../actors/carrier/health/health-decision.ts';
 import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
@@ -33,7 +34,7 @@ function simulatorAt(port = 0): Promise<Simulator> {
 async function open(
   changes: Partial<CarrierConfig> = {},
 ): Promise<{ alpha: CarrierConfig; betaConfig: CarrierConfig }> {
-  house = await openCarrierHouse();
+  house = await openCarrierHouse({ port: await freePort() });
   beta = await simulatorAt();
   return { alpha: carrierWith(house.simulator, changes), betaConfig: carrierWith(beta, { name: 'beta' }) };
 }
