@@ -18,8 +18,10 @@ export class LastSecond {
   #formerMs = Number.NEGATIVE_INFINITY;
   #secondMs: number;
   #doubtedUntilMs = Number.NEGATIVE_INFINITY;
-  /** When the latest of all that were answered was written. */
+  /** When the latest of all that were answered was written: up to a while ago, and with those answers since. */
   #answeredMs = Number.NEGATIVE_INFINITY;
+  #freshlyAnsweredMs = Number.NEGATIVE_INFINITY;
+  #freshSinceMs = Number.NEGATIVE_INFINITY;
   readonly #binds: Bind[] = [];
 
   constructor(segmentsPerSecond: number) {
@@ -57,7 +59,11 @@ export class LastSecond {
     const on = this.#bindAt(bind);
     const inDoubt = atMs < this.#doubtedUntilMs;
     on.times.add(writtenAtMs, atMs);
-    this.#answeredMs = Math.max(this.#answeredMs, writtenAtMs);
+    if (atMs - this.#freshSinceMs >= wakingMs) {
+      this.#answeredMs = this.#freshlyAnsweredMs;
+      this.#freshSinceMs = atMs;
+    }
+    this.#freshlyAnsweredMs = Math.max(this.#freshlyAnsweredMs, writtenAtMs);
     while (on.first <= number) {
       const at = on.first % this.#countedByMs.length;
       this.#countedByMs[at] = on.times.countedByMs(this.#writtenAtMs[at] as number, atMs, inDoubt);
@@ -132,7 +138,10 @@ export class LastSecond {
     const { times } = this.#bindAt(this.#bindOf[at] as number);
     if (!times.isOverdue(writtenAtMs, nowMs)) return writtenAtMs + jitterMs;
     // One bind alone is silent: the carrier is not, and what the others could send must not wait for it for long.
-    const isAlone = this.#answeredMs - writtenAtMs > aloneMs;
+    // A carrier that wakes answers one bind before the other: what came just now does not tell.
+    const isFreshOld = nowMs - this.#freshSinceMs >= 2 * wakingMs;
+    const answeredMs = isFreshOld ? this.#freshlyAnsweredMs : this.#answeredMs;
+    const isAlone = answeredMs - writtenAtMs > aloneMs;
     return isAlone && nowMs - writtenAtMs > aloneHeldMs ? writtenAtMs + jitterMs : nowMs;
   }
 
@@ -148,6 +157,7 @@ const none = Number.POSITIVE_INFINITY;
 const unproven = Number.POSITIVE_INFINITY;
 const doubtMs = 60_000;
 const aloneMs = 500;
+const wakingMs = 100;
 /** Long enough for a lost packet to be sent again. */
 const aloneHeldMs = 1_500;
 

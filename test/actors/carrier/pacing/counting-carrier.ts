@@ -88,12 +88,10 @@ export function play(scene: Scene): Outcome {
 const startMs = 1e6;
 const windowPdus = 1_000;
 
+/** Where stalls overlap, or one begins as another ends, all of them are waited for. */
 function stalledUntil(stalls: readonly Stall[], atMs: number): number {
-  for (const stall of stalls) {
-    const from = startMs + stall.atMs;
-    if (atMs >= from && atMs < from + stall.forMs) return from + stall.forMs;
-  }
-  return atMs;
+  const begun = stalls.find((stall) => atMs >= startMs + stall.atMs && atMs < startMs + stall.atMs + stall.forMs);
+  return begun === undefined ? atMs : stalledUntil(stalls, startMs + begun.atMs + begun.forMs);
 }
 
 /** Milliseconds, by the median and the spread of their logarithm. */

@@ -62,6 +62,16 @@ describe('an answer', () => {
     expect(second.roomAtMs(1, nowMs + 1_500)).toBe(nowMs + 2_500);
     expect(second.roomAtMs(1, nowMs + 1_501)).toBe(nowMs + 1_000 + jitterMs);
   });
+  test('of one bind a moment before that of the other, when a carrier wakes, is no sign that the other is silent alone', () => {
+    const second = settled(2);
+    second.written(1, 0, nowMs);
+    const other = second.written(1, 1, nowMs + 600);
+    const wakesMs = nowMs + 1_700;
+    second.answered(other, 1, nowMs + 600, wakesMs);
+    expect(second.roomAtMs(1, wakesMs)).toBe(wakesMs + 1_000);
+    expect(second.roomAtMs(1, wakesMs + 199)).toBe(wakesMs + 1_199);
+    expect(second.roomAtMs(1, wakesMs + 200)).toBe(nowMs + 1_000 + jitterMs);
+  });
   test('out of order, or to one that is forgotten long since, changes nothing that is proven', () => {
     const second = settled(2);
     const first = second.written(1, 0, nowMs);
