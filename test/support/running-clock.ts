@@ -5,6 +5,9 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 /** So much of a time in which nobody asked counts: more than any turn of our own loop takes. */
 const unaskedMsMax = 200;
 
+/** For `until`: within so much time of a machine that runs. */
+export const within = (limitMs: number) => ({ limitMs, clock: runningClock() });
+
 export function runningClock(): Clock {
   let [ranMs, askedAtMs] = [0, systemClock.monotonicMs()];
   return {

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../cluster/store/accounts.ts';
 import { until } from '../../../platform/deadline.ts';
-import { type RunningApi, inForceWithin, refusal, runApi } from './support/running-api.ts';
+import { within } from '../../support/running-clock.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
 let running: RunningApi;
 
@@ -49,7 +50,7 @@ describe('API keys', () => {
     expect([revoked.status, revoked.body.id]).toEqual([200, id]);
     expect(Date.parse(revoked.body.revoked_at)).toBeGreaterThan(0);
     const isRefused = async () => (await call('GET', '/v1/account', { key })).status === 401;
-    await until('it works no more', isRefused, inForceWithin);
+    await until('it works no more', isRefused, within(1_000));
     expect((await call('DELETE', `/v1/api-keys/${id}`)).body.revoked_at).toBe(revoked.body.revoked_at);
   });
 

@@ -5,7 +5,8 @@ import { setTemplateStatus } from '../../../cluster/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type RunningApi, inForceWithin, refusal, runApi } from './support/running-api.ts';
+import { within } from '../../support/running-clock.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
 let running: RunningApi;
 beforeAll(async () => {
@@ -66,7 +67,7 @@ describe('suppressed numbers', () => {
     const number = '+8801712345678';
     const added = await post('/v1/suppressions', { number });
     expect(added.body).toMatchObject({ object: 'suppression', number, sender: null, category: null, reason: 'manual' });
-    await until('it is in force', () => isIn(number), inForceWithin);
+    await until('it is in force', () => isIn(number), within(1_000));
     expect(refusal(await post('/v1/suppressions', { number }))).toMatchObject({ code: 'conflict' });
     const found = await running.call('GET', `/v1/suppressions?number=${encodeURIComponent(number)}`);
     expect(found.body.data.map((each: any) => each.id)).toEqual([added.body.id]);
@@ -74,7 +75,7 @@ describe('suppressed numbers', () => {
     const path = `/v1/suppressions/${added.body.id}`;
     expect(refusal(await running.call('DELETE', path, { key: running.other }))).toMatchObject({ status: 404 });
     expect((await running.call('DELETE', path)).status).toBe(200);
-    await until('it is gone', () => !isIn(number), inForceWithin);
+    await until('it is gone', () => !isIn(number), within(1_000));
   });
 
   test('are imported by the thousand, up to the bound and not one more, and an import may be repeated', async () => {

@@ -7,7 +7,7 @@ import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus, startProxy } from '../../support/bus.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { runningClock } from '../../support/running-clock.ts';
+import { within } from '../../support/running-clock.ts';
 
 let test_: TestBus;
 const closing: (() => unknown)[] = [];
@@ -188,7 +188,7 @@ test('a half-open connection is noticed within ten seconds, and what was in flig
   const inFlight = [1, 2, 3].map((id) => publishes.publishOne('ev.half.0', payload, `half${id}`));
   proxy.heal();
   // It takes nine and a little on a machine that runs.
-  await until('the silence is noticed', () => noticed, { limitMs: 10_000, clock: runningClock() });
+  await until('the silence is noticed', () => noticed, within(10_000));
   expect((await Promise.all(inFlight)).every((each) => each.ok)).toBe(true);
   expect(await recordsOf(test_.bus, 'EVENTS', 'ev.half.>')).toHaveLength(4);
 });

@@ -9,7 +9,7 @@ import { parseConfiguration } from '../../../cluster/config/parse.ts';
 import { isLiveChange, reloadVerdict } from '../../../cluster/config/reload.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../../../cluster/config/watch.ts';
 import { until } from '../../../platform/deadline.ts';
-import { runningClock } from '../../support/running-clock.ts';
+import { within } from '../../support/running-clock.ts';
 
 const text = `country:
   name: Testland
@@ -119,7 +119,7 @@ describe('the watch', () => {
   const tpsOf = (configuration: Configuration | undefined) => configuration?.carriers[0]?.tps;
 
   test('puts a change in force within a second, also one that comes by a rename', async () => {
-    const promised = { limitMs: 1_000, clock: runningClock() };
+    const promised = within(1_000);
     writeFileSync(file, text.replace('tps: 10', 'tps: 11'));
     await until('the change', () => tpsOf(applied.at(-1)) === 11, promised);
     writeFileSync(`${file}.new`, text.replace('tps: 10', 'tps: 12'));

@@ -7,7 +7,7 @@ import { RegistryVersions } from '../../../cluster/registry/versions.ts';
 import { until } from '../../../platform/deadline.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
-import { runningClock } from '../../support/running-clock.ts';
+import { within } from '../../support/running-clock.ts';
 import { type Desk, nationals, openDesk } from './harness.ts';
 
 let house: TestBus;
@@ -49,7 +49,7 @@ test('what is in force at the start is there when the start is over', async () =
 });
 
 test('versions follow each other within a second or two, each for all threads the same memory', async () => {
-  const promised = { limitMs: 2_000, clock: runningClock() };
+  const promised = within(2_000);
   await keep();
   const first = await desk.import(house.bus, desk.file('one.csv', nationals(10)));
   await until('the first', () => versionsHeard().includes(`dnd ${first.version}`), promised);

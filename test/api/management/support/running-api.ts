@@ -17,9 +17,6 @@ import { until } from '../../../../platform/deadline.ts';
 import { type DirectoryHouse, openDirectoryHouse } from '../../../support/directory-house.ts';
 import { newAccount, newKey } from '../../../support/tenants.ts';
 
-/** What is in force within a second, with room for a machine that stands still for a moment. */
-export const inForceWithin = { limitMs: 3_000 };
-
 export type Reply = { status: number; headers: Headers; body: any };
 
 export type CallOptions = {
