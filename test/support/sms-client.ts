@@ -2,6 +2,7 @@
 // it has its 202. What it counts as refused for now is what docs/errors.md tells to try again, and nothing else.
 import { Agent, request } from 'node:http';
 import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 
 export type Reply = {
@@ -88,6 +89,15 @@ export class SmsClient {
 
   async get(id: string): Promise<SmsView> {
     return (await this.#read(`/v1/sms/${id}`)) as unknown as SmsView;
+  }
+
+  /** As soon as none of them waits any more: in which order those that were posted at once stand in a lane, nobody says. */
+  whenNoneWaits(ids: readonly string[], limitMs: number): Promise<SmsView[]> {
+    const none = async () => {
+      const views = await Promise.all(ids.map((id) => this.get(id)));
+      return views.every(({ status }) => status !== 'accepted') && views;
+    };
+    return until('none waits any more', none, { limitMs, everyMs: 100 });
   }
 
   /** Every message of the account and mode, newest first, page by page. */

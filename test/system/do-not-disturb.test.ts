@@ -85,15 +85,7 @@ describe('heliograph dnd import', () => {
     expect(replies.map((reply) => reply.status)).toEqual(Array.from({ length: 12 }, () => 202));
     const { version } = await importRows('delta-2.csv', [`+,${waiting.slice(1)}`], '--delta');
     const ids = replies.map((reply) => String(reply.json['id']));
-    // In which order they stand in the queue is nobody's to say: they were posted at once.
-    const views = await until(
-      'none waits any more',
-      async () => {
-        const all = await Promise.all(ids.map((id) => client.get(id)));
-        return all.every(({ status }) => status !== 'accepted') && all;
-      },
-      { limitMs: 20_000, everyMs: 100 },
-    );
+    const views = await client.whenNoneWaits(ids, 20_000);
     const blocked = views.filter((view) => view.status === 'blocked');
     // One per second goes out: the import took two or three, and the rest was still waiting.
     expect(blocked.length).toBeGreaterThan(4);

@@ -105,15 +105,7 @@ describe('STOP', () => {
     // One goes out each second; the rest is still waiting.
     await until('the first is out', () => slow.messages({ destination: waiting.slice(1) }).length > 0, patient);
     say(waiting, 'STOP', slow);
-    // In which order they stand in the lane is nobody's to say: they were posted at once.
-    const views = await until(
-      'none waits any more',
-      async () => {
-        const all = await Promise.all(ids.map((id) => client.get(id)));
-        return all.every(({ status }) => status !== 'accepted') && all;
-      },
-      { limitMs: 30_000, everyMs: 100 },
-    );
+    const views = await client.whenNoneWaits(ids, 30_000);
     const blocked = views.filter(({ status }) => status === 'blocked');
     expect(blocked.length).toBeGreaterThan(3);
     for (const view of blocked) expect(view.error).toBe('recipient_opted_out');
