@@ -42,7 +42,8 @@ export function rememberedPorts(runDir: string): Ports {
 export async function freePort(): Promise<number> {
   for (let tried = 0; tried < portCount; tried += 1) {
     walked = (walked + 1) % portCount;
-    if (await isFree(firstPort + walked)) return firstPort + walked;
+    const port = firstPort + walked;
+    if (await isFree(port)) return port;
   }
   throw new Error(`no port between ${firstPort} and ${firstPort + portCount - 1} is free on loopback`);
 }

@@ -180,7 +180,9 @@ describe('remembered ports', () => {
     const ports = rememberedPorts(newFolder());
     const chosen = [await ports.choose('a'), await ports.choose('b'), await ports.choose('c')];
     expect(new Set(chosen).size).toBe(3);
-    for (const port of [...chosen, await freePort()]) {
+    const atOnce = await Promise.all(Array.from({ length: 20 }, () => freePort()));
+    expect(new Set(atOnce).size).toBe(20);
+    for (const port of [...chosen, ...atOnce]) {
       expect([4222, 5432]).not.toContain(port);
       expect(port).toBeLessThan(32_768);
     }
