@@ -21,6 +21,10 @@ export const leaseLimits = {
     shareWaitMs: 1_050,
     /** The watch of the bucket is opened anew when our own beat has not come back through it for this long. */
     watchDeafMs: 3_000,
+    /** A watch that has not told by then what stands in the bucket is given up for another one. */
+    toldWithinMs: 5_000,
+    /** So often at the start; then the role ends, and its supervisor starts it again. */
+    watchTriesMax: 4,
     valueBytesMax: 8 * 1024,
     /** A bind that is given up for another node: what is written gets this long to be answered. */
     handOverMs: 6_000,

@@ -92,10 +92,21 @@ export class LeaseKeeper implements BindLeases {
   }
 
   async start(): Promise<void> {
-    await this.#watch.open();
+    await this.#openWatch();
     await this.#deaths.endFormerLives();
     this.#holder.look();
     this.#stopLooks = this.#clock.every(limits.leases.lookEveryMs, () => this.#look());
+  }
+
+  async #openWatch(): Promise<void> {
+    for (let tried = 1; ; tried += 1) {
+      try {
+        return await this.#watch.open();
+      } catch (error) {
+        if (tried === limits.leases.watchTriesMax) throw error;
+        log.warn({ tried, error: messageOf(error) }, 'the leases cannot be watched yet, trying again');
+      }
+    }
   }
 
   epoch(): number {

@@ -3,6 +3,7 @@
 // another compare-and-set can tell. It interprets no value and decides nothing.
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
+import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
@@ -44,6 +45,9 @@ export class LeaseBucket {
   async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#messages?.stop();
     await openBucket(this.#bus, 'leases', this.#replicas);
+    // Taken first: once the watch is there, all that stood in the bucket is told. What a server counts as still to come
+    // may be more than comes, while others overwrite it.
+    const { state } = await this.#bus.manager.streams.info(stream);
     const consumer = await this.#bus.jetstream.consumers.get(stream, {
       filter_subjects: `${prefix}>`,
       deliver_policy: DeliverPolicy.LastPerSubject,
@@ -56,13 +60,18 @@ export class LeaseBucket {
       ...promptPull,
       callback: (record) => {
         onEntry(entryOf(record));
-        if (record.info.pending === 0) told.resolve();
+        if (record.info.pending === 0 || record.seq >= state.last_seq) told.resolve();
       },
     });
     if (this.#closed) messages.stop();
     this.#messages = messages;
     void messages.closed().then(() => told.reject(new Error('the watch of the leases ended')));
-    await told.promise;
+    try {
+      await withDeadline('telling the present leases', limits.leases.toldWithinMs, told.promise);
+    } catch (error) {
+      messages.stop();
+      throw error;
+    }
   }
 
   /** `expected`: the revision the key has now, 0 when it never had one. */

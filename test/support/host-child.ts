@@ -3,7 +3,7 @@
 // really throw and really run out of memory.
 import { Session } from 'node:inspector';
 import { HostPool, type HostPoolOptions } from '../../actors/runtime/host-pool.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
 type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
@@ -51,7 +51,8 @@ for (let isUp = false; !isUp; ) {
     await pool.start();
     isUp = true;
   } catch (error) {
-    ignoring(error, 'JetStream did not answer in time: the supervisor would start the role again');
+    // JetStream did not answer in time: the supervisor would start the role again.
+    process.send?.({ failed: messageOf(error) });
     await pool.drain(0);
     threadSessions.length = 0;
     pool = new HostPool(options);

@@ -60,11 +60,16 @@ export async function startHostChild(
   child.stderr?.setEncoding('utf8').on('data', (piece: string) => (logged += piece));
   let ready = false;
   let restarts: number | null = null;
-  child.on('message', (message: { ready?: boolean; restarts?: number }) => {
+  const failed: string[] = [];
+  child.on('message', (message: { ready?: boolean; restarts?: number; failed?: string }) => {
     if (message.ready === true) ready = true;
+    if (message.failed !== undefined) failed.push(message.failed);
     if (message.restarts !== undefined) restarts = message.restarts;
   });
-  await until('the host is ready', () => ready, { limitMs: 30_000 });
+  // An election of a stream's leader may take nine seconds, and a start asks several streams.
+  await until('the host is ready', () => ready, { limitMs: 60_000 }).catch((error: unknown) => {
+    throw new Error(`the host is not ready; it began anew after: ${failed.join(' | ') || 'nothing'}`, { cause: error });
+  });
   const inThread = (nth: number, expression: string) => void child.send({ inThread: nth, expression });
   return {
     process: child,
