@@ -10,6 +10,7 @@ export class AnswerTimes {
   #stretchEndMs = Number.NEGATIVE_INFINITY;
   #stretchAnswers = 0;
   #newUntilMs = Number.POSITIVE_INFINITY;
+  #firstAnswerMs = Number.POSITIVE_INFINITY;
   /** Of each tenth of a second that had answers: the mean of its lateness, and of its worst with the mean deviation. */
   #meanMs = 0;
   #meanWorstMs = 0;
@@ -26,7 +27,10 @@ export class AnswerTimes {
       this.#stretchAnswers = 0;
     }
     this.#stretchAnswers += 1;
-    if (this.#newUntilMs === Number.POSITIVE_INFINITY) this.#newUntilMs = atMs + newForMs;
+    if (this.#firstAnswerMs === Number.POSITIVE_INFINITY) {
+      this.#firstAnswerMs = atMs;
+      this.#newUntilMs = atMs + newForMs;
+    }
     this.#leastNowMs = Math.min(this.#leastNowMs, atMs - writtenAtMs);
   }
 
@@ -39,7 +43,11 @@ export class AnswerTimes {
     const provenMs = Math.max(0, tookMs - this.#leastMs);
     this.#learn(provenMs, atMs);
     // At first the least round trip is that of a beginning: slow. Then all of an answer's time may have been the way there.
-    if (this.#isNew(atMs)) return writtenAtMs + Math.max(jitterMs, provenMs + slackMs, Math.min(tookMs, newMostMs));
+    if (this.#isNew(atMs)) {
+      // Before the first answer nothing told whether the carrier stood still.
+      const mostMs = writtenAtMs < this.#firstAnswerMs ? firstMostMs : newMostMs;
+      return writtenAtMs + Math.max(jitterMs, provenMs + slackMs, Math.min(tookMs, mostMs));
+    }
     const believed = inDoubt || this.#meanMs <= trustMs || provenMs > this.#usualMs;
     const latenessMs = believed ? provenMs + slackMs : Math.min(provenMs + slackMs, jitterMs);
     return writtenAtMs + (inDoubt ? Math.max(latenessMs, jitterMs) : latenessMs);
@@ -98,6 +106,7 @@ const tenthsToKnow = 5;
 const newForMs = 2_000;
 /** A carrier that always answers slowly must not pay for all of it. */
 const newMostMs = 250;
+const firstMostMs = 2_000;
 const deviations = 6;
 /** What is usual is forgotten over some two seconds of answers. */
 const leastGain = 1 / 16;

@@ -95,7 +95,28 @@ test('no second of the carrier has more than the contract, whoever stands still,
   );
 });
 
-test('nothing has proven anything yet: what stands still in the first second may cost what was on its way', () => {
-  const { throttled } = play({ tps: 100, seconds: 8, theirStalls: [{ atMs: 20, forMs: 400 }] });
-  expect(throttled).toBeLessThanOrEqual(40);
+const atTheBeginning = fc.record({
+  atMs: fc.integer({ min: 0, max: 2_500 }),
+  forMs: fc.integer({ min: 1, max: 1_000 }),
+});
+
+test('a bind that has no answer yet takes a stall of a second for what it is', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(100, 300, 1_000),
+      fc.constantFrom('theirStalls' as const, 'lineStalls' as const),
+      atTheBeginning,
+      fc.integer(),
+      (tps, kind, stall, seed) => {
+        const scene = { tps, seconds: 6, binds: 1, answerMs: between(seed, 8, 14), [kind]: [stall] };
+        expect(play(scene).throttled).toBe(0);
+      },
+    ),
+    { numRuns: 100, examples: [[100, 'theirStalls', { atMs: 5, forMs: 300 }, 1]] },
+  );
+});
+
+test('a longer one may cost what was on its way', () => {
+  const { throttled } = play({ tps: 100, seconds: 8, theirStalls: [{ atMs: 20, forMs: 1_400 }] });
+  expect(throttled).toBeLessThanOrEqual(100);
 });
