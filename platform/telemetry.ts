@@ -85,6 +85,15 @@ export const metrics = {
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
   laterReleased: counter('later_released_total', 'Records released from LATER'),
 
+  // bounds that accounts share: limits-shares.ts
+  sharedBoundUsed: gauge('shared_bound_used', 'Units in use of a bound that accounts share, by bound', ['bound']),
+  sharedBoundTotal: gauge('shared_bound_total', 'Units there are of a bound that accounts share, by bound', ['bound']),
+  sharedBoundRefusals: counter(
+    'shared_bound_refusals_total',
+    'Refusals by a bound that accounts share, by bound and reason (account_full, full)',
+    ['bound', 'reason'],
+  ),
+
   // doors
   httpRequests: counter('http_requests_total', 'Requests answered, by route and status', ['route', 'status']),
   httpAborted: counter('http_aborted_total', 'Requests whose client went away first, by route', ['route']),

@@ -1,6 +1,7 @@
 // What the ingress process and its listening threads say to each other. Types only.
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 
@@ -16,6 +17,8 @@ export type ThreadData = {
   readonly bodyKey: Uint8Array;
   readonly rules: RoutingRules;
   readonly proxies: ProxyRules;
+  /** What accounts share of this thread. */
+  readonly shares: Shares;
   /** Shared by the threads: what keys and accounts have used of their rates. */
   readonly rateMemory: SharedArrayBuffer;
   /** Shared memory of the process: every thread reads the same. */

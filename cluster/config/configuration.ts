@@ -6,6 +6,7 @@ import type { Category } from '../../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { SenderKind } from '../../model/sender.ts';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
+import type { Shares } from '../../platform/limits-shares.ts';
 import type { WireConfig } from './wire.ts';
 
 export type Configuration = {
@@ -163,6 +164,8 @@ export type LimitsConfig = {
   streamReplicas: number;
   /** Disk the embedded nats-server may use for all streams. */
   streamStoreMbMax: number;
+  /** What accounts share, and how much of it one may use: platform/limits-shares.ts. */
+  shares: Shares;
 };
 
 /** The carrier test keys always use. It exists in every configuration. */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import { sharesOf, sharesSchema } from './shares-schema.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
@@ -40,6 +41,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         },
         streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
+        shares: sharesOf(file.limits.shares),
       },
       actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
       ingress: {
@@ -150,11 +152,13 @@ const fileKeys = {
     account_queue_max: accountQueueMax.default(() => accountQueueMax.parse({})),
     stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
+    shares: sharesSchema,
   }).default(() => ({
     queue_messages_max: 5_000_000,
     account_queue_max: accountQueueMax.parse({}),
     stream_replicas: 1,
     stream_store_mb_max: 20_480,
+    shares: {},
   })),
   actors: mapOf({
     threads: threads.default('auto'),

@@ -33,6 +33,7 @@ runRole('ingress', async () => {
       trustedProxies: configuration.ingress.trustedProxies,
       proxyHeader: configuration.ingress.proxyHeader,
     },
+    shares: configuration.limits.shares,
     registries: keeper.news(),
   });
   const running = threads;

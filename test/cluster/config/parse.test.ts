@@ -6,6 +6,7 @@ import { bindsOf } from '../../../cluster/config/configuration.ts';
 import { readConfiguration } from '../../../cluster/config/load.ts';
 import { parseConfiguration } from '../../../cluster/config/parse.ts';
 import { problemsIn } from './problems.ts';
+import { defaultShares } from '../../../platform/limits-shares.ts';
 
 const good = `country:
   name: Testland
@@ -182,6 +183,22 @@ describe('a good file', () => {
     });
     for (const queue of ['{ otp: 999 }', '{ transactional: 10000001 }', '5', '{ sms: 1000 }']) {
       expect([queue, problemsOf(withQueue(queue)).length]).toEqual([queue, 1]);
+    }
+  });
+
+  it('changes what accounts share, key by key, and refuses numbers that do not fit together', () => {
+    const withShares = (shares: string) => `${good}limits: { shares: ${shares} }\n`;
+    const slotsOf = (text: string) => parseConfiguration(text, 'heliograph.yaml').limits.shares.publish_slots;
+    expect(slotsOf(good)).toEqual(defaultShares.publish_slots);
+    expect(slotsOf(withShares('{ publish_slots: { per_account: 100 } }'))).toEqual({
+      ...defaultShares.publish_slots,
+      perAccount: 100,
+    });
+    expect(problemsOf(withShares('{ publish_slots: { total: 300, per_account: 45 } }'))).toEqual([
+      expect.stringContaining('expected at most 44 for one account: the total of 300 less the reserve of 256'),
+    ]);
+    for (const shares of ['{ publish_slots: { reserve: 1024 } }', '{ slots: { total: 5 } }', '7']) {
+      expect([shares, problemsOf(withShares(shares)).length]).toEqual([shares, 1]);
     }
   });
 

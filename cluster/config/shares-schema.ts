@@ -1,0 +1,44 @@
+// What heliograph.yaml may say about bounds that accounts share: `limits.shares.<bound>: { total, per_account, reserve }`.
+// Every key that is left out keeps its default of platform/limits-shares.ts.
+import type { z } from 'zod';
+import {
+  type BoundName,
+  type Share,
+  type Shares,
+  boundNames,
+  defaultShares,
+  shareProblem,
+} from '../../platform/limits-shares.ts';
+import { mapOf, whole } from './fields.ts';
+
+const units = whole(1, 1_000_000_000).optional();
+
+const shareOf = (name: BoundName) =>
+  mapOf({ total: units, per_account: units, reserve: whole(0, 1_000_000_000).optional() })
+    .superRefine((file, context) => {
+      const wrong = shareProblem(withDefaults(name, file));
+      if (wrong !== null) context.addIssue({ code: 'custom', message: wrong });
+    })
+    .optional();
+
+type ShareFile = { total?: number | undefined; per_account?: number | undefined; reserve?: number | undefined };
+
+export const sharesSchema = mapOf(
+  Object.fromEntries(boundNames.map((name) => [name, shareOf(name)])) as Record<BoundName, ReturnType<typeof shareOf>>,
+).default({});
+
+export function sharesOf(file: z.infer<typeof sharesSchema>): Shares {
+  return Object.fromEntries(boundNames.map((name) => [name, withDefaults(name, file[name] ?? {})])) as Record<
+    BoundName,
+    Share
+  >;
+}
+
+function withDefaults(name: BoundName, file: ShareFile): Share {
+  const usual = defaultShares[name];
+  return {
+    total: file.total ?? usual.total,
+    perAccount: file.per_account ?? usual.perAccount,
+    reserve: file.reserve ?? usual.reserve,
+  };
+}

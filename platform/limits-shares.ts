@@ -1,0 +1,62 @@
+// Every bound that accounts share: how much there is, how much of it one account may use, and what is kept for OTP and
+// for the system's own work. One account at its share gets its own 429 and changes nothing for the others.
+// heliograph.yaml changes each of them (`limits.shares`); docs/limits.md is the table for operators and is held to this.
+import { assert } from './assert.ts';
+
+/**
+ * total: units for all accounts together · perAccount: units one account may use · reserve: units of the total that only
+ * OTP and the system's own work may use.
+ */
+export type Share = { readonly total: number; readonly perAccount: number; readonly reserve: number };
+
+export type BoundSpec = Share & {
+  /** What one unit is. */
+  readonly unit: string;
+  /** Where it is counted: a bound of a thread or process is multiplied by the number of them. */
+  readonly countedIn: 'ingress thread' | 'control process' | 'analytics process' | 'installation';
+  /** at once: given back when the work ends · stored: given back when the record goes · hourly: a sliding rate. */
+  readonly kind: 'at once' | 'stored' | 'hourly';
+  /** The code of the 429 for an account at its share; the total answers 503. */
+  readonly code: string;
+};
+
+const bound = (spec: Omit<BoundSpec, 'reserve'> & { reserve?: number }): BoundSpec => ({ reserve: 0, ...spec });
+
+export const sharedBounds = {
+  /** 512 × ~400 bytes saturate the bus (measured); a batch of one account must leave room for others' OTP. */
+  publish_slots: bound({
+    unit: 'publishes of messages that wait for JetStream',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 1_024,
+    perAccount: 512,
+    reserve: 256,
+  }),
+} as const satisfies Record<string, BoundSpec>;
+
+export type BoundName = keyof typeof sharedBounds;
+/** What is in force: the defaults above with the changes of heliograph.yaml. */
+export type Shares = Readonly<Record<BoundName, Share>>;
+
+export const boundNames = Object.keys(sharedBounds) as BoundName[];
+
+/** What is expected instead, when these three numbers do not fit together; null when they do. */
+export function shareProblem({ total, perAccount, reserve }: Share): string | null {
+  if (reserve >= total) return `a reserve below the total of ${total}`;
+  const most = total - reserve;
+  if (perAccount > most) return `at most ${most} for one account: the total of ${total} less the reserve of ${reserve}`;
+  return null;
+}
+
+export const defaultShares: Shares = Object.fromEntries(
+  boundNames.map((name) => {
+    const { total, perAccount, reserve } = sharedBounds[name];
+    return [name, { total, perAccount, reserve }];
+  }),
+) as Record<BoundName, Share>;
+
+for (const name of boundNames) {
+  const wrong = shareProblem(defaultShares[name]);
+  assert(wrong === null, `shared bound ${name}: expected ${wrong}`);
+}

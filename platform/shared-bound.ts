@@ -1,0 +1,94 @@
+// Places that accounts share: a total, a share for each account, a reserve for OTP and for the system's own work. It only
+// counts, in memory of one thread; who is refused decides what to answer. It never lets one account take the last place
+// of another, and never keeps an entry for an account that holds nothing.
+import { assert } from './assert.ts';
+import type { BoundName, Share } from './limits-shares.ts';
+import { metrics } from './telemetry.ts';
+
+/**
+ * ordinary: bulk, queries, management · otp: one-time passwords and what must not wait behind ordinary work · system: the
+ * system's own work for any account, which no account's share limits.
+ */
+export type Use = 'ordinary' | 'otp' | 'system';
+
+/** account_full: this account is at its share · full: the total, less the reserve for ordinary use, is used up. */
+export type Taken = 'taken' | 'account_full' | 'full';
+
+/**
+ * ```ts
+ * const bound = new SharedBound('publish_slots', shares.publish_slots);
+ * const taken = bound.take(accountId, 'ordinary');
+ * if (taken !== 'taken') return refuse(taken); // account_full: 429, full: 503
+ * work(() => bound.giveBack(accountId, 'ordinary'));
+ * ```
+ */
+export class SharedBound {
+  readonly name: BoundName;
+  #share: Share;
+  #used = 0;
+  /** Units held by account; an account's OTP have a share apart, so that its own campaign does not stop them. */
+  readonly #ordinary = new Map<string, number>();
+  readonly #otp = new Map<string, number>();
+
+  constructor(name: BoundName, share: Share) {
+    this.name = name;
+    this.#share = share;
+    metrics.sharedBoundTotal.set({ bound: name }, share.total);
+    metrics.sharedBoundUsed.set({ bound: name }, 0);
+    for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: name, reason }, 0);
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  usedBy(account: string, use: Exclude<Use, 'system'> = 'ordinary'): number {
+    return this.#held(use).get(account) ?? 0;
+  }
+
+  /** A changed configuration; what is held already stays held. */
+  configure(share: Share): void {
+    this.#share = share;
+    metrics.sharedBoundTotal.set({ bound: this.name }, share.total);
+  }
+
+  take(account: string, use: Use = 'ordinary', units = 1): Taken {
+    const taken = this.#decide(account, use, units);
+    if (taken !== 'taken') {
+      metrics.sharedBoundRefusals.inc({ bound: this.name, reason: taken });
+      return taken;
+    }
+    this.#used += units;
+    if (use !== 'system') {
+      const held = this.#held(use);
+      held.set(account, (held.get(account) ?? 0) + units);
+    }
+    metrics.sharedBoundUsed.set({ bound: this.name }, this.#used);
+    return 'taken';
+  }
+
+  /** Exactly what was taken, with the same account and use. */
+  giveBack(account: string, use: Use = 'ordinary', units = 1): void {
+    if (use !== 'system') {
+      const held = this.#held(use);
+      const left = (held.get(account) ?? 0) - units;
+      assert(left >= 0, `more given back to ${this.name} than an account had taken`);
+      if (left === 0) held.delete(account);
+      else held.set(account, left);
+    }
+    this.#used -= units;
+    assert(this.#used >= 0, `more given back to ${this.name} than was taken`);
+    metrics.sharedBoundUsed.set({ bound: this.name }, this.#used);
+  }
+
+  #decide(account: string, use: Use, units: number): Taken {
+    const { total, perAccount, reserve } = this.#share;
+    if (use !== 'system' && this.usedBy(account, use) + units > perAccount) return 'account_full';
+    const room = use === 'ordinary' ? total - reserve : total;
+    return this.#used + units > room ? 'full' : 'taken';
+  }
+
+  #held(use: 'ordinary' | 'otp'): Map<string, number> {
+    return use === 'otp' ? this.#otp : this.#ordinary;
+  }
+}

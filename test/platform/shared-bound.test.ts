@@ -1,0 +1,83 @@
+// A bound that accounts share: no account takes more than its share, OTP and the system keep their reserve, and what was
+// given back can be taken again.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Share, shareProblem } from '../../platform/limits-shares.ts';
+import { SharedBound, type Use } from '../../platform/shared-bound.ts';
+
+const boundOf = (share: Share) => new SharedBound('publish_slots', share);
+
+describe('a bound that accounts share', () => {
+  it('gives an account its share and not one unit more', () => {
+    const bound = boundOf({ total: 10, perAccount: 3, reserve: 2 });
+    expect([1, 2, 3, 4].map(() => bound.take('a'))).toEqual(['taken', 'taken', 'taken', 'account_full']);
+    bound.giveBack('a');
+    expect(bound.take('a')).toBe('taken');
+    expect(bound.take('b')).toBe('taken');
+  });
+
+  it('keeps the reserve for OTP and the system', () => {
+    const bound = boundOf({ total: 10, perAccount: 8, reserve: 2 });
+    expect(bound.take('a', 'ordinary', 8)).toBe('taken');
+    expect(bound.take('b')).toBe('full');
+    expect(bound.take('b', 'otp')).toBe('taken');
+    expect(bound.take('c', 'system')).toBe('taken');
+    expect(bound.take('c', 'system')).toBe('full');
+  });
+
+  it('does not let an account’s own bulk use up the share of its OTP', () => {
+    const bound = boundOf({ total: 10, perAccount: 4, reserve: 4 });
+    expect(bound.take('a', 'ordinary', 4)).toBe('taken');
+    expect(bound.take('a')).toBe('account_full');
+    expect(bound.take('a', 'otp', 4)).toBe('taken');
+    expect(bound.take('a', 'otp')).toBe('account_full');
+  });
+
+  it('refuses to take back more than was taken', () => {
+    const bound = boundOf({ total: 10, perAccount: 4, reserve: 4 });
+    expect(() => bound.giveBack('a')).toThrow(/more given back/);
+  });
+
+  it('says what is expected when the numbers of a share do not fit', () => {
+    expect(shareProblem({ total: 10, perAccount: 8, reserve: 2 })).toBeNull();
+    expect(shareProblem({ total: 10, perAccount: 9, reserve: 2 })).toMatch(/at most 8 for one account/);
+    expect(shareProblem({ total: 10, perAccount: 1, reserve: 10 })).toMatch(/a reserve below the total/);
+  });
+
+  it('never exceeds the total, a share or the reserve, whatever comes in whatever order', () => {
+    const share = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.nat(39), fc.nat(39)).map(([total, a, b]): Share => {
+      const reserve = a % total;
+      return { total, reserve, perAccount: 1 + (b % (total - reserve)) };
+    });
+    const step = fc.record({
+      account: fc.constantFrom('a', 'b', 'c'),
+      use: fc.constantFrom<Use>('ordinary', 'otp', 'system'),
+      units: fc.integer({ min: 1, max: 5 }),
+      back: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(share, fc.array(step, { maxLength: 200 }), (numbers, steps) => {
+        const bound = boundOf(numbers);
+        const held: { account: string; use: Use; units: number }[] = [];
+        const sum = (of: (each: (typeof held)[number]) => boolean) =>
+          held.filter(of).reduce((units, each) => units + each.units, 0);
+        for (const { account, use, units, back } of steps) {
+          if (back) {
+            const last = held.pop();
+            if (last !== undefined) bound.giveBack(last.account, last.use, last.units);
+            continue;
+          }
+          const before = bound.used;
+          const own = sum((each) => each.account === account && each.use === use);
+          const room = use === 'ordinary' ? numbers.total - numbers.reserve : numbers.total;
+          const mayShare = use === 'system' || own + units <= numbers.perAccount;
+          const taken = bound.take(account, use, units);
+          expect(taken).toBe(mayShare ? (before + units <= room ? 'taken' : 'full') : 'account_full');
+          if (taken === 'taken') held.push({ account, use, units });
+          expect(bound.used).toBe(sum(() => true));
+          expect(bound.used).toBeLessThanOrEqual(numbers.total);
+        }
+      }),
+    );
+  });
+});
