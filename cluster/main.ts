@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { join } from 'node:path';
 import { FixSetup, messageOf } from '../platform/errors.ts';
 import { log } from '../platform/log.ts';
+import { keepFilesPrivate } from '../platform/private-files.ts';
 import { BadConfiguration, exitCodeBadConfiguration, isHandedOver, loadConfiguration } from './config/load.ts';
 import { loadSettings, parseRoles } from './config/settings.ts';
 import { runSystem } from './supervisor/run-system.ts';
@@ -16,6 +17,7 @@ export type StartOptions = {
 
 /** Resolves with the exit code when the system has stopped. What a person must fix goes to standard error. */
 export async function start(options: StartOptions): Promise<number> {
+  keepFilesPrivate();
   try {
     const settings = loadSettings();
     if (options.roles !== undefined) settings.roles = parseRoles(options.roles, '--roles');

@@ -2,6 +2,7 @@
 // beside it; those are loaded only for the command that needs them, because a command shall answer at once.
 import { Command, CommanderError } from 'commander';
 import { FixSetup } from '../../platform/errors.ts';
+import { keepFilesPrivate } from '../../platform/private-files.ts';
 import { addCarrierCommands } from './carrier-commands.ts';
 import { addDeadCommands } from './dead-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
@@ -9,6 +10,8 @@ import { addFlightCommand } from './flight-command.ts';
 import { addReviewCommands } from './review-commands.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
 import type { ImportOptions } from './registry.ts';
+
+keepFilesPrivate();
 
 const program = new Command('heliograph')
   .description('Self-hosted business messaging: OTP and campaign SMS over HTTP and SMPP, straight to the carriers')

@@ -1,14 +1,18 @@
-// Under which user and in which folders PostgreSQL runs. It refuses to run as root; then another existing user
-// takes it, and when that user cannot reach our folders (a checkout in /root), programs and data live under
-// /var/lib/heliograph instead. What was chosen is remembered, so that the data is found again.
+// Under which user and in which folders PostgreSQL runs. It refuses to run as root; then a system user of its own takes
+// it, because whatever else runs as `nobody` could read the database. When that user cannot reach our folders (a checkout
+// in /root), programs and data live under /var/lib/heliograph instead. What was chosen is remembered, so that the data is
+// found again.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
   existsSync,
+  lchownSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   renameSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,13 +20,15 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { FixSetup } from '../../platform/errors.ts';
 
+export type DatabaseUser = { readonly uid: number; readonly gid: number };
+
 export type PostgresPlace = {
   /** Holds initdb and postgres. */
   binDir: string;
   /** Holds the database cluster in `data/`; owned by `user` when there is one. */
   home: string;
   /** Null: the user we run as. */
-  user: { uid: number; gid: number } | null;
+  user: DatabaseUser | null;
 };
 
 export function postgresPlace(dataDir: string): PostgresPlace {
@@ -32,8 +38,10 @@ export function postgresPlace(dataDir: string): PostgresPlace {
     mkdirSync(ownHome, { recursive: true, mode: 0o700 });
     return { binDir: join(native, 'bin'), home: ownHome, user: null };
   }
-  const user = otherUser();
-  mkdirSync(ownHome, { recursive: true, mode: 0o755 });
+  const user = databaseUser();
+  mkdirSync(ownHome, { recursive: true });
+  // Its user passes through to `data`, which nobody else can enter.
+  chmodSync(ownHome, 0o711);
   const movedFile = join(ownHome, 'moved-to');
   if (existsSync(movedFile)) {
     const moved = readFileSync(movedFile, 'utf8').trim();
@@ -64,33 +72,63 @@ function nativeFolder(): string {
   }
 }
 
-function otherUser(): { uid: number; gid: number } {
-  for (const name of ['postgres', 'nobody']) {
-    const uid = Number(spawnSync('id', ['-u', name], { encoding: 'utf8' }).stdout);
-    const gid = Number(spawnSync('id', ['-g', name], { encoding: 'utf8' }).stdout);
-    if (uid > 0 && gid > 0) return { uid, gid };
+const databaseUserName = 'heliograph-db';
+
+/** The system user that only the embedded PostgreSQL runs as; made when it is missing. */
+function databaseUser(): DatabaseUser {
+  const home = ['--home-dir', '/nonexistent'];
+  const ways: [string, string[]][] = [
+    ['useradd', ['--system', '--user-group', '--no-create-home', ...home, '--shell', '/bin/false', databaseUserName]],
+    ['adduser', ['-S', '-D', '-H', '-h', '/nonexistent', '-s', '/bin/false', databaseUserName]],
+  ];
+  // Another start may hold the lock of the user database: it is made by one of the two.
+  for (let tries = 0; tries < 20; tries += 1) {
+    const user = idsOf(databaseUserName);
+    if (user !== null) return user;
+    const tried = ways.map(([command, args]) => spawnSync(command, args, { stdio: 'ignore' }));
+    if (tried.every(({ error }) => error !== undefined)) break;
+    spawnSync('sleep', ['0.1']);
   }
   throw new FixSetup(
-    'PostgreSQL does not run as root and there is no user "postgres" or "nobody": start as another user or set DATABASE_URL',
+    `PostgreSQL does not run as root, and the system user "${databaseUserName}" cannot be made here: add that user, start as another user than root, or set DATABASE_URL`,
   );
 }
 
+function idsOf(name: string): DatabaseUser | null {
+  const id = (which: string) => spawnSync('id', [which, name], { encoding: 'utf8' });
+  const [uid, gid] = [id('-u'), id('-g')];
+  if (uid.status !== 0 || gid.status !== 0) return null;
+  return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+}
+
+/** Gives the files of a cluster to `user`: an older version ran it as `postgres` or `nobody`. It must not run. */
+export function giveTo(user: DatabaseUser, path: string): void {
+  const { uid, gid } = lstatSync(path);
+  // The top last: a hand-over that was broken off is done again.
+  if (uid === user.uid && gid === user.gid) return;
+  const give = (each: string) => {
+    if (lstatSync(each).isDirectory()) for (const name of readdirSync(each)) give(join(each, name));
+    lchownSync(each, user.uid, user.gid);
+  };
+  give(path);
+}
+
 /** Asked of the system itself: modes, access lists and mount options all have a say. */
-function canReach(folder: string, user: { uid: number; gid: number }): boolean {
-  const asked = spawnSync('/bin/sh', ['-c', 'test -x "$0" && test -r "$0"', folder], { ...user, cwd: '/' });
+function canReach(folder: string, user: DatabaseUser): boolean {
+  const asked = spawnSync('/bin/sh', ['-c', 'test -x "$0"', folder], { ...user, cwd: '/' });
   return asked.status === 0;
 }
 
 /** The programs where they are when `user` can run them, else a copy beside the data. */
-function binariesFor(native: string, user: { uid: number; gid: number }, folder: string): string {
-  if (canReach(join(native, 'bin'), user)) return native;
+function binariesFor(native: string, user: DatabaseUser, folder: string): string {
+  if (canReach(join(native, 'bin', 'postgres'), user)) return native;
   const version = (JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')) as { version: string }).version;
   const copy = join(folder, `postgresql-${version}`);
   if (existsSync(copy)) return copy;
   makeSystemFolder(folder);
   const draft = mkdtempSync(join(folder, 'copy-'));
   cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
-  chmodSync(draft, 0o755);
+  letOthersRead(draft);
   try {
     renameSync(draft, copy);
   } catch (error) {
@@ -99,10 +137,18 @@ function binariesFor(native: string, user: { uid: number; gid: number }, folder:
   return copy;
 }
 
-function newSystemHome(user: { uid: number; gid: number }): string {
+/** The programs are no secret; what we write is otherwise for ourselves alone. */
+function letOthersRead(path: string): void {
+  const entry = lstatSync(path);
+  if (entry.isSymbolicLink()) return;
+  chmodSync(path, entry.isDirectory() || (entry.mode & 0o100) !== 0 ? 0o755 : 0o644);
+  if (entry.isDirectory()) for (const name of readdirSync(path)) letOthersRead(join(path, name));
+}
+
+function newSystemHome(user: DatabaseUser): string {
   makeSystemFolder(systemFolder);
   const home = mkdtempSync(join(systemFolder, 'postgres-'));
-  chmodSync(home, 0o755);
+  chmodSync(home, 0o711);
   if (canReach(home, user)) return home;
   throw new FixSetup(
     `PostgreSQL cannot run here: its user can reach neither the data folder nor ${systemFolder}; set HELIOGRAPH_DATA to a folder others may pass through, or set DATABASE_URL`,
@@ -111,7 +157,9 @@ function newSystemHome(user: { uid: number; gid: number }): string {
 
 function makeSystemFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    if (existsSync(folder)) return;
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o755);
   } catch (error) {
     throw new FixSetup(`cannot make ${folder} for PostgreSQL: set DATABASE_URL to a server of yours`, error);
   }

@@ -1,14 +1,14 @@
 // The embedded PostgreSQL: initialised once, started on loopback with little memory, ready when it answers a
 // query in our own database. A half-finished initialisation is thrown away, never started.
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { listProcesses } from './processes.ts';
-import { type PostgresPlace, postgresPlace } from './postgres-user.ts';
+import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
 import { untilReady } from './ready.ts';
 import { startTethered } from './tether.ts';
 
@@ -24,6 +24,8 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
   const dataFolder = join(place.home, 'data');
   if (!existsSync(join(dataFolder, 'PG_VERSION'))) await initialise(place, dataFolder, options.password);
   if (existsSync(join(dataFolder, 'postmaster.pid'))) await settleCrash(dataFolder, options.port);
+
+  if (place.user !== null) giveTo(place.user, dataFolder);
 
   const tethered = startTethered({
     name: 'postgres',
@@ -112,7 +114,6 @@ async function initialise(place: PostgresPlace, dataFolder: string, password: st
   mkdirSync(draft, { mode: 0o700 });
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
   if (place.user !== null) {
-    chmodSync(place.home, 0o755);
     for (const path of [draft, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
   }
   try {

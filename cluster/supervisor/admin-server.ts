@@ -1,5 +1,6 @@
 // The operator's port: /metrics merged over all processes and threads, /health/live, /health/ready. It asks the
-// children and holds no state of its own. On loopback unless told otherwise: it has no authentication.
+// children and holds no state of its own. It has no authentication: on loopback unless told otherwise, and there it
+// answers only to names of loopback, so that no page in a browser of this machine reads it under a name of its own.
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { AggregatorRegistry } from 'prom-client';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
@@ -23,7 +24,12 @@ export type AdminParts = {
 
 export async function startAdminServer(host: string, port: number, parts: AdminParts): Promise<AdminServer> {
   let stopping = false;
+  const onLoopback = isLoopback(host);
   const server = createServer((request, response) => {
+    if (onLoopback && !isLoopback(nameIn(request.headers.host))) {
+      const fix = `ask as http://127.0.0.1:${port}, or set HELIOGRAPH_ADMIN_HOST to the address others may ask`;
+      return sendJson(response, 421, { status: 'misdirected', fix });
+    }
     route(request, response, parts, stopping).catch((error) => {
       log.error({ error: (error as Error).message }, 'admin request failed');
       if (!response.headersSent) response.writeHead(500);
@@ -47,6 +53,15 @@ export async function startAdminServer(host: string, port: number, parts: AdminP
       });
     },
   };
+}
+
+function isLoopback(name: string): boolean {
+  return name === 'localhost' || name === '::1' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
+}
+
+/** A client too old to name a host is no browser. */
+function nameIn(host: string | undefined): string {
+  return host === undefined ? 'localhost' : host.replace(/:\d*$/, '').toLowerCase();
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

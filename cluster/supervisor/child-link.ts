@@ -6,6 +6,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { keepFilesPrivate } from '../../platform/private-files.ts';
 import { collectProcessMetrics, currentMetrics, metrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
@@ -32,6 +33,7 @@ export type ChildLink = {
 
 /** The whole life of a role process. Returns at once; the process ends by itself after the drain. */
 export function runRole(role: string, start: (link: ChildLink) => Promise<RunningRole>): void {
+  keepFilesPrivate();
   const supervised = process.send !== undefined;
   const stopping = new AbortController();
   collectProcessMetrics(role);

@@ -1,6 +1,6 @@
 // The data folder belongs to one supervisor: a lock against a second one, and an end to whatever a killed one
 // left behind. Nothing is ended unless its command names this very folder.
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../platform/deadline.ts';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
@@ -19,7 +19,7 @@ export type DataFolder = {
 export async function openDataFolder(path: string): Promise<DataFolder> {
   const runDir = join(path, 'run');
   try {
-    mkdirSync(runDir, { recursive: true });
+    makePrivate(path);
   } catch (error) {
     throw new FixSetup(`HELIOGRAPH_DATA: cannot make the folder ${path}: ${(error as Error).message}`, error);
   }
@@ -31,6 +31,34 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
   }
   await endLeftovers(path, runDir);
   return { path, runDir, release: () => lock.release() };
+}
+
+/** What only its owner may enter. `postgres` is not among them: run by root, the database belongs to another user. */
+const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets'];
+const privateFiles = ['node-name', 'database-name', 'demo-keys.json'];
+
+/** Makes the folder, and takes from everybody else what an older version left open in one that is there. */
+function makePrivate(path: string): void {
+  const isNew = !existsSync(path);
+  mkdirSync(path, { recursive: true });
+  // Others may pass through a folder of root's: the embedded PostgreSQL runs as another user.
+  if (isNew) narrow(path, process.getuid?.() === 0 ? 0o711 : 0o700);
+  else narrow(path, statSync(path).mode & 0o711);
+  mkdirSync(join(path, 'run'), { recursive: true, mode: 0o700 });
+  mkdirSync(join(path, 'logs'), { recursive: true, mode: 0o700 });
+  const there = new Set(readdirSync(path));
+  for (const name of privateFolders) if (there.has(name)) narrow(join(path, name), 0o700);
+  for (const name of privateFiles) if (there.has(name)) narrow(join(path, name), 0o600);
+}
+
+function narrow(path: string, mode: number): void {
+  if ((statSync(path).mode & 0o777) === mode) return;
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    // Somebody else's folder, lent to us: whoever lent it decides who reads it.
+    log.warn({ path, error: (error as Error).message }, 'others may read this path: it belongs to another user');
+  }
 }
 
 /** How CLI commands find the running system; readable by its owner only, because of the passwords. */
