@@ -8,6 +8,10 @@ const word = /[\p{L}\p{M}\p{N}]+/gu;
 // oxlint-disable-next-line no-control-regex -- all of ASCII is what is looked for
 const plain = /^[\u0000-\u007f]*$/;
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
+/** No name in the domain name system is longer (RFC 1035 section 2.3.4), and converting one takes the square of its length. */
+const hostCharsMax = 253;
+/** An IPv6 address in brackets with its zone takes some 60; a search without a bound would read the rest of the text again at every bracket. */
+const bracketed = /(?<=:\/\/)\[[^\]\s]{0,64}\]/g;
 /** Accents of Latin, Greek and Cyrillic letters; the vowel signs of other scripts are letters of their own. */
 const accents = /[\u0300-\u036f]/g;
 
@@ -29,7 +33,11 @@ const disguised = new RegExp(`[${[...letterOf.keys()].join('')}]`, 'gu');
 
 /** A domain as it is compared, or null: `Example.COM.` → `example.com`, `пример.рф` → `xn--e1afmkfd.xn--p1ai`. */
 export function domainOf(text: string): string | null {
-  const domain = inAscii(asBrowsersRead(text).toLowerCase().replace(/\.$/, ''));
+  // Before anything reads it: putting accents into their order takes the square of their number as well.
+  if (text.length > hostCharsMax + 1) return null;
+  const read = asBrowsersRead(text).toLowerCase().replace(/\.$/, '');
+  if (read.length > hostCharsMax) return null;
+  const domain = inAscii(read);
   const labels = domain.split('.');
   const isSound =
     labels.length >= 2 &&
@@ -41,7 +49,7 @@ export function domainOf(text: string): string | null {
 export function linkHostsOf(written: string): readonly string[] {
   const text = asBrowsersRead(written);
   if (!text.includes('.') && !text.includes('://')) return [];
-  const hosts: string[] = text.includes('://[') ? (text.match(/(?<=:\/\/)\[[^\]\s]*\]/g) ?? []) : [];
+  const hosts: string[] = text.includes('://[') ? (text.match(bracketed) ?? []) : [];
   let from = -1;
   for (let at = 0; at <= text.length; at += 1) {
     if (at < text.length && isHostChar(text.charCodeAt(at))) {
@@ -80,13 +88,20 @@ function hostOf(run: string, hasScheme: boolean): string | null {
   let to = run.length;
   while (from < to && (run[from] === '.' || run[from] === '-')) from += 1;
   while (to > from && (run[to - 1] === '.' || run[to - 1] === '-')) to -= 1;
-  const host = run.slice(from, to).toLowerCase();
+  const host = tailOf(run.slice(from, to).toLowerCase());
   const dot = host.lastIndexOf('.');
   // Behind a scheme a bare name or number opens as well: http://3232235777 is an address.
   if (dot < 0) return hasScheme && host !== '' ? host : null;
   // An address or an amount of money ends in digits; only behind a scheme is it a link.
   const last = host.slice(dot + 1);
   return hasScheme || (last.length >= 2 && !/^[0-9]+$/.test(last)) ? inAscii(host) : null;
+}
+
+/** The last labels of a host that is too long for a name: a listed domain at its end is still found. */
+function tailOf(host: string): string {
+  if (host.length <= hostCharsMax) return host;
+  const tail = host.slice(-hostCharsMax);
+  return tail.slice(tail.indexOf('.') + 1);
 }
 
 /** The form in which the domain name system knows it; as it was when it is no such name. */

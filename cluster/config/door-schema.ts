@@ -16,8 +16,9 @@ const network = z
 const phraseExpected = `1 to ${wordsInPhraseMax} words, at most ${wordCharsMax} characters`;
 const phrase = z.string({ error: phraseExpected }).refine(
   (text) => {
+    if (text.length > wordCharsMax) return false;
     const words = wordsOf(text);
-    return text.length <= wordCharsMax && words.length > 0 && words.length <= wordsInPhraseMax;
+    return words.length > 0 && words.length <= wordsInPhraseMax;
   },
   { error: phraseExpected },
 );

@@ -30,10 +30,12 @@ export function admission(
     const nationalTables = tablesOf(routed);
     const text = textToSend(written.text, asked, nationalTables);
     const request = text === asked.message ? asked : { ...asked, message: text };
-    const refusal = firstRefusal(gates.ofText, applicant, request);
-    if (refusal !== null) return refusal;
+    const unreadable = firstRefusal(gates.ofText, applicant, request);
+    if (unreadable !== null) return unreadable;
     const counted = segmentsGate(request, nationalTables);
     if (!counted.ok) return counted;
+    const refusal = firstRefusal(gates.afterCount, applicant, request);
+    if (refusal !== null) return refusal;
     const hour = gates.hour(applicant, request);
     if (!hour.ok) return hour;
     if ('why' in routed) return noRoute(routed.why);

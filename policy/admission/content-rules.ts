@@ -1,5 +1,5 @@
 // Words and links that must not be sent, as data: of one account, or of the whole installation. Compiled once per
-// change; the check reads the text once, whatever the lists say. Words match whole and in any case, links by their
+// change; the check reads the text once, whatever the lists say, in time that grows with the text alone. Words match whole and in any case, links by their
 // domain and everything beneath it. It never says which list a text would have to avoid as a whole, only what it hit.
 
 import { domainOf, linkHostsOf, wordsOf } from '../../model/words-and-links.ts';
@@ -15,9 +15,16 @@ export type ContentHit = { readonly kind: 'word' | 'link_denied' | 'link_not_all
 
 export type ContentCheck = (text: string) => ContentHit | null;
 
-/** Words alone in a set, which is small; phrases by their first word. Thousands of accounts may have both. */
-type WordList = { readonly single: ReadonlySet<string>; readonly phrases: ReadonlyMap<string, readonly Phrase[]> };
-type Phrase = { readonly words: readonly string[]; readonly written: string };
+/**
+ * Words alone in a set; phrases by their words with a space between two, as they were written. Thousands of accounts may
+ * have both. `counts`: of each first word, how many words its phrases have. A list of 500 phrases that all begin alike
+ * then costs one look-up at a word of the text for each count, and not 500 comparisons.
+ */
+type WordList = {
+  readonly single: ReadonlySet<string>;
+  readonly phrases: ReadonlyMap<string, string>;
+  readonly counts: ReadonlyMap<string, readonly number[]>;
+};
 
 /** Null when there is nothing to look for. */
 export function compileContentRules(rules: ContentRules): ContentCheck | null {
@@ -42,30 +49,42 @@ function readText(text: string): typeof last {
   return last;
 }
 
-function wordIn(text: string, { single, phrases }: WordList): ContentHit | null {
+function wordIn(text: string, { single, phrases, counts }: WordList): ContentHit | null {
   const { words } = readText(text);
   for (let from = 0; from < words.length; from += 1) {
     const word = words[from] as string;
     if (single.has(word)) return { kind: 'word', found: word };
-    if (phrases.size === 0) continue;
-    // A phrase has a bounded number of words.
-    const hit = phrases.get(word)?.find((phrase) => phrase.words.every((each, at) => words[from + at] === each));
-    if (hit !== undefined) return { kind: 'word', found: hit.written };
+    for (const count of counts.get(word) ?? none) {
+      const hit = phrases.get(words.slice(from, from + count).join(' '));
+      if (hit !== undefined) return { kind: 'word', found: hit };
+    }
   }
   return null;
 }
 
+const none: readonly number[] = [];
+
 function wordListOf(list: readonly string[]): WordList {
   const single = new Set<string>();
-  const phrases = new Map<string, Phrase[]>();
+  const phrases = new Map<string, string>();
+  const counts = new Map<string, number[]>();
   for (const written of list) {
     const words = wordsOf(written);
     const [first] = words;
     if (first === undefined) continue;
-    if (words.length === 1) single.add(first);
-    else phrases.set(first, [...(phrases.get(first) ?? []), { words, written }]);
+    if (words.length === 1) {
+      single.add(first);
+      continue;
+    }
+    phrases.set(words.join(' '), written);
+    const known = counts.get(first) ?? [];
+    if (!known.includes(words.length))
+      counts.set(
+        first,
+        [...known, words.length].sort((one, other) => one - other),
+      );
   }
-  return { single, phrases };
+  return { single, phrases, counts };
 }
 
 function linkIn(text: string, denied: ReadonlySet<string>, allowed: ReadonlySet<string>): ContentHit | null {

@@ -61,14 +61,18 @@ export function explanation(
     const request = text === null ? asked : { ...asked, message: text };
 
     const hasRecipient = !isRefused('recipient');
+    // Nothing reads a text that is too long but the gate that says so.
+    const isReadable = () => text !== null && !isRefused('length');
     for (const gate of gates.ofText) {
-      const isOfText = gate.name === 'content' || gate.name === 'content_rules';
-      const isAsked = isOfText ? text !== null : hasRecipient;
-      verdicts.push(isAsked ? verdictOf(gate, applicant, request) : notAsked(gate.name));
+      verdicts.push(isReadable() ? verdictOf(gate, applicant, request) : notAsked(gate.name));
     }
-    const judged = text === null ? null : segmentsGate(request, nationalTables);
+    const judged = isReadable() ? segmentsGate(request, nationalTables) : null;
     if (judged === null) verdicts.push(notAsked('segments'));
     else verdicts.push(judged.ok ? passed('segments') : refused('segments', judged));
+    for (const gate of gates.afterCount) {
+      const isAsked = gate.name === 'content_rules' ? judged?.ok === true : hasRecipient;
+      verdicts.push(isAsked ? verdictOf(gate, applicant, request) : notAsked(gate.name));
+    }
     verdicts.push(isRefused('send_at') ? notAsked('quiet_hours') : hourVerdict(gates, applicant, request));
     if (!hasRecipient) verdicts.push(notAsked('route'));
     else verdicts.push('why' in routed ? refused('route', noRoute(routed.why)) : passed('route'));

@@ -16,7 +16,7 @@ import { type QuietVerdict, quietHoursGate } from './quiet-hours-gate.ts';
 import { dueOf, sendAtGate } from './send-at-gate.ts';
 import { senderGate } from './sender-gate.ts';
 import { accountGate, scopeGate } from './standing-gates.ts';
-import { contentGate } from './text-gates.ts';
+import { contentGate, lengthGate } from './text-gates.ts';
 
 export type Gate = {
   readonly name: string;
@@ -30,8 +30,10 @@ export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly deta
 export type Gates = {
   /** Who asks, for what number, in whose name, for when. A new gate about what is known without the text takes its place here, any other below. */
   readonly beforeText: readonly Gate[];
-  /** Asked with the text as it will be read. */
+  /** Whether the text, as it will be read, may be looked at closely: its length first. Then its segments are counted. */
   readonly ofText: readonly Gate[];
+  /** Asked with a text that is known to fit: the time of the first is bounded by what fits. */
+  readonly afterCount: readonly Gate[];
   /** When it may go out. */
   hour(applicant: Applicant, request: SmsRequest): QuietVerdict;
   route(applicant: Applicant, request: SmsRequest): Routed;
@@ -60,7 +62,10 @@ export function gatesOf(
       { name: 'sender', refuse: senderGate, note: senderNote },
     ],
     ofText: [
+      { name: 'length', refuse: lengthGate },
       { name: 'content', refuse: contentGate },
+    ],
+    afterCount: [
       { name: 'content_rules', refuse: (applicant, { message }) => blockedContent(applicant, message) },
       { name: 'opt_out', refuse: ({ account }, request) => optOutGate(account.suppressions, request) },
       {

@@ -3,6 +3,7 @@
 // out is the message's text, so every gate behind this one reads what the recipient will read.
 import type { Category } from '../../model/message.ts';
 import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
+import { lengthGate } from './text-gates.ts';
 import { type CompiledTemplate, type TemplateSource, compileTemplate } from './template/template.ts';
 
 /** A template as the account's directory holds it: approved, or it would not be there. */
@@ -21,12 +22,16 @@ export type TemplateVerdict =
 /** Compiled when it is first needed; forgotten with the entry it came from. */
 const compiled = new WeakMap<ApprovedTemplate, CompiledTemplate>();
 
-export function templateGate({ account }: Applicant, request: SmsRequest): TemplateVerdict {
+export function templateGate(applicant: Applicant, request: SmsRequest): TemplateVerdict {
+  const { account } = applicant;
   const { template, category } = request;
   if (template != null) return rendered(account.templates?.find(template.id), template.variables, category);
   if (account.requireTemplate === undefined || !account.requireTemplate.includes(category)) {
     return { ok: true, text: request.message, templateId: null };
   }
+  // Holding it against every template would take long, and it goes out in no case.
+  const tooLong = lengthGate(applicant, request);
+  if (tooLong !== null) return tooLong;
   for (const approved of account.templates?.ofCategory(category) ?? []) {
     if (compiledOf(approved).matches(request.message)) {
       return { ok: true, text: request.message, templateId: approved.templateId };

@@ -23,6 +23,14 @@ export function textToSend(
   return writeInGsm(text, encoding, nationalTables).text;
 }
 
+/**
+ * The first gate of a text: everything behind it may read the text as often as it needs. No text of more UTF-16 units fits
+ * into a message in either encoding.
+ */
+export function lengthGate(_applicant: Applicant, { message: { length } }: SmsRequest): Refusal | null {
+  return length > textUnitsMax ? no('message_too_long', tooLong(`has ${length} characters`)) : null;
+}
+
 export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal | null {
   const { message } = request;
   if (isBlank(message)) return no('message_empty', 'must contain at least one character that can be seen');
@@ -42,11 +50,8 @@ function isBlank(text: string): boolean {
 // Spaces, controls, what Unicode itself calls ignorable (zero-width spaces, fillers), and braille without a dot.
 const blank = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
-/** Asked with the text of textToSend, and with the tables that all carriers of its route understand. */
+/** Asked with a text of textToSend that is not too long, and with the tables that all carriers of its route understand. */
 export function segmentsGate(request: SmsRequest, nationalTables: readonly NationalLanguage[]): SegmentCount | Refusal {
-  const { length } = request.message;
-  // No text of more UTF-16 units can fit in either encoding, so do not count hundreds of kilobytes.
-  if (length > textUnitsMax) return no('message_too_long', tooLong(`has ${length} characters`));
   const counted = countText(request, nationalTables);
   if (!counted.ok) return no('encoding_mismatch', foreignCharacter(counted.character, counted.index));
   if (counted.segmentCount <= segmentsMax) return counted;

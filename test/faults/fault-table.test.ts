@@ -12,8 +12,10 @@ const rows = page
   .map((line) => line.split('|').map((cell) => cell.trim()))
   .map(([, number = '', fault = '', holds = '', proof = '']) => ({ number: Number(number), fault, holds, proof }));
 
-test('the page has the 45 faults, each once and in order', () => {
-  expect(rows.map((row) => row.number)).toEqual(Array.from({ length: 45 }, (_, at) => at + 1));
+test('the page has its faults each once and in order', () => {
+  const numbers = rows.map((row) => row.number);
+  expect(numbers.slice(0, 45)).toEqual(Array.from({ length: 45 }, (_, at) => at + 1));
+  expect(numbers).toEqual([...new Set(numbers)].sort((one, other) => one - other));
   for (const row of rows) expect([row.number, row.fault !== '' && row.holds !== '']).toEqual([row.number, true]);
 });
 

@@ -42,6 +42,8 @@ export const rateLimit = z
 
 const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 const phrase = text(1, wordCharsMax).refine((value) => {
+  // Asked although the length was refused, and what reads words may take long for a text of any length.
+  if (value.length > wordCharsMax) return false;
   const { length } = wordsOf(value);
   return length > 0 && length <= wordsInPhraseMax;
 }, `expected 1 to ${wordsInPhraseMax} words`);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setTemplateStatus } from '../../../cluster/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { within } from '../../support/running-clock.ts';
@@ -121,6 +122,21 @@ describe('settings', () => {
     expect(refusal(await change({ content_rules: { ...content_rules, links_denied: ['x'] } })).fields).toEqual([
       'content_rules.links_denied[0] invalid_field',
     ]);
+  });
+
+  test('words and domains of 100 KB are refused before anybody reads them closely', async () => {
+    // Putting so many accents into their order would take ten seconds.
+    const slow = `a${'\u0301'.repeat(50_000)}${'\u0323'.repeat(50_000)}`;
+    const startedMs = systemClock.monotonicMs();
+    for (const [list, field] of [
+      ['words', 'content_rules.words[0] invalid_field'],
+      ['links_denied', 'content_rules.links_denied[0] invalid_field'],
+    ] as const) {
+      const content_rules = { words: [], links_denied: [], links_allowed: [], [list]: [`${slow}.com`] };
+      const answer = await running.call('PATCH', '/v1/account/settings', { json: { content_rules } });
+      expect(refusal(answer).fields).toContain(field);
+    }
+    expect(systemClock.monotonicMs() - startedMs).toBeLessThan(4_000);
   });
 
   test('nobody locks themselves out: a list without the asking address is refused, for the account and for the key', async () => {
