@@ -17,6 +17,7 @@ import type { Message } from '../../../model/message.ts';
 import { senderKinds } from '../../../model/sender.ts';
 import { until, withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
@@ -252,7 +253,13 @@ const configuration = {
   routes: [],
   routing: { fallback: [] },
   retention: { historyDays: 30 },
-  limits: { shares: defaultShares },
+  limits: {
+    queueMessagesMax: 5_000_000,
+    accountQueueMax: accountQueueMaxDefault,
+    streamReplicas: 1,
+    streamStoreMbMax: 20_480,
+    shares: defaultShares,
+  },
 } as unknown as Configuration;
 
 export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };
