@@ -95,8 +95,7 @@ async function run({ seconds, seed, count = countDefault }: BenchOptions): Promi
   await publishAll('d', dueOf);
   const events = new EventWriter(publisher);
   const releaser = new LaterReleaser(bus, publisher, {
-    rules: new ReleaseRules(rules, cipher, everyCarrierIsGood),
-    events,
+    scheduled: { rules: new ReleaseRules(rules, cipher, everyCarrierIsGood), events },
   });
   await releaser.start();
   // Some of the burst are canceled, spread over all of it.

@@ -21,6 +21,8 @@ export const limits = {
     accountShards: 8,
     /** Subjects of one due second: each costs the server memory, and time whenever the releaser looks. */
     laterShards: 1,
+    /** The system's own waits are no longer: parked receipts wait ten minutes. What waits longer is held for quiet hours. */
+    shortWaitMsMax: 15 * 60_000,
     /** Records of one due second that the releaser holds at once; the rest wait in the stream a moment longer. */
     laterHeldMax: 4_096,
     /** Cancels of messages that are due in one second: their ids are read into memory, 100,000 × ~80 B = 8 MB. */

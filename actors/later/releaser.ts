@@ -1,4 +1,4 @@
-// Publishes the records of LATER back when they are due. One consumer per due second, opened just before the second
+// Publishes the records of one waiting stream (SCHEDULED, HOLDS or LATER) back when they are due. One consumer per due second, opened just before the second
 // comes and something waits in it; any number of releasers may run, they share the work. A record is acked
 // only after its release is durable, and the release carries a fixed id, so a repeat is dropped. A scheduled message
 // waits here for the end of its second's cancels (cancellations.ts) too, and what was canceled is never released.
@@ -10,8 +10,8 @@ import { type Cancellations, cancellations } from '../../cluster/bus/cancellatio
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type ReadLater, readLater } from '../../cluster/bus/later.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { laterConsumer, streamNames } from '../../cluster/bus/streams.ts';
-import { hourOf, laterHourFilter, laterSecondFilter, secondOfLaterSubject } from '../../cluster/bus/subjects.ts';
+import { streamNames, waitConsumer } from '../../cluster/bus/streams.ts';
+import { hourOf, type WaitKind } from '../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -19,6 +19,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { DueSeconds } from './due-seconds.ts';
 import type { Release, ReleaseRules } from './release-rules.ts';
 
 type OpenSecond = { readonly consumption: Consumption; readonly openedAtMs: number; held: number };
@@ -44,7 +45,17 @@ type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: O
 /** What scheduled messages need besides; without it they are released as they were published. */
 export type ScheduledParts = { readonly rules: ReleaseRules; readonly events: EventWriter };
 
+export type ReleaserOptions = {
+  /** Which stream it serves. */
+  readonly kind?: WaitKind;
+  readonly scheduled?: ScheduledParts | null;
+  readonly clock?: Clock;
+};
+
 export class LaterReleaser {
+  readonly #kind: WaitKind;
+  readonly #stream: string;
+  readonly #seconds: DueSeconds;
   readonly #bus: Bus;
   readonly #publisher: Publisher;
   readonly #clock: Clock;
@@ -64,7 +75,11 @@ export class LaterReleaser {
   #looking = false;
   #stopped = false;
 
-  constructor(bus: Bus, publisher: Publisher, scheduled: ScheduledParts | null = null, clock: Clock = systemClock) {
+  constructor(bus: Bus, publisher: Publisher, options: ReleaserOptions = {}) {
+    const { kind = 'scheduled', scheduled = null, clock = systemClock } = options;
+    this.#kind = kind;
+    this.#stream = streamNames.waiting[kind];
+    this.#seconds = new DueSeconds(bus, kind);
     this.#scheduled = scheduled;
     // The ends of cancels must not wait in the queue of what waits for them.
     this.#endPublisher = new Publisher(bus, { clock });
@@ -100,7 +115,9 @@ export class LaterReleaser {
     try {
       const second = Math.floor(this.#clock.nowMs() / 1_000);
       const beganAtMs = this.#clock.monotonicMs();
-      const waiting = await this.#secondsAround(second);
+      // This hour's, and those of the hour a look may reach into.
+      const hours = [second - lookBackSeconds, second + lookAheadSeconds].map(hourOf);
+      const waiting = await this.#seconds.ofHours(hours);
       // The server goes through all subjects for an answer: with a million of them it is not asked four times a second.
       this.#restUntilMs = this.#clock.monotonicMs() + (this.#clock.monotonicMs() - beganAtMs) * restFactor;
       for (const due of waiting) {
@@ -112,20 +129,10 @@ export class LaterReleaser {
       await this.#closeFinished(second, new Set(waiting));
       await this.#openOverdue();
     } catch (error) {
-      ignoring(error, 'LATER could not be looked at; the next look comes soon');
+      ignoring(error, `${this.#stream} could not be looked at; the next look comes soon`);
     } finally {
       this.#looking = false;
     }
-  }
-
-  /** The seconds of this hour, and of the one a look may reach into, that hold records; in their order. */
-  async #secondsAround(second: number): Promise<readonly number[]> {
-    const hours = new Set([hourOf(second - lookBackSeconds), hourOf(second + lookAheadSeconds)]);
-    const seconds = new Set<number>();
-    for (const hour of hours) {
-      for (const subject of await this.#count(laterHourFilter(hour))) seconds.add(secondOfLaterSubject(subject));
-    }
-    return [...seconds].sort((one, other) => one - other);
   }
 
   #sweep(): void {
@@ -139,7 +146,8 @@ export class LaterReleaser {
 
   /** Their ends must stay as long as some clock may take the hour for open, or a message of it still waits. */
   async #forgetCancels(hour: number): Promise<void> {
-    if (this.#hourForgotten >= hour || (await this.#count(laterHourFilter(hour))).length > 0) return;
+    if (this.#kind !== 'scheduled') return;
+    if (this.#hourForgotten >= hour || (await this.#seconds.ofHours([hour])).length > 0) return;
     await this.#cancellations.forget(hour);
     this.#hourForgotten = hour;
   }
@@ -152,8 +160,7 @@ export class LaterReleaser {
     const now = Math.floor(this.#clock.nowMs() / 1_000);
     const endAtMs = this.#clock.monotonicMs() + overdueLookMs;
     for (const hour of this.#overdueHours) {
-      const seconds = new Set((await this.#count(laterHourFilter(hour))).map(secondOfLaterSubject));
-      for (const second of [...seconds].sort((one, other) => one - other)) {
+      for (const second of await this.#seconds.ofHours([hour])) {
         if (second > now || this.#open.has(second)) continue;
         if (this.#open.size >= secondsOpenMax) return;
         await this.#openSecond(second);
@@ -163,17 +170,11 @@ export class LaterReleaser {
     }
   }
 
-  /** The subjects under `filter` that hold records. */
-  async #count(filter: string): Promise<string[]> {
-    const info = await this.#bus.manager.streams.info(streamNames.later, { subjects_filter: filter });
-    return Object.keys(info.state.subjects ?? {});
-  }
-
   async #openSecond(second: number): Promise<void> {
     if (this.#stopped) return;
     const consumption = await consumeStream(this.#bus, {
-      stream: streamNames.later,
-      consumer: laterConsumer(second),
+      stream: this.#stream,
+      consumer: waitConsumer(this.#kind, second),
       prefetch: limits.bus.laterHeldMax,
       handle: (record) => this.#take(second, record),
       clock: this.#clock,
@@ -187,12 +188,12 @@ export class LaterReleaser {
       if (second >= now - lookBackSeconds || !oldEnough || open.held > 0) continue;
       if (waiting.has(second)) continue;
       // One of an earlier hour was not looked at now.
-      if (hourOf(second) < hourOf(now) && (await this.#count(laterSecondFilter(second))).length > 0) continue;
+      if (hourOf(second) < hourOf(now) && !(await this.#seconds.isEmpty(second))) continue;
       this.#open.delete(second);
       this.#canceled.delete(second);
       await open.consumption.stop();
       await this.#bus.manager.consumers
-        .delete(streamNames.later, `later_${second}`)
+        .delete(this.#stream, `${this.#kind}_${second}`)
         .catch((error: unknown) => ignoring(error, 'another releaser deleted the consumer of a finished second'));
     }
   }
@@ -200,7 +201,7 @@ export class LaterReleaser {
   #take(second: number, record: JsMsg): void {
     const later = readLater(record);
     if (later === null)
-      return moveToDead(this.#publisher, record, streamNames.later, 'a LATER record without its headers');
+      return moveToDead(this.#publisher, record, this.#stream, 'a waiting record without its headers');
     const open = this.#open.get(second);
     if (open !== undefined) open.held += 1;
     if (later.cancelable !== null) return this.#takeScheduled(second, later, record, open);
@@ -277,7 +278,7 @@ export class LaterReleaser {
         metrics.laterReleased.inc();
         record.ack();
       } else {
-        log.warn({ failure: result.failure, subject: later.subject }, 'a release from LATER waits');
+        log.warn({ failure: result.failure, subject: later.subject }, 'a release waits');
         record.nak(limits.bus.nakDelayMsMax);
       }
       this.#drain();
@@ -292,7 +293,7 @@ export class LaterReleaser {
       return this.#scheduled.rules.releaseOf(subject, record.data, this.#clock.nowMs());
     } catch (error) {
       if (open !== undefined) open.held -= 1;
-      moveToDead(this.#publisher, record, streamNames.later, messageOf(error));
+      moveToDead(this.#publisher, record, this.#stream, messageOf(error));
       return null;
     }
   }
@@ -318,7 +319,7 @@ export class LaterReleaser {
       });
     } catch (error) {
       leave();
-      moveToDead(this.#publisher, record, streamNames.later, messageOf(error));
+      moveToDead(this.#publisher, record, this.#stream, messageOf(error));
     }
   }
 }

@@ -11,7 +11,7 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
 import { deadHeaders } from './dead.ts';
 import { streamNames } from './streams.ts';
-import { deadFilter, deadSubject, replayMarkSubject, secondOfLaterSubject, streamOfDeadSubject } from './subjects.ts';
+import { deadFilter, deadSubject, replayMarkSubject, secondOfWaitSubject, streamOfDeadSubject } from './subjects.ts';
 
 export type DeadEntry = {
   /** Its number in DEAD. */
@@ -135,11 +135,11 @@ export async function dropDead(bus: Bus, seq: number): Promise<boolean> {
 
 function refusalOf({ stream: from, subject, headers: all }: DeadRead, nowMs: number): Replayed | null {
   if (subject === '') return no('nowhere', 'nobody noted where it was published');
-  if (from !== streamNames.later) return null;
+  if (!(Object.values(streamNames.waiting) as string[]).includes(from)) return null;
   if (all[`${deadHeaders.was}${deadHeaders.subject}`] === undefined) {
     return no('nowhere', 'it has no headers that say where it goes when it is due');
   }
-  if (nowMs - secondOfLaterSubject(subject) * 1_000 < laterOverdueMsMax) return null;
+  if (nowMs - secondOfWaitSubject(subject) * 1_000 < laterOverdueMsMax) return null;
   return no('too_late', 'it was due long ago, and whether its client canceled it is not known any more');
 }
 

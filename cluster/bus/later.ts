@@ -1,10 +1,11 @@
-// LATER holds what is due in more than a second: publish it here, then ack it where it came from. At its time
-// the releaser (actors/later) publishes it back to the subject it names.
+// What is due in more than a second waits in one of three streams: publish it here, then ack it where it came from. At
+// its time a releaser (actors/later) publishes it back to the subject it names. SCHEDULED has what clients
+// scheduled, HOLDS what carriers hold for hours, LATER the system's own short waits: each is full by itself.
 import type { JsMsg } from '@nats-io/jetstream';
 import { limits } from '../../platform/limits.ts';
 import { assert } from '../../platform/assert.ts';
 import type { PublishDone, Publisher } from './publisher.ts';
-import { laterSubject } from './subjects.ts';
+import { type WaitKind, waitSubject } from './subjects.ts';
 
 export type LaterRecord = {
   /** Where it goes when it is due. */
@@ -25,6 +26,15 @@ const idHeader = 'Heliograph-Id';
 const cancelableHeader = 'Heliograph-Cancelable';
 const dayMs = 86_400_000;
 
+/** Follows from the record and its due time: a repeat goes where the first try went, unless it crosses a quarter of an hour. */
+export function waitKindOf(
+  { cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>,
+  nowMs: number,
+): WaitKind {
+  if (cancelable !== undefined) return 'scheduled';
+  return dueAtMs - nowMs > limits.bus.shortWaitMsMax ? 'holds' : 'later';
+}
+
 export function publishLater(publisher: Publisher, record: LaterRecord, nowMs: number, done: PublishDone): void {
   assert(
     record.dueAtMs - nowMs < limits.bus.laterDaysMax * dayMs,
@@ -32,7 +42,8 @@ export function publishLater(publisher: Publisher, record: LaterRecord, nowMs: n
   );
   // Never into a second that is over: its consumer may be gone.
   const dueAtMs = Math.max(record.dueAtMs, nowMs);
-  publisher.publish(laterSubject(dueAtMs, record.shardKey), record.payload, `later.${record.id}`, done, {
+  const subject = waitSubject(waitKindOf(record, nowMs), dueAtMs, record.shardKey);
+  publisher.publish(subject, record.payload, `later.${record.id}`, done, {
     [targetHeader]: record.subject,
     [dueHeader]: String(dueAtMs),
     [idHeader]: record.id,
@@ -48,7 +59,7 @@ export type ReadLater = {
   readonly cancelable: string | null;
 };
 
-/** What a LATER record says about itself, or null when it is none of ours. */
+/** What a waiting record says about itself, or null when it is none of ours. */
 export function readLater(record: JsMsg): ReadLater | null {
   const subject = record.headers?.get(targetHeader) ?? '';
   const dueAtMs = Number(record.headers?.get(dueHeader) ?? Number.NaN);

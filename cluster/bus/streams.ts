@@ -16,7 +16,8 @@ import {
   decisionFilter,
   inboundPartFilter,
   inboundSubject,
-  laterSecondFilter,
+  type WaitKind,
+  waitSecondFilter,
   messageFilter,
   type MessageShard,
 } from './subjects.ts';
@@ -26,7 +27,8 @@ const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
 
 export const streamNames = {
   messages: { otp: 'MT_OTP', txn: 'MT_TXN', promo: 'MT_PROMO' } as const satisfies Record<Lane, string>,
-  later: 'LATER',
+  /** What waits for its time, by who asked for it: each kind is full by itself. */
+  waiting: { scheduled: 'SCHEDULED', holds: 'HOLDS', later: 'LATER' } as const satisfies Record<WaitKind, string>,
   cancels: 'CANCELS',
   inbound: 'INBOUND',
   events: 'EVENTS',
@@ -78,9 +80,14 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     messageStream('otp', gib / 2, subjectMax('otp', 200_000), queueMessagesMax),
     messageStream('txn', 2 * gib, subjectMax('txn', 1_500_000), queueMessagesMax),
     messageStream('promo', 4 * gib, subjectMax('promo', 3_000_000), queueMessagesMax),
-    { ...workQueue, name: streamNames.later, subjects: ['later.>'], max_bytes: 2 * gib },
+    // What clients scheduled; each account has a share of it (platform/limits-shares.ts: scheduled_messages).
+    { ...workQueue, name: streamNames.waiting.scheduled, subjects: ['scheduled.>'], max_bytes: 2 * gib },
+    // Accepted messages that a carrier holds until quiet hours end: as many as all accounts may have queued.
+    { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: 2 * gib },
+    // The system's own short waits: put-offs of some seconds, parked receipts, looks at missing parts. ~500 bytes each.
+    { ...workQueue, name: streamNames.waiting.later, subjects: ['later.>'], max_bytes: gib / 2 },
     {
-      // Clients' cancels of what waits in LATER, ~100 bytes each; the releaser forgets an hour when it is over.
+      // Clients' cancels of what waits in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
       name: streamNames.cancels,
       subjects: ['cancel.>'],
       retention: RetentionPolicy.Limits,
@@ -202,11 +209,11 @@ export function decisionConsumer(): Partial<ConsumerConfig> {
   };
 }
 
-/** The consumer of everything that is due in one second; it goes away by itself when the second is long past. */
-export function laterConsumer(second: number): Partial<ConsumerConfig> {
+/** The consumer of everything of a kind that is due in one second; it goes away by itself when the second is long past. */
+export function waitConsumer(kind: WaitKind, second: number): Partial<ConsumerConfig> {
   return {
-    durable_name: `later_${second}`,
-    filter_subject: laterSecondFilter(second),
+    durable_name: `${kind}_${second}`,
+    filter_subject: waitSecondFilter(kind, second),
     ...untilAcked,
     max_ack_pending: limits.bus.laterHeldMax,
     inactive_threshold: nanos(60_000),

@@ -53,20 +53,26 @@ export function eventFilter(carrier: string): string {
 }
 
 /**
- * `later.<hour>.<second>.<shard>`: what must wait until that second. The hour lets a releaser that was away for
+ * scheduled: by a client · holds: accepted, and held by a carrier until quiet hours end · later: the system's own, short
+ * waits. Each has a stream of its own, so that none of them takes the room of another.
+ */
+export type WaitKind = 'scheduled' | 'holds' | 'later';
+
+/**
+ * `<kind>.<hour>.<second>.<shard>`: what must wait until that second. The hour lets a releaser that was away for
  * weeks find what is overdue with one question per hour instead of one per second.
  */
-export function laterSubject(dueAtMs: number, shardKey: string): string {
+export function waitSubject(kind: WaitKind, dueAtMs: number, shardKey: string): string {
   const second = Math.floor(dueAtMs / 1_000);
-  return `later.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.laterShards)}`;
+  return `${kind}.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.laterShards)}`;
 }
 
-export function laterSecondFilter(second: number): string {
-  return `later.${hourOf(second)}.${second}.>`;
+export function waitSecondFilter(kind: WaitKind, second: number): string {
+  return `${kind}.${hourOf(second)}.${second}.>`;
 }
 
-export function laterHourFilter(hour: number): string {
-  return `later.${hour}.>`;
+export function waitHourFilter(kind: WaitKind, hour: number): string {
+  return `${kind}.${hour}.>`;
 }
 
 /** `cancel.<hour>.<second>`: the cancels of messages that are due in that second, in the order they came. */
@@ -84,8 +90,8 @@ export function carrierOfSubject(subject: string): string | null {
   return stream === 'mt' && carrier !== undefined ? carrier : null;
 }
 
-/** The second a LATER subject is due. */
-export function secondOfLaterSubject(subject: string): number {
+/** The second a waiting record's subject is due. */
+export function secondOfWaitSubject(subject: string): number {
   return Number(subject.split('.')[2]);
 }
 

@@ -23,7 +23,7 @@ const limitDefault = 50;
 const hexOctets = 64;
 const streamsOfDead: readonly string[] = [
   ...Object.values(streamNames.messages),
-  streamNames.later,
+  ...Object.values(streamNames.waiting),
   streamNames.inbound,
   streamNames.events,
 ];

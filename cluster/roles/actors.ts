@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { countEnd } from '../../actors/carrier/outcome/ended.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
-import { LaterReleaser } from '../../actors/later/releaser.ts';
+import { Releasers } from '../../actors/later/releasers.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -41,7 +41,6 @@ runRole('actors', async () => {
   assert(settings.natsUrl !== null, 'the supervisor tells its children where NATS is');
   const bus = await connectBus(settings.natsUrl, 'actors');
   await ensureStreams(bus, configuration.limits);
-  const publisher = new Publisher(bus);
   let started: HostPool | null = null;
   let releases: { readonly registries: RegistryHolder; readonly rules: ReleaseRules } | null = null;
   const keeper = await keepRegistries(bus, (news) => {
@@ -85,9 +84,11 @@ runRole('actors', async () => {
       (to) => portedTo(registries.current(), to),
     ),
   };
-  const releaser = new LaterReleaser(bus, publisher, { rules: releases.rules, events });
+  const releasers = new Releasers(bus, { scheduled: { rules: releases.rules, events } });
   const stopStreams = watchStreams(bus);
-  void releaser.start().catch((error: unknown) => log.error({ error: messageOf(error) }, 'LATER cannot be released'));
+  void releasers
+    .start()
+    .catch((error: unknown) => log.error({ error: messageOf(error) }, 'what waits cannot be released'));
 
   return {
     metrics: async () => (await pool.metrics()).flat(),
@@ -107,10 +108,8 @@ runRole('actors', async () => {
     async drain(deadlineMs) {
       keeper.stop();
       stopStreams();
-      await releaser.stop();
+      await releasers.stop();
       await pool.drain(deadlineMs);
-      await publisher.idle();
-      publisher.close();
       carriers.stop();
       events.flush();
       await Promise.race([eventPublisher.idle(), systemClock.sleep(eventsIdleMs)]);

@@ -4,7 +4,7 @@ import type { MoveRules } from '../../actors/carrier/health/health-decision.ts';
 import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { type ResendPolicy, neverResend } from '../../actors/carrier/outcome/resend.ts';
-import { LaterReleaser } from '../../actors/later/releaser.ts';
+import { Releasers } from '../../actors/later/releasers.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
@@ -106,7 +106,7 @@ export async function openCarrierHouse(
   });
   const base = given ?? (await startBus());
   const publisher = new Publisher(base.bus, { deadlineMs: 20_000 });
-  const releaser = new LaterReleaser(base.bus, publisher);
+  const releaser = new Releasers(base.bus);
   await releaser.start();
   const running = new Set<RunningActor>();
   const hosts: HostChild[] = [];

@@ -1,6 +1,6 @@
 // The release of LATER as the actors role runs it, in the test's own process: with the rules for scheduled messages.
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
-import { LaterReleaser } from '../../actors/later/releaser.ts';
+import { Releasers } from '../../actors/later/releasers.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
@@ -18,9 +18,8 @@ export async function startReleaser(
 ): Promise<TestReleaser> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(publisher);
-  const releaser = new LaterReleaser(bus, publisher, {
-    rules: new ReleaseRules(rules, bodyCipher(bodyKey), health),
-    events,
+  const releaser = new Releasers(bus, {
+    scheduled: { rules: new ReleaseRules(rules, bodyCipher(bodyKey), health), events },
   });
   await releaser.start();
   return {

@@ -79,8 +79,8 @@ test('cancel: never sent, shown as canceled, a repeat gets the same answer', asy
   // The event is durable; the event store hears of it a moment later.
   await until('it is shown as canceled', async () => (await read(body['id']))['status'] === 'canceled');
   expect((await cancel(body['id'])).body).toEqual(first.body);
-  await until('LATER is empty', async () => {
-    const info = await house.bus.manager.streams.info('LATER', { subjects_filter: '>' });
+  await until('SCHEDULED is empty', async () => {
+    const info = await house.bus.manager.streams.info('SCHEDULED', { subjects_filter: '>' });
     return Object.keys(info.state.subjects ?? {}).every(
       (each) => Number(each.split('.')[2]) * 1_000 > systemClock.nowMs() + day,
     );
@@ -148,9 +148,9 @@ test('in a race of cancels with the release every message is canceled or sent, a
   await until('the others are sent', async () => (await house.count()) >= refused.size);
   await until('nothing of the second waits', async () => {
     const second = Math.floor(dueAtMs / 1_000);
-    const filter = `later.${Math.floor(second / 3_600)}.${second}.>`;
+    const filter = `scheduled.${Math.floor(second / 3_600)}.${second}.>`;
     return (
-      Object.keys((await house.bus.manager.streams.info('LATER', { subjects_filter: filter })).state.subjects ?? {})
+      Object.keys((await house.bus.manager.streams.info('SCHEDULED', { subjects_filter: filter })).state.subjects ?? {})
         .length === 0
     );
   });
@@ -179,7 +179,7 @@ test('in quiet hours a message is held until they end, or refused when it says s
 });
 
 test('explain: every gate is asked, nothing is sent, and a refusal does not end it', async () => {
-  const before = await Promise.all(['MT_TXN', 'MT_PROMO', 'LATER'].map((each) => house.count(each)));
+  const before = await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => house.count(each)));
   const { status, body } = await post(ingress, tenant.live, {
     ...goodBody,
     from: 'NOBODY',
@@ -217,7 +217,7 @@ test('explain: every gate is asked, nothing is sent, and a refusal does not end 
   const later = await post(ingress, tenant.live, { ...goodBody, send_at: inMs(day), dry_run: 'explain' });
   expect(later.body).toMatchObject({ would_send: true });
   expect(Date.parse(later.body['earliest_at'])).toBeGreaterThan(systemClock.nowMs() + day / 2);
-  expect(await Promise.all(['MT_TXN', 'MT_PROMO', 'LATER'].map((each) => house.count(each)))).toEqual(before);
+  expect(await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => house.count(each)))).toEqual(before);
 });
 
 test('while events cannot be stored, a message for later and a cancel are answered 503 in time', async () => {

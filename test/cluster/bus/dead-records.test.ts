@@ -132,7 +132,7 @@ describe('a replay that was interrupted', () => {
   });
 });
 
-describe('a record of LATER', () => {
+describe('a scheduled record', () => {
   const dueAgoMs = async (agoMs: number, id: string) => {
     const nowMs = systemClock.nowMs() - agoMs;
     const record = {
@@ -144,14 +144,14 @@ describe('a record of LATER', () => {
       cancelable: id,
     };
     await new Promise<void>((resolve) => publishLater(publisher, record, nowMs, () => resolve()));
-    return move('LATER', (await house.bus.manager.streams.info('LATER')).state.last_seq, id);
+    return move('SCHEDULED', (await house.bus.manager.streams.info('SCHEDULED')).state.last_seq, id);
   };
 
   test('goes back with what says where it goes when it is due, and who may have canceled it', async () => {
     const seq = await dueAgoMs(58 * 60_000, 'sms_due');
     expect(await replayDead(house.bus, await read(seq))).toEqual({ ok: true });
-    const { state } = await house.bus.manager.streams.info('LATER');
-    const { header } = (await house.bus.manager.streams.getMessage('LATER', { seq: state.last_seq }))!;
+    const { state } = await house.bus.manager.streams.info('SCHEDULED');
+    const { header } = (await house.bus.manager.streams.getMessage('SCHEDULED', { seq: state.last_seq }))!;
     const released = readLater({ headers: header } as Parameters<typeof readLater>[0]);
     expect(released).toMatchObject({ subject: 'mt.txn.alpha.3', releaseId: 'released.sms_due', cancelable: 'sms_due' });
   });
@@ -159,9 +159,9 @@ describe('a record of LATER', () => {
   test('does not go back when the cancels of its second may be forgotten, or nothing says where it goes', async () => {
     const seq = await dueAgoMs(59 * 60_000 + 1_000, 'sms_over');
     expect(await replayDead(house.bus, await read(seq))).toMatchObject({ ok: false, code: 'too_late' });
-    const bare = await bury('LATER', 'later.1.2.3', 'bare');
+    const bare = await bury('SCHEDULED', 'scheduled.1.2.3', 'bare');
     expect(await replayDead(house.bus, await read(bare))).toMatchObject({ ok: false, code: 'nowhere' });
-    expect(await read(bare)).toMatchObject({ stream: 'LATER' });
+    expect(await read(bare)).toMatchObject({ stream: 'SCHEDULED' });
   });
 });
 

@@ -1,11 +1,11 @@
-// LATER and its releaser on a real nats-server: not early, within a second of due, once, and also what became due
+// What waits and its releaser on a real nats-server: not early, within a second of due, once, and also what became due
 // while nobody was there.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { LaterReleaser } from '../../../actors/later/releaser.ts';
 import { publishLater } from '../../../cluster/bus/later.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
-import { laterSubject } from '../../../cluster/bus/subjects.ts';
+import { waitSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 async function startReleaser(): Promise<LaterReleaser> {
-  const releaser = new LaterReleaser(test_.bus, publisher);
+  const releaser = new LaterReleaser(test_.bus, publisher, { kind: 'later' });
   await releaser.start();
   releasers.push(releaser);
   return releaser;
@@ -136,7 +136,7 @@ test('a second with 5,000 records is released without throwing any of them back'
 test('a record without its headers goes to DEAD', async () => {
   await startReleaser();
   const before = (await test_.bus.manager.streams.info('DEAD')).state.messages;
-  await publisher.publishOne(laterSubject(systemClock.nowMs(), 'x'), Buffer.from('?'), null);
+  await publisher.publishOne(waitSubject('later', systemClock.nowMs(), 'x'), Buffer.from('?'), null);
   await until(
     'it is in DEAD',
     async () => (await test_.bus.manager.streams.info('DEAD')).state.messages === before + 1,
@@ -150,4 +150,32 @@ test('a record due further away than anybody looks back is refused as a bug', as
   const furthest = nowMs + limits.bus.laterDaysMax * dayMs;
   await expect(wait('mt.txn.far.0', 'far', furthest, nowMs)).rejects.toThrow('never be looked for');
   expect(await wait('mt.txn.far.0', 'near', furthest - 1, nowMs)).toBe(true);
+});
+
+test('each kind waits in a stream of its own: one that is full refuses, and the others take on and release', async () => {
+  const nowMs = systemClock.nowMs();
+  const { subject, came } = target();
+  const hoursMs = 3 * 3_600_000;
+  const put = (id: string, dueAtMs: number, cancelable?: string) =>
+    new Promise<string>((resolve) => {
+      const record = { subject, payload: Buffer.from(id), dueAtMs, id: `${subject}.${id}`, shardKey: id };
+      publishLater(publisher, cancelable === undefined ? record : { ...record, cancelable }, nowMs, (result) =>
+        resolve(result.ok ? 'ok' : result.failure),
+      );
+    });
+  const config = async (name: string) => (await test_.bus.manager.streams.info(name)).config;
+  const full = ['SCHEDULED', 'HOLDS'];
+  const before = await Promise.all(full.map(config));
+  try {
+    for (const each of before) await test_.bus.manager.streams.update(each.name, { ...each, max_bytes: 1 });
+    expect(await put('scheduled', nowMs + hoursMs, 'sms_1')).toBe('full');
+    expect(await put('held', nowMs + hoursMs)).toBe('full');
+    await startReleaser();
+    expect(await put('put off', nowMs + 500)).toBe('ok');
+    await until('it is released', () => came.length === 1);
+  } finally {
+    for (const each of before) await test_.bus.manager.streams.update(each.name, each);
+  }
+  expect(await put('scheduled', nowMs + hoursMs, 'sms_1')).toBe('ok');
+  expect(await put('held', nowMs + hoursMs)).toBe('ok');
 });

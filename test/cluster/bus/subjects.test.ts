@@ -8,12 +8,12 @@ import {
   eventSubject,
   hourOf,
   inboundSubject,
-  laterHourFilter,
-  laterSecondFilter,
-  laterSubject,
+  waitHourFilter,
+  waitSecondFilter,
+  waitSubject,
   messageFilter,
   messageSubject,
-  secondOfLaterSubject,
+  secondOfWaitSubject,
 } from '../../../cluster/bus/subjects.ts';
 import { categories, laneOf } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -32,7 +32,7 @@ test('every subject belongs to exactly one stream', () => {
       const subjects = [
         messageSubject(category, name, account),
         eventSubject(name, 0),
-        laterSubject(1_750_000_000_000, account),
+        waitSubject('later', 1_750_000_000_000, account),
         inboundSubject(name),
         deadSubject('EVENTS'),
       ];
@@ -67,12 +67,12 @@ test('an account is always in the same shard of a lane', () => {
 test('a due time is found under its second and its hour, and read back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4_102_444_800_000 }), fc.string(), (dueAtMs, key) => {
-      const subject = laterSubject(dueAtMs, key);
+      const subject = waitSubject('later', dueAtMs, key);
       const second = Math.floor(dueAtMs / 1_000);
-      expect(secondOfLaterSubject(subject)).toBe(second);
-      expect(matches(laterSecondFilter(second), subject)).toBe(true);
-      expect(matches(laterSecondFilter(second + 1), subject)).toBe(false);
-      expect(matches(laterHourFilter(hourOf(second)), subject)).toBe(true);
+      expect(secondOfWaitSubject(subject)).toBe(second);
+      expect(matches(waitSecondFilter('later', second), subject)).toBe(true);
+      expect(matches(waitSecondFilter('later', second + 1), subject)).toBe(false);
+      expect(matches(waitHourFilter('later', hourOf(second)), subject)).toBe(true);
     }),
   );
 });

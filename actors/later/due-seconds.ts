@@ -1,0 +1,35 @@
+// Which seconds of a waiting stream hold records, as the server knows it: asked by hour, because a server goes through
+// all subjects for an answer.
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import { secondOfWaitSubject, type WaitKind, waitHourFilter, waitSecondFilter } from '../../cluster/bus/subjects.ts';
+
+export class DueSeconds {
+  readonly #bus: Bus;
+  readonly #kind: WaitKind;
+
+  constructor(bus: Bus, kind: WaitKind) {
+    this.#bus = bus;
+    this.#kind = kind;
+  }
+
+  /** In their order. */
+  async ofHours(hours: Iterable<number>): Promise<readonly number[]> {
+    const seconds = new Set<number>();
+    for (const hour of new Set(hours)) {
+      for (const subject of await this.#subjects(waitHourFilter(this.#kind, hour))) {
+        seconds.add(secondOfWaitSubject(subject));
+      }
+    }
+    return [...seconds].sort((one, other) => one - other);
+  }
+
+  async isEmpty(second: number): Promise<boolean> {
+    return (await this.#subjects(waitSecondFilter(this.#kind, second))).length === 0;
+  }
+
+  async #subjects(filter: string): Promise<string[]> {
+    const info = await this.#bus.manager.streams.info(streamNames.waiting[this.#kind], { subjects_filter: filter });
+    return Object.keys(info.state.subjects ?? {});
+  }
+}

@@ -1,0 +1,37 @@
+// The releasers of one process: one for each stream of what waits, each with publishes of its own, so that a million
+// scheduled messages that are due at once do not stand before a put-off of two seconds.
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import type { WaitKind } from '../../cluster/bus/subjects.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { LaterReleaser, type ScheduledParts } from './releaser.ts';
+
+export type ReleasersOptions = { readonly scheduled?: ScheduledParts | null; readonly clock?: Clock };
+
+export class Releasers {
+  readonly #all: readonly { readonly releaser: LaterReleaser; readonly publisher: Publisher }[];
+
+  constructor(bus: Bus, { scheduled = null, clock = systemClock }: ReleasersOptions = {}) {
+    this.#all = (Object.keys(streamNames.waiting) as WaitKind[]).map((kind) => {
+      const publisher = new Publisher(bus);
+      return { releaser: new LaterReleaser(bus, publisher, { kind, scheduled, clock }), publisher };
+    });
+  }
+
+  /** Rejects when one of them cannot begin; the others go on. */
+  async start(): Promise<void> {
+    await Promise.all(this.#all.map(({ releaser }) => releaser.start()));
+  }
+
+  /** Takes nothing more, and lets releases that are on their way land. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.#all.map(async ({ releaser, publisher }) => {
+        await releaser.stop();
+        await publisher.idle();
+        publisher.close();
+      }),
+    );
+  }
+}
