@@ -1,4 +1,5 @@
-// `npm run bench -- <name> [--seconds N] [--seed N] [--count N] [--json]`: runs one harness. Exit code 1 when a target is missed.
+// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--json]`: runs one harness. Exit
+// code 1 when a target is missed, 2 when an option is wrong or means nothing to this harness.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
 import { type BenchResult, report } from './harness/report.ts';
@@ -10,11 +11,17 @@ export type BenchOptions = {
   readonly count?: number;
   /** Segments per second, for the benches of a carrier's contract. */
   readonly contracts?: readonly number[];
+  /** Messages offered per second, for the benches that offer a load. */
+  readonly rate?: number;
 };
+/** Options that only some benches have a use for. */
+export type BenchOption = 'count' | 'contracts' | 'rate';
 export type Bench = {
   /** One line for the list of benches. */
   readonly about: string;
   readonly secondsDefault: number;
+  /** What it takes beside --seconds and --seed; anything else is refused, because it would change nothing. */
+  readonly takes?: readonly BenchOption[];
   run(options: BenchOptions): Promise<BenchResult>;
 };
 
@@ -41,6 +48,7 @@ async function main(): Promise<number> {
       seed: { type: 'string', default: '1' },
       count: { type: 'string' },
       contracts: { type: 'string' },
+      rate: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -53,9 +61,17 @@ async function main(): Promise<number> {
     process.stderr.write('--seconds expects a number above 0, --seed a whole number\n');
     return 2;
   }
-  const count = values.count === undefined ? {} : { count: Number(values.count) };
-  if (count.count !== undefined && !(Number.isInteger(count.count) && count.count > 0)) {
-    process.stderr.write('--count expects a whole number above 0\n');
+  for (const option of ['count', 'contracts', 'rate'] as const) {
+    if (values[option] === undefined || bench.takes?.includes(option) === true) continue;
+    process.stderr.write(`--${option} means nothing to the bench ${positionals[0]}\n`);
+    return 2;
+  }
+  const numbers: { count?: number; rate?: number } = {};
+  for (const option of ['count', 'rate'] as const) {
+    if (values[option] === undefined) continue;
+    numbers[option] = Number(values[option]);
+    if (Number.isInteger(numbers[option]) && numbers[option] > 0) continue;
+    process.stderr.write(`--${option} expects a whole number above 0\n`);
     return 2;
   }
   const contracts = values.contracts?.split(',').map(Number);
@@ -63,13 +79,15 @@ async function main(): Promise<number> {
     process.stderr.write('--contracts expects whole numbers above 0, as in 10,100\n');
     return 2;
   }
-  return report(await bench.run({ seconds, seed, ...count, ...(contracts && { contracts }) }), values.json) ? 0 : 1;
+  return report(await bench.run({ seconds, seed, ...numbers, ...(contracts && { contracts }) }), values.json) ? 0 : 1;
 }
 
 async function list(): Promise<number> {
-  process.stderr.write('usage: npm run bench -- <name> [--seconds N] [--seed N] [--json]\n\n');
+  process.stderr.write('usage: npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--json]\n\n');
   for (const [name, load] of Object.entries(benches)) {
-    process.stderr.write(`  ${name.padEnd(12)} ${(await load()).bench.about}\n`);
+    const { about, takes = [] } = (await load()).bench;
+    const options = takes.length === 0 ? '' : ` (${takes.map((option) => `--${option}`).join(', ')})`;
+    process.stderr.write(`  ${name.padEnd(12)} ${about}${options}\n`);
   }
   return 2;
 }

@@ -16,6 +16,7 @@ import type { BenchResult } from './harness/report.ts';
 export const bench: Bench = {
   about: 'memory and time of a segment that waits for its receipt',
   secondsDefault: 5,
+  takes: ['count'],
   run,
 };
 

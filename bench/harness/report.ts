@@ -37,8 +37,9 @@ export function report(result: BenchResult, json: boolean): boolean {
   return targets.every((target) => target.met);
 }
 
-function isMet({ op, bound }: Target, value: number | undefined): boolean {
-  if (value === undefined || Number.isNaN(value)) return false;
+export function isMet({ op, bound }: Target, value: number | undefined): boolean {
+  // Nothing measured, or a figure that was lost on its way as null: never a target that is met.
+  if (typeof value !== 'number' || Number.isNaN(value)) return false;
   switch (op) {
     case '<=':
       return value <= bound;

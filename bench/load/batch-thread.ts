@@ -1,4 +1,4 @@
-// Posts batches, with a pause after each, until its time is over. A thread of its own, so that writing and reading their
+// Posts batches, with a pause after each, until its time is over; `spentMs` is without the pauses, `overMs` with them. A thread of its own, so that writing and reading their
 // bodies does not stand in the way of what is measured beside them.
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
@@ -11,7 +11,13 @@ export type BatchTask = {
   readonly durationMs: number;
   readonly pauseMs: number;
 };
-export type BatchTold = { readonly batches: number; readonly accepted: number; readonly spentMs: number };
+export type BatchTold = {
+  readonly batches: number;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly spentMs: number;
+  readonly overMs: number;
+};
 
 const { url, token, size, durationMs, pauseMs } = workerData as BatchTask;
 const messages = Array.from({ length: size }, (_, index) => ({ ...goodBody, message: `text ${index}` }));
@@ -19,6 +25,7 @@ const body = JSON.stringify({ messages });
 const beganMs = systemClock.monotonicMs();
 let batches = 0;
 let accepted = 0;
+let refused = 0;
 let spentMs = 0;
 while (systemClock.monotonicMs() - beganMs < durationMs) {
   const sentMs = systemClock.monotonicMs();
@@ -30,8 +37,9 @@ while (systemClock.monotonicMs() - beganMs < durationMs) {
   const answer = (await response.json()) as { accepted?: number };
   batches += 1;
   accepted += answer.accepted ?? 0;
+  refused += size - (answer.accepted ?? 0);
   spentMs += systemClock.monotonicMs() - sentMs;
   await systemClock.sleep(pauseMs);
 }
-const told: BatchTold = { batches, accepted, spentMs };
+const told: BatchTold = { batches, accepted, refused, spentMs, overMs: systemClock.monotonicMs() - beganMs };
 parentPort?.postMessage(told);

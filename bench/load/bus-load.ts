@@ -4,7 +4,7 @@ import { encodeMessage } from '../../cluster/bus/message-record.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
-import { type AccountId, newMessageId } from '../../model/ids.ts';
+import { type AccountId, type MessageId, newMessageId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import { epochUs, systemClock } from '../../platform/clock.ts';
 import { messageWith } from '../../test/support/messages.ts';
@@ -27,6 +27,10 @@ export type BusLoad = {
 
 export type BusLoadResult = {
   readonly accepted: number;
+  /** Messages per second that were really published, over the whole time: less than asked when the bus is slower. */
+  readonly offeredPerS: number;
+  /** The id of message n, once it was offered. */
+  readonly messageIds: readonly MessageId[];
   /** The intended time of message n, epoch microseconds. */
   intendedUs(n: number): number;
 };
@@ -38,19 +42,24 @@ export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
   const intendedUs = (n: number) => epochUs(startMs + (n * 1_000) / ratePerSecond);
   let offered = 0;
   let answered = 0;
+  const messageIds: MessageId[] = [];
+  let lastOfferedMs = startMs;
   let accepted = 0;
   return new Promise((resolve) => {
     const stop = systemClock.every(1, () => {
       const due = Math.min(count, dueOf(ratePerSecond, systemClock.monotonicMs() - startMs));
       for (; offered < due && publisher.hasRoom; offered += 1) {
-        publishOne(load, offered, firstNonce + offered, Math.round(intendedUs(offered)), (ok) => {
+        lastOfferedMs = systemClock.monotonicMs();
+        const messageId = newMessageId(systemClock.nowMs());
+        messageIds.push(messageId);
+        publishOne(load, messageId, offered, Math.round(intendedUs(offered)), (ok) => {
           answered += 1;
           if (ok) accepted += 1;
         });
       }
       if (answered < count) return;
       stop();
-      resolve({ accepted, intendedUs });
+      resolve({ accepted, messageIds, intendedUs, offeredPerS: ((count - 1) * 1_000) / (lastOfferedMs - startMs) });
     });
   });
 }
@@ -61,11 +70,18 @@ function dueOf(ratePerSecond: number, afterMs: number): number {
 
 const numbers = 10_000_000;
 
-function publishOne(load: BusLoad, n: number, nonce: number, intendedUs: number, done: (ok: boolean) => void): void {
+function publishOne(
+  load: BusLoad,
+  messageId: MessageId,
+  n: number,
+  intendedUs: number,
+  done: (ok: boolean) => void,
+): void {
+  const nonce = load.firstNonce + n;
   const { publisher, cipher, carrier, category, accounts, queues } = load;
   const accountId = accounts[n % accounts.length] as AccountId;
   const message = messageWith({
-    messageId: newMessageId(systemClock.nowMs()),
+    messageId,
     accountId,
     carrier,
     category,

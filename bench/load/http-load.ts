@@ -26,11 +26,17 @@ export type LoadTask = {
 export type LoadResult = {
   readonly offered: number;
   readonly accepted: number;
+  /** One bit for each nonce from firstNonce on: whether it was answered 202. */
+  readonly acceptedBits: Uint8Array;
+  /** Requests without an answer when the generator gave up; they are in `accept` with the time they had waited. */
+  readonly unanswered: number;
+  /** When the last request should have been sent, epoch µs. */
+  readonly lastIntendedUs: number;
   readonly statuses: Readonly<Record<string, number>>;
   readonly accept: ReturnType<LatencyHistogram['summary']>;
 };
 
-type Lane = { socket: Socket; busy: boolean; busySince: number; buffered: string };
+type Lane = { socket: Socket; busy: boolean; busySince: number; index: number; buffered: string };
 
 const nationalDigits = 10;
 const settleMs = 10_000;
@@ -43,12 +49,16 @@ async function run(task: LoadTask): Promise<LoadResult> {
   let waitingAt = 0;
   const idle: Lane[] = [];
   const total = Math.round(task.ratePerSecond * task.seconds);
+  const acceptedBits = new Uint8Array(Math.ceil(total / 8));
+  const lanes = new Set<Lane>();
   let offered = 0;
   let answered = 0;
 
-  const send = (lane: Lane, intendedMs: number, nonce: number) => {
+  const send = (lane: Lane, intendedMs: number, index: number) => {
+    const nonce = task.firstNonce + index;
     lane.busy = true;
     lane.busySince = intendedMs;
+    lane.index = index;
     const mark = task.timed ? `@${Math.round(epochUs(intendedMs)).toString(36)}` : '';
     let recipient = task.recipientPrefix;
     while (recipient.length < nationalDigits) recipient += Math.floor(random.unit() * 10);
@@ -69,6 +79,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
     lane.buffered = '';
     statuses[status] = (statuses[status] ?? 0) + 1;
     accept.add((systemClock.monotonicMs() - lane.busySince) * 1_000);
+    if (status === '202') acceptedBits[lane.index >> 3]! |= 1 << (lane.index & 7);
     answered += 1;
     lane.busy = false;
     const next = waiting[waitingAt];
@@ -77,19 +88,22 @@ async function run(task: LoadTask): Promise<LoadResult> {
       return;
     }
     waitingAt += 1;
-    send(lane, next, task.firstNonce + nonceOf(next));
+    send(lane, next, indexOf(next));
   };
 
-  // A request's nonce follows from its intended time, so the queue holds numbers only.
+  // A request's place follows from its intended time, so the queue holds numbers only.
   let startMs = 0;
-  const nonceOf = (intendedMs: number) => Math.round(((intendedMs - startMs) * task.ratePerSecond) / 1_000);
+  const indexOf = (intendedMs: number) => Math.round(((intendedMs - startMs) * task.ratePerSecond) / 1_000);
   const openLane = async () => {
-    const lane: Lane = { socket: await open(task.port), busy: false, busySince: 0, buffered: '' };
+    const lane: Lane = { socket: await open(task.port), busy: false, busySince: 0, index: 0, buffered: '' };
+    lanes.add(lane);
     lane.socket.on('data', (chunk: Buffer) => onData(lane, chunk));
     lane.socket.on('error', () => lane.socket.destroy());
     lane.socket.on('close', () => {
+      lanes.delete(lane);
       if (lane.busy) {
         statuses['closed'] = (statuses['closed'] ?? 0) + 1;
+        accept.add((systemClock.monotonicMs() - lane.busySince) * 1_000);
         answered += 1;
       } else idle.splice(idle.indexOf(lane), 1);
       void openLane();
@@ -108,7 +122,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
         // In turn, so that none is idle long enough for the server to close it.
         const lane = idle.shift();
         if (lane === undefined) waiting.push(intendedMs);
-        else send(lane, intendedMs, task.firstNonce + offered);
+        else send(lane, intendedMs, offered);
       }
       const over = nowMs - startMs > task.seconds * 1_000 + settleMs;
       if ((offered < total || answered < total) && !over) return;
@@ -116,7 +130,19 @@ async function run(task: LoadTask): Promise<LoadResult> {
       resolve();
     });
   });
-  return { offered, accepted: statuses['202'] ?? 0, statuses, accept: accept.summary() };
+  // What was never answered waited at least until now: without it the slowest requests would be missing.
+  const endedMs = systemClock.monotonicMs();
+  for (const { busy, busySince } of lanes) if (busy) accept.add((endedMs - busySince) * 1_000);
+  for (const intendedMs of waiting.slice(waitingAt)) accept.add((endedMs - intendedMs) * 1_000);
+  return {
+    offered,
+    accepted: statuses['202'] ?? 0,
+    acceptedBits,
+    unanswered: total - answered,
+    lastIntendedUs: epochUs(startMs + ((total - 1) * 1_000) / task.ratePerSecond),
+    statuses,
+    accept: accept.summary(),
+  };
 }
 
 function open(port: number): Promise<Socket> {
