@@ -37,7 +37,7 @@ export type BusLoadResult = {
 
 /** Resolves when each has its answer. */
 export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
-  const { publisher, count, ratePerSecond, firstNonce } = load;
+  const { publisher, count, ratePerSecond } = load;
   const startMs = systemClock.monotonicMs();
   const intendedUs = (n: number) => epochUs(startMs + (n * 1_000) / ratePerSecond);
   let offered = 0;
