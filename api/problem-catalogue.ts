@@ -64,11 +64,17 @@ export const problemCatalogue = {
     'The key is mistyped, revoked or expired: use another one, or create one.',
   ),
   scope_missing: entry(403, 'owner', 'The API key may not do this', 'Use a key with the scope named in `detail`.'),
+  key_beyond_yours: entry(
+    403,
+    'owner',
+    'The key may do more than the one that asks',
+    'Ask with a key that has at least its mode, scopes, networks, rate and lifetime; `detail` names what is missing.',
+  ),
   account_suspended: entry(
     403,
     'owner',
     'The account is suspended',
-    'Nothing is sent until the operator activates the account; reading still works.',
+    'Nothing is sent or changed until the operator activates the account; reading and revoking API keys still work.',
   ),
 
   ip_not_allowed: entry(

@@ -22,6 +22,8 @@ export type Endpoint<
   readonly scope: Scope;
   /** It changes what live messages depend on: a test key may not. */
   readonly liveOnly?: true;
+  /** A write that an account may still make while it is suspended. */
+  readonly whileSuspended?: true;
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;
@@ -69,6 +71,7 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
     ...everywhere,
     ...(endpoint.body === undefined ? [] : withBody),
     ...(method === 'get' ? [] : withKey),
+    ...(method === 'get' || endpoint.whileSuspended === true ? [] : (['account_suspended'] as const)),
     ...endpoint.problems,
   ];
   app.openAPIRegistry.registerPath({

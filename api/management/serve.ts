@@ -97,6 +97,11 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (endpoint.liveOnly === true && !caller.key.livemode) {
     return { problem: problem(403, 'scope_missing', 'live messages depend on it: ask with a live key') };
   }
+  // Whoever got hold of an account that was stopped must not prepare its return; revoking keys only takes away.
+  const isWrite = endpoint.method !== 'get' && endpoint.whileSuspended !== true;
+  if (isWrite && caller.account.status === 'suspended') {
+    return { problem: problem(403, 'account_suspended', 'the account is suspended: it may read, and revoke API keys') };
+  }
   const header = refuseHeaders(c, endpoint);
   if (header !== null) return { problem: header };
 

@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
+import { printable, printableJson } from '../../model/plain-text.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { connectBus } from '../bus/connect.ts';
@@ -29,11 +30,14 @@ export async function runDoctor(options: DoctorOptions): Promise<number> {
   const findings = await examine(process.env, options);
   const ok = findings.every((finding) => finding.ok);
   if (options.json === true) {
-    process.stdout.write(`${JSON.stringify({ ok, checks: findings })}\n`);
+    process.stdout.write(`${printableJson(JSON.stringify({ ok, checks: findings }))}\n`);
   } else {
     for (const { check, ok: sound, note = false, detail } of findings) {
       process.stdout.write(
-        `${sound ? (note ? '!' : '✓') : '✗'} ${check.padEnd(14)} ${detail.replaceAll('\n', `\n${' '.repeat(17)}`)}\n`,
+        `${sound ? (note ? '!' : '✓') : '✗'} ${check.padEnd(14)} ${detail
+          .split('\n')
+          .map(printable)
+          .join(`\n${' '.repeat(17)}`)}\n`,
       );
     }
   }

@@ -1,6 +1,7 @@
 // The command line interface `heliograph`: what each command is called and takes. The work is done in the files
 // beside it; those are loaded only for the command that needs them, because a command shall answer at once.
 import { Command, CommanderError } from 'commander';
+import { printable } from '../../model/plain-text.ts';
 import { FixSetup } from '../../platform/errors.ts';
 import { keepFilesPrivate } from '../../platform/private-files.ts';
 import { addCarrierCommands } from './carrier-commands.ts';
@@ -154,6 +155,6 @@ try {
   // Commander has printed its own message, help included.
   if (error instanceof CommanderError) process.exit(error.exitCode);
   if (!(error instanceof FixSetup)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  process.stderr.write(`${error.message.split('\n').map(printable).join('\n')}\n`);
   process.exit(1);
 }

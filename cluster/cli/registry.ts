@@ -3,6 +3,7 @@
 import { AssertionFailed } from '../../platform/assert.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { printable } from '../../model/plain-text.ts';
 import { categories } from '../../model/message.ts';
 import { categoryBit } from '../../policy/admission/do-not-disturb-gate.ts';
 import { numberPlan } from '../../policy/country/number-plan.ts';
@@ -38,7 +39,7 @@ export async function importCommand(name: RegistryName, file: string, options: I
     }),
   );
   const { rows } = report;
-  for (const each of rows.shown) process.stderr.write(`bad row, ${each}\n`);
+  for (const each of rows.shown) process.stderr.write(`bad row, ${printable(each)}\n`);
   print(
     options,
     {

@@ -13,7 +13,7 @@ import { listSenders, setSenderStatus } from '../store/senders.ts';
 import { operator } from '../store/store.ts';
 import { listTemplates, setTemplateStatus } from '../store/templates.ts';
 import type { LimitOptions } from './review-commands.ts';
-import { print } from './print.ts';
+import { print, quoted } from './print.ts';
 import { withStore } from './tenants.ts';
 
 const pageMax = 100;
@@ -40,7 +40,8 @@ export async function listForReview(
     };
   });
   const lines = rows.map(
-    (row) => `${row.id}  ${row.account}  ${row.name}${'body' in row ? `  ${row.category}: ${row.body}` : ''}`,
+    (row) =>
+      `${row.id}  ${row.account}  ${quoted(row.name)}${row.body === undefined ? '' : `  ${row.category}: ${quoted(row.body)}`}`,
   );
   if (next !== null) lines.push(`… and more: the newest ${pageMax} are shown`);
   print(options, { data: rows, more: next !== null }, lines.length === 0 ? [`no ${status} ${noun}`] : lines);

@@ -11,7 +11,7 @@ import { isStoreUnavailable } from '../store/connection.ts';
 import type { Page } from '../store/page.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { readConnections } from '../supervisor/data-folder.ts';
-import { print } from './print.ts';
+import { print, quoted } from './print.ts';
 
 export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
   const made = await withStore((store) => createAccount(store, { name: options.name }));
@@ -29,7 +29,7 @@ export async function listAccountsCommand(options: { json?: boolean }): Promise<
   print(
     options,
     { data },
-    accounts.map(({ id, name, status }) => `${id}  ${status.padEnd(9)}  ${name}`),
+    accounts.map(({ id, name, status }) => `${id}  ${status.padEnd(9)}  ${quoted(name)}`),
   );
 }
 
@@ -79,7 +79,7 @@ export async function listKeysCommand(options: { account: string; json?: boolean
   }));
   const lines = shown.map((key) => {
     const state = key.revoked ? 'revoked' : 'in force';
-    return `${key.id}  ${key.prefix}_…  ${state}  ${key.scopes.join(',')}  ${key.description}`.trimEnd();
+    return `${key.id}  ${key.prefix}_…  ${state}  ${key.scopes.join(',')}  ${key.description === '' ? '' : quoted(key.description)}`.trimEnd();
   });
   print(options, { data: shown }, lines);
 }

@@ -1,5 +1,6 @@
 // Accounts: made, suspended and activated by the operator only.
 import { type AccountId, newAccountId } from '../../model/ids.ts';
+import { plainTextProblem } from '../../model/plain-text.ts';
 import type { AccountStatus } from './schema.ts';
 import { type Actor, type Store, operator, record, transaction } from './store.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
@@ -12,8 +13,7 @@ export type StoredAccount = {
 };
 
 /** One line: it is shown in lists and logs. */
-// oxlint-disable-next-line no-control-regex -- control characters are what is kept out
-const accountName = /^[^\u0000-\u001f\u007f]{1,200}$/;
+const isAccountName = (name: string) => name.length >= 1 && name.length <= 200 && plainTextProblem(name) === null;
 
 export async function createAccount(
   store: Store,
@@ -22,7 +22,7 @@ export async function createAccount(
   { readonly ok: true; readonly account: StoredAccount } | { readonly ok: false; readonly code: 'invalid_name' }
 > {
   const trimmed = name.trim();
-  if (!accountName.test(trimmed) || !trimmed.isWellFormed()) return { ok: false, code: 'invalid_name' };
+  if (!isAccountName(trimmed)) return { ok: false, code: 'invalid_name' };
   const nowMs = store.clock.nowMs();
   const id = newAccountId(nowMs);
   await transaction(store, async (tx) => {

@@ -1,12 +1,12 @@
 // API keys in the database. The whole key is returned once, by createKey; afterwards only its public id and the
 // hash of its secret exist. A revoked key keeps its row for the audit and is never valid again.
-import type { Selectable } from 'kysely';
+import type { Selectable, Transaction } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import { type Rate, rateColumns, rateOf } from './rate.ts';
-import type { ApiKeysTable } from './schema.ts';
+import type { ApiKeysTable, Tables } from './schema.ts';
 import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
 
 export type StoredApiKey = {
@@ -85,17 +85,29 @@ export async function createKey(
   });
 }
 
+/** Who asks for a change, and what is to be asked of the key as it is in the transaction of the change. */
+export type KeyAsked<R> = {
+  /** Keys of other accounts are not found. */
+  readonly accountId?: AccountId;
+  readonly actor?: Actor;
+  /** Null: go on. */
+  readonly refuse?: (current: StoredApiKey) => R | null;
+};
+
+/** Only who gives `refuse` is told of refusals. */
+type Refused<R> = [R] extends [never] ? never : { readonly refused: R };
+
 /** Null when there is no such key (of this account, when one is given). Revoking twice changes nothing. */
-export async function revokeKey(
+export async function revokeKey<R = never>(
   store: Store,
   id: ApiKeyId,
-  { accountId, actor = operator }: { accountId?: AccountId; actor?: Actor } = {},
-): Promise<StoredApiKey | null> {
+  { accountId, actor = operator, refuse }: KeyAsked<R> = {},
+): Promise<StoredApiKey | Refused<R> | null> {
   return transaction(store, async (tx) => {
-    let query = tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate();
-    if (accountId !== undefined) query = query.where('account_id', '=', accountId);
-    const row = await query.executeTakeFirst();
+    const row = await lockedKey(tx, id, accountId);
     if (row === undefined) return null;
+    const refused = refuse?.(storedKey(row)) ?? null;
+    if (refused !== null) return { refused } as Refused<R>;
     if (row.revoked_at !== null) return storedKey(row);
     const revokedAt = new Date(store.clock.nowMs());
     await tx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', id).execute();
@@ -122,13 +134,13 @@ export async function findKey(store: Store, id: ApiKeyId, accountId: AccountId):
 
 export type KeyChange = Partial<Pick<StoredApiKey, 'description' | 'expiresAtMs' | 'ipAllowlist' | 'rate'>>;
 
-/** Changes what is given and nothing else. Null when there is no such key, or it was revoked. */
-export async function changeKey(
+/** Changes what is given and nothing else. Null when there is no such key, or (without `refuse`) it was revoked. */
+export async function changeKey<R = never>(
   store: Store,
   id: ApiKeyId,
   change: KeyChange,
-  actor: Actor = operator,
-): Promise<StoredApiKey | null> {
+  { accountId, actor = operator, refuse }: KeyAsked<R> = {},
+): Promise<StoredApiKey | Refused<R> | null> {
   const columns = {
     ...(change.description === undefined ? {} : { description: change.description }),
     ...(change.expiresAtMs === undefined
@@ -138,18 +150,18 @@ export async function changeKey(
     ...(change.rate === undefined ? {} : rateColumns(change.rate)),
   };
   return transaction(store, async (tx) => {
-    const unchanged = Object.keys(columns).length === 0;
-    const row = await (unchanged
-      ? tx.selectFrom('api_keys').selectAll().where('id', '=', id).where('revoked_at', 'is', null).executeTakeFirst()
-      : tx
-          .updateTable('api_keys')
-          .set(columns)
-          .where('id', '=', id)
-          .where('revoked_at', 'is', null)
-          .returningAll()
-          .executeTakeFirst());
-    if (row === undefined) return null;
-    if (unchanged) return storedKey(row);
+    const before = await lockedKey(tx, id, accountId);
+    if (before === undefined) return null;
+    const refused = refuse?.(storedKey(before)) ?? null;
+    if (refused !== null) return { refused } as Refused<R>;
+    if (before.revoked_at !== null) return null;
+    if (Object.keys(columns).length === 0) return storedKey(before);
+    const row = await tx
+      .updateTable('api_keys')
+      .set(columns)
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
     await record(store, tx, {
       accountId: row.account_id,
       actor,
@@ -160,6 +172,13 @@ export async function changeKey(
     });
     return storedKey(row);
   });
+}
+
+/** Nobody else changes it until the transaction ends. */
+async function lockedKey(tx: Transaction<Tables>, id: ApiKeyId, accountId: AccountId | undefined) {
+  let query = tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate();
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  return query.executeTakeFirst();
 }
 
 export async function listKeys(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredApiKey>> {

@@ -1,8 +1,9 @@
-// API keys of the account: listed, made and revoked by a key with the scope `keys:manage`. A key can never make one
-// that may do more than itself.
+// API keys of the account: listed, made, changed and revoked by a key with the scope `keys:manage`. What one key may do
+// to another is decided in key-bounds.ts, about the key as it is in the transaction of the change.
 import type { z } from '@hono/zod-openapi';
 import type { Directory, KeyEntry } from '../../../cluster/directory/contract.ts';
 import {
+  type KeyChange,
   type StoredApiKey,
   changeKey,
   createKey,
@@ -15,13 +16,21 @@ import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
+import { type Problem, problem } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { apiKey, changeApiKeyBody, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
 import type { Asked } from '../serve.ts';
-import { locksOut, tooWide } from './key-bounds.ts';
+import {
+  type KeyPowers,
+  locksOut,
+  powersOfEntry,
+  refuseKeyChange,
+  refuseKeyRevocation,
+  refuseNewKey,
+  refusedFields,
+} from './key-bounds.ts';
 
 const shared = { tag: 'API keys', scope: 'keys:manage' } as const;
 
@@ -63,11 +72,12 @@ export const patchApiKey = {
   summary: 'Change from where, how fast and how long an API key may be used',
   description:
     'Fields that are left out stay as they are; in force everywhere within one second. What a key may do (`scopes`, ' +
-    '`livemode`) is never changed: make another one.',
+    '`livemode`) is never changed: make another one. Only keys that may do no more than the asking key are changed, and ' +
+    'never to more than it has; one that has expired stays so.',
   params: idParams,
   body: changeApiKeyBody,
   answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
-  problems: ['not_found', 'conflict', 'control_plane_unavailable'],
+  problems: ['not_found', 'conflict', 'key_beyond_yours', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteApiKey = {
@@ -75,10 +85,13 @@ export const deleteApiKey = {
   method: 'delete',
   path: '/v1/api-keys/{id}',
   summary: 'Revoke an API key',
-  description: 'In force everywhere within one second. Revoking twice changes nothing.',
+  description:
+    'In force everywhere within one second. Revoking twice changes nothing. Only keys that may do no more than the ' +
+    'asking key; a suspended account may do it too.',
+  whileSuspended: true,
   params: idParams,
   answer: { status: 200, description: 'The revoked key.', schema: apiKey },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+  problems: ['not_found', 'key_beyond_yours', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const apiKeyHandlers = (store: Store, directory: Directory) => ({
@@ -89,28 +102,14 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
   },
 
   async create({ key, account, body }: Asked<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<Answer> {
-    const livemode = body.livemode ?? key.livemode;
-    const expiresAtMs = body.expires_at == null ? null : Date.parse(body.expires_at);
-    const errors: FieldProblem[] = [];
-    const wrong = (field: string, detail: string) => errors.push({ field, code: 'invalid_field', detail });
-    if (livemode && !key.livemode) wrong('livemode', 'a test key can only make test keys');
-    for (const [at, scope] of body.scopes.entries()) {
-      if (!key.scopes.includes(scope)) wrong(`scopes[${at}]`, `the asking key does not have ${scope} itself`);
-    }
-    if (expiresAtMs !== null && expiresAtMs <= store.clock.nowMs())
-      wrong('expires_at', 'expected a time in the future');
-    const bounds = boundsOf(key, body);
-    errors.push(...tooWide(key, bounds));
-    const [first, ...more] = errors;
-    if (first !== undefined) return { problem: problemOfFields(422, [first, ...more]) };
-
+    const wanted = wantedOf(key, body);
+    const refusal = refuseNewKey(powersOfEntry(key), wanted, store.clock.nowMs());
+    if (refusal !== null) return { problem: refusal };
     const created = await createKey(store, {
+      ...wanted,
       accountId: account.accountId,
-      livemode,
-      scopes: body.scopes,
+      ipAllowlist: wanted.networks,
       description: body.description ?? '',
-      expiresAtMs,
-      ...bounds,
       actor: key.keyId,
     });
     if (!created.ok) {
@@ -137,46 +136,43 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     from,
   }: Asked<z.infer<typeof changeApiKeyBody>, unknown, z.infer<typeof idParams>>): Promise<Answer> {
     const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;
-    const found = await findKey(store, params.id as ApiKeyId, account.accountId);
-    if (found === null) return notFound;
-    if (found.revokedAtMs !== null)
-      return { problem: problem(409, 'conflict', 'the key is revoked: make another one') };
-    if (found.livemode && !key.livemode) return notForTestKeys;
-    const change = {
+    const change: KeyChange = {
       ...(description === undefined ? {} : { description }),
       ...(expires === undefined ? {} : { expiresAtMs: expires === null ? null : Date.parse(expires) }),
       ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
       ...(rate === undefined ? {} : { rate: rate === null ? null : { perSecond: rate.per_second, burst: rate.burst } }),
     };
-    const errors = tooWide(key, change);
-    if (change.expiresAtMs != null && change.expiresAtMs <= store.clock.nowMs()) {
-      errors.push({ field: 'expires_at', code: 'invalid_field', detail: 'expected a time in the future' });
-    }
-    if (found.id === key.keyId) errors.push(...locksOut(from, ipAllowlist));
-    const [first, ...more] = errors;
-    if (first !== undefined) return { problem: problemOfFields(422, [first, ...more]) };
-    const changed = await changeKey(store, found.id, change, key.keyId);
-    return changed === null ? notFound : { body: keyShape(changed) };
+    const refuse = (current: StoredApiKey) =>
+      refuseKeyChange(powersOfEntry(key), current, change, store.clock.nowMs()) ??
+      (current.id === key.keyId ? refusedFields(locksOut(from, ipAllowlist)) : null);
+    const by = { accountId: account.accountId, actor: key.keyId, refuse };
+    return answerOf(await changeKey(store, params.id as ApiKeyId, change, by));
   },
 
   async revoke({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
-    const found = await findKey(store, params.id as ApiKeyId, account.accountId);
-    if (found?.livemode === true && !key.livemode) return notForTestKeys;
-    const revoked = await revokeKey(store, params.id as ApiKeyId, { accountId: account.accountId, actor: key.keyId });
-    return revoked === null ? notFound : { body: keyShape(revoked) };
+    const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOfEntry(key), current);
+    const by = { accountId: account.accountId, actor: key.keyId, refuse };
+    return answerOf(await revokeKey(store, params.id as ApiKeyId, by));
   },
 });
 
-const notForTestKeys = { problem: problem(403, 'scope_missing', 'a test key can only change test keys') };
 const notFound = { problem: problem(404, 'not_found', 'no key of this account has this id') };
 
+function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null): Answer {
+  if (changed === null) return notFound;
+  return 'refused' in changed ? { problem: changed.refused } : { body: keyShape(changed) };
+}
+
 /** A key's own bounds hold for what it makes, unless narrower ones are asked for. */
-function boundsOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>) {
-  const { ip_allowlist: given, rate_limit: rate } = body;
-  const asked = rate == null ? rate : { perSecond: rate.per_second, burst: rate.burst };
+function wantedOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>): KeyPowers {
+  const own = powersOfEntry(key);
+  const { ip_allowlist: networks = [], rate_limit: rate, expires_at: expires } = body;
   return {
-    ipAllowlist: given === undefined || given.length === 0 ? (key.networks ?? []) : given,
-    rate: asked === undefined ? (key.rate ?? null) : asked,
+    livemode: body.livemode ?? own.livemode,
+    scopes: body.scopes,
+    networks: networks.length === 0 ? own.networks : networks,
+    rate: rate === undefined ? own.rate : rate && { perSecond: rate.per_second, burst: rate.burst },
+    expiresAtMs: expires === undefined ? own.expiresAtMs : expires === null ? null : Date.parse(expires),
   };
 }
 

@@ -1,23 +1,89 @@
-// What one API key may give to another: never more than it has itself. Pure.
+// What one API key may do to others: it gives none more than it has itself (mode, scopes, networks, rate, expiry), and
+// changes or revokes only keys that may do no more than itself. Pure.
 import type { KeyEntry } from '../../../cluster/directory/contract.ts';
+import type { KeyChange, StoredApiKey } from '../../../cluster/store/api-keys.ts';
 import type { Rate } from '../../../cluster/store/rate.ts';
+import type { Scope } from '../../../model/api-key.ts';
 import { isInAny, isWithinAny, parseIp, parseNetwork } from '../../../model/ip-address.ts';
-import type { FieldProblem } from '../../problem.ts';
+import { type FieldProblem, type Problem, problem, problemOfFields } from '../../problem.ts';
 
-export type KeyBounds = { readonly ipAllowlist?: readonly string[]; readonly rate?: Rate | null };
+/** Everything that bounds a key. */
+export type KeyPowers = {
+  readonly livemode: boolean;
+  readonly scopes: readonly Scope[];
+  /** Empty: from everywhere. */
+  readonly networks: readonly string[];
+  /** Null: no limit. */
+  readonly rate: Rate | null;
+  /** Null: until it is revoked. */
+  readonly expiresAtMs: number | null;
+};
 
-/** Everything in these bounds that is wider than those of the key that asks. What is left out is not looked at. */
-export function tooWide(asking: KeyEntry, { ipAllowlist, rate }: KeyBounds): FieldProblem[] {
+export const powersOfEntry = ({ livemode, scopes, networks = [], rate = null, expiresAtMs }: KeyEntry): KeyPowers => ({
+  livemode,
+  scopes,
+  networks,
+  rate,
+  expiresAtMs,
+});
+
+export const powersOfKey = ({ livemode, scopes, ipAllowlist, rate, expiresAtMs }: StoredApiKey): KeyPowers => ({
+  livemode,
+  scopes,
+  networks: ipAllowlist,
+  rate,
+  expiresAtMs,
+});
+
+/** Null when the asking key may make a key with these powers. */
+export function refuseNewKey(asking: KeyPowers, wanted: KeyPowers, nowMs: number): Problem | null {
+  return refusedFields([...beyond(asking, wanted), ...inThePast(wanted.expiresAtMs, nowMs)]);
+}
+
+/** Null when the asking key may make this change to the key as it is now. */
+export function refuseKeyChange(
+  asking: KeyPowers,
+  current: StoredApiKey,
+  change: KeyChange,
+  nowMs: number,
+): Problem | null {
+  const outOfReach = refuseKeyRevocation(asking, current);
+  if (outOfReach !== null) return outOfReach;
+  if (current.revokedAtMs !== null) return problem(409, 'conflict', 'the key is revoked: make another one');
+  if (current.expiresAtMs !== null && current.expiresAtMs <= nowMs) {
+    return problem(409, 'conflict', 'the key has expired: make another one');
+  }
+  const after = powersOfKey({ ...current, ...change });
+  return refusedFields([...beyond(asking, after), ...inThePast(change.expiresAtMs ?? null, nowMs)]);
+}
+
+/** Null when the asking key may revoke the key. */
+export function refuseKeyRevocation(asking: KeyPowers, current: StoredApiKey): Problem | null {
+  const [first] = beyond(asking, powersOfKey(current));
+  if (first === undefined) return null;
+  return problem(403, 'key_beyond_yours', `${first.field.replace(/\[.*/, '')}: ${first.detail}`);
+}
+
+/** Everything in which `wanted` is wider than the key that asks. */
+export function beyond(asking: KeyPowers, wanted: KeyPowers): FieldProblem[] {
   const errors: FieldProblem[] = [];
   const wrong = (field: string, detail: string) => errors.push({ field, code: 'invalid_field', detail });
-  const isBound = (asking.networks?.length ?? 0) > 0;
-  if (ipAllowlist?.length === 0 && isBound)
+  if (wanted.livemode && !asking.livemode) wrong('livemode', 'the asking key is a test key');
+  for (const [at, scope] of wanted.scopes.entries()) {
+    if (!asking.scopes.includes(scope)) wrong(`scopes[${at}]`, `the asking key does not have ${scope} itself`);
+  }
+  if (wanted.networks.length === 0 && asking.networks.length > 0) {
     wrong('ip_allowlist', 'the asking key may not be used from everywhere itself');
-  for (const [at, network] of (ipAllowlist ?? []).entries()) {
+  }
+  for (const [at, network] of wanted.networks.entries()) {
     if (!mayUse(asking, network)) wrong(`ip_allowlist[${at}]`, 'the asking key may not be used from there itself');
   }
-  if (asking.rate != null && rate !== undefined && (rate === null || rate.perSecond > asking.rate.perSecond)) {
-    wrong('rate_limit', `the asking key has ${asking.rate.perSecond} a second itself`);
+  if (asking.rate !== null && !isNoFaster(wanted.rate, asking.rate)) {
+    const { perSecond, burst } = asking.rate;
+    wrong('rate_limit', `the asking key has ${perSecond} a second itself, ${burst} at once`);
+  }
+  if (asking.expiresAtMs !== null && (wanted.expiresAtMs === null || wanted.expiresAtMs > asking.expiresAtMs)) {
+    wrong('expires_at', `the asking key expires itself, at ${new Date(asking.expiresAtMs).toISOString()}`);
   }
   return errors;
 }
@@ -32,9 +98,21 @@ export function locksOut(from: string, ipAllowlist: readonly string[] | undefine
   return [{ field: 'ip_allowlist', code: 'invalid_field', detail }];
 }
 
-function mayUse(key: KeyEntry, network: string): boolean {
-  if (key.networks === undefined || key.networks.length === 0) return true;
+const isNoFaster = (rate: Rate | null, than: Rate) =>
+  rate !== null && rate.perSecond <= than.perSecond && rate.burst <= than.burst;
+
+function inThePast(expiresAtMs: number | null, nowMs: number): FieldProblem[] {
+  if (expiresAtMs === null || expiresAtMs > nowMs) return [];
+  return [{ field: 'expires_at', code: 'invalid_field', detail: 'expected a time in the future' }];
+}
+
+export function refusedFields([first, ...more]: readonly FieldProblem[]): Problem | null {
+  return first === undefined ? null : problemOfFields(422, [first, ...more]);
+}
+
+function mayUse({ networks }: KeyPowers, network: string): boolean {
+  if (networks.length === 0) return true;
   const wanted = parseNetwork(network);
-  const own = key.networks.map(parseNetwork).filter((each) => each !== null);
+  const own = networks.map(parseNetwork).filter((each) => each !== null);
   return wanted !== null && isWithinAny(wanted, own);
 }

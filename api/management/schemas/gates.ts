@@ -3,21 +3,23 @@
 import { z } from '@hono/zod-openapi';
 import { networkProblem } from '../../../model/ip-address.ts';
 import { categories } from '../../../model/message.ts';
+import { plainTextProblem } from '../../../model/plain-text.ts';
 import { senderKindOf, senderShape } from '../../../model/sender.ts';
 import { domainOf, wordsOf } from '../../../model/words-and-links.ts';
 import { limits } from '../../../platform/limits.ts';
 import { variableTypes } from '../../../policy/admission/template/variable-rules.ts';
 import { pageQuery, timeSchema } from './common.ts';
 
-const text = (min: number, max: number) =>
+/** `lines`: it may have line feeds. */
+export const text = (min: number, max: number, { lines = false }: { lines?: boolean } = {}) =>
   z
     .string({ error: 'expected a text' })
     .min(min, `expected ${min} to ${max} characters`)
     .max(max, `expected ${min} to ${max} characters`)
-    .refine(
-      (value) => !value.includes('\u0000') && value.isWellFormed(),
-      'expected a text without NUL or lone surrogates',
-    );
+    .superRefine((value, context) => {
+      const message = plainTextProblem(value, { lines });
+      if (message !== null) context.addIssue({ code: 'custom', message });
+    });
 const listOfAtMost = <T extends z.ZodType>(item: T, max: number) =>
   z.array(item, { error: 'expected a list' }).max(max, `expected at most ${max} entries`);
 const category = z.enum(categories, { error: `expected one of ${categories.join(', ')}` });
@@ -73,10 +75,7 @@ const settings = {
       keep_text: yesNo.openapi({
         description: 'Whether the text of messages from subscribers is kept, encrypted, as long as their history.',
       }),
-      help_text: z
-        .string({ error: 'expected text or null' })
-        .min(1, 'expected text or null')
-        .max(limits.inbound.replyCharsMax, `expected at most ${limits.inbound.replyCharsMax} characters`)
+      help_text: text(1, limits.inbound.replyCharsMax, { lines: true })
         .nullable()
         .openapi({ description: 'The answer to HELP; null: the one of the country.' }),
     })
@@ -116,7 +115,7 @@ const variable = z.strictObject({
 const templateFields = {
   name: text(1, 100).openapi({ example: 'login code' }),
   category,
-  body: text(1, bodyCharsMax).openapi({ example: 'Your {{shop}} code is {{code}}.' }),
+  body: text(1, bodyCharsMax, { lines: true }).openapi({ example: 'Your {{shop}} code is {{code}}.' }),
   variables: listOfAtMost(variable, variablesMax).openapi({
     example: [
       { name: 'shop', type: 'text', size: 20 },

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { limits } from '../../../platform/limits.ts';
 import { pageQuery, timeSchema } from './common.ts';
+import { text } from './gates.ts';
 
 const ordered = z.enum(['running', 'paused', 'drained']).openapi({
   description: 'What it is to be: `drained` is paused, answered and unbound.',
@@ -111,7 +112,7 @@ export const auditRecord = z
   })
   .openapi('AuditRecord');
 
-const exact = z.string().min(1, 'expected a text').max(100, 'expected at most 100 characters');
+const exact = text(1, 100);
 export const auditQuery = pageQuery.extend({
   target: exact
     .optional()

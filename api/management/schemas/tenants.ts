@@ -6,7 +6,7 @@ import { whyNoMoment } from '../../../model/moment.ts';
 import { senderKinds, senderKindOf, senderShape } from '../../../model/sender.ts';
 import { categories } from '../../../model/message.ts';
 import { timeSchema } from './common.ts';
-import { ipAllowlist, rateLimit } from './gates.ts';
+import { ipAllowlist, rateLimit, text } from './gates.ts';
 
 export const descriptionCharsMax = 200;
 
@@ -21,12 +21,7 @@ export const account = z
   .openapi('Account');
 
 const scope = z.enum(scopes);
-const description = z
-  .string({ error: 'expected a text' })
-  .max(descriptionCharsMax, `expected at most ${descriptionCharsMax} characters`)
-  // PostgreSQL has no NUL in text, and half a surrogate pair is no text.
-  .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'expected a text without NUL or lone surrogates')
-  .optional();
+const description = text(0, descriptionCharsMax).optional();
 const expiresAt = z.iso
   .datetime({ offset: true, error: ({ input }) => whyNoMoment(input) })
   .nullish()

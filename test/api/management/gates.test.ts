@@ -1,6 +1,7 @@
 // Templates, suppressed numbers and settings over the real API: what is made is in force, what is wrong is named, and
 // nobody sees or changes what is another account's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { suspendAccount } from '../../../cluster/store/accounts.ts';
 import { setTemplateStatus } from '../../../cluster/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -180,7 +181,7 @@ describe('settings', () => {
     expect((await running.call('GET', path)).body).toMatchObject({ id, description: 'shop' });
     expect(refusal(await patch({ scopes: ['sms:read'] })).fields).toEqual(['scopes unknown_field']);
     expect(refusal(await patch({ expires_at: '2020-01-01T00:00:00Z' })).fields).toEqual(['expires_at invalid_field']);
-    expect(refusal(await patch(change, running.testKey))).toMatchObject({ status: 403 });
+    expect(refusal(await patch(change, running.testKey))).toMatchObject({ status: 403, code: 'key_beyond_yours' });
     for (const method of ['GET', 'PATCH']) {
       const json = method === 'GET' ? {} : { json: change };
       expect((await running.call(method, path, { key: running.other, ...json })).status).toBe(404);
@@ -202,8 +203,9 @@ describe('settings', () => {
       ['DELETE', `/v1/api-keys/${id}`],
     ];
     for (const [method, path, json] of asked) {
+      const code = path.startsWith('/v1/api-keys') ? 'key_beyond_yours' : 'scope_missing';
       const reply = await running.call(method, path, { key, ...(json === undefined ? {} : { json }) });
-      expect([path, refusal(reply)]).toMatchObject([path, { status: 403, code: 'scope_missing' }]);
+      expect([path, refusal(reply)]).toMatchObject([path, { status: 403, code }]);
     }
     const test = await post('/v1/api-keys', { scopes: ['sms:send'] }, key);
     expect(test.body.livemode).toBe(false);
@@ -234,5 +236,68 @@ describe('settings', () => {
       'ip_allowlist[0] invalid_field',
       'rate_limit invalid_field',
     ]);
+  });
+
+  test('a key gives no longer life, no larger burst and nothing to keys beyond it; what has expired stays expired', async () => {
+    const soon = new Date(systemClock.nowMs() + 60_000).toISOString();
+    const bounds = { expires_at: soon, rate_limit: { per_second: 1, burst: 1 } };
+    const { id, key } = (await post('/v1/api-keys', { scopes: ['keys:manage'], ...bounds })).body;
+    const patch = (of: string, json: object, by = key) =>
+      running.call('PATCH', `/v1/api-keys/${of}`, { json, key: by });
+    expect(refusal(await patch(id, { expires_at: null })).fields).toEqual(['expires_at invalid_field']);
+    expect(refusal(await patch(id, { rate_limit: { per_second: 1, burst: 1_000_000 } })).fields).toEqual([
+      'rate_limit invalid_field',
+    ]);
+    expect(refusal(await post('/v1/api-keys', { scopes: ['keys:manage'], expires_at: null }, key)).fields).toEqual([
+      'expires_at invalid_field',
+    ]);
+    const heir = await post('/v1/api-keys', { scopes: ['keys:manage'] }, key);
+    expect(heir.body).toMatchObject(bounds);
+
+    const strong = (await post('/v1/api-keys', { scopes: ['sms:send', 'keys:manage'] })).body;
+    for (const reply of [
+      await patch(strong.id, { ip_allowlist: ['10.0.0.0/8'] }),
+      await patch(strong.id, { description: 'mine' }),
+      await running.call('DELETE', `/v1/api-keys/${strong.id}`, { key }),
+    ]) {
+      expect(refusal(reply)).toMatchObject({ status: 403, code: 'key_beyond_yours' });
+    }
+    expect((await running.call('GET', `/v1/api-keys/${strong.id}`)).body).toMatchObject({ revoked_at: null });
+
+    const over = new Date(systemClock.nowMs() - 1_000);
+    await running.store.db.updateTable('api_keys').set({ expires_at: over }).where('id', '=', heir.body.id).execute();
+    const later = '2098-12-31T18:00:00.000Z';
+    const revived = refusal(await patch(heir.body.id, { expires_at: later }, running.live));
+    expect(revived).toMatchObject({ status: 409, code: 'conflict' });
+    expect((await running.call('DELETE', `/v1/api-keys/${heir.body.id}`)).status).toBe(200);
+  });
+
+  test('a suspended account changes nothing, reads everything and revokes its keys', async () => {
+    const accountId = await running.newAccount();
+    const key = await running.newKey(accountId, true);
+    const { id } = (await post('/v1/api-keys', { scopes: ['sms:send'] }, key)).body;
+    await suspendAccount(running.store, accountId);
+    await until('it is suspended', () => running.directory.account(accountId)?.status === 'suspended');
+    const writes: [string, string, object?][] = [
+      ['POST', '/v1/api-keys', { scopes: ['sms:send'] }],
+      ['PATCH', `/v1/api-keys/${id}`, { description: 'x' }],
+      ['PATCH', '/v1/account/settings', { ip_allowlist: [] }],
+      ['POST', '/v1/senders', { name: 'BACK' }],
+      ['DELETE', '/v1/senders/snd_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
+      ['POST', '/v1/templates', login],
+      ['DELETE', '/v1/templates/tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
+      ['POST', '/v1/suppressions', { number: '+8801712345678' }],
+      ['POST', '/v1/suppressions/import', { numbers: ['+8801712345678'] }],
+      ['DELETE', '/v1/suppressions/sup_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
+      ['POST', '/v1/carriers/alpha/pause', {}],
+    ];
+    for (const [method, path, json] of writes) {
+      const reply = await running.call(method, path, { key, ...(json === undefined ? {} : { json }) });
+      expect([path, refusal(reply)]).toMatchObject([path, { status: 403, code: 'account_suspended' }]);
+    }
+    for (const path of ['/v1/account', '/v1/account/settings', '/v1/api-keys', '/v1/senders', '/v1/suppressions']) {
+      expect([path, (await running.call('GET', path, { key })).status]).toEqual([path, 200]);
+    }
+    expect((await running.call('DELETE', `/v1/api-keys/${id}`, { key })).status).toBe(200);
   });
 });

@@ -54,7 +54,9 @@ test('templates are listed, approved and rejected with a word to the account', a
   });
   if (!made.ok) throw new Error(made.code);
   const { id } = made.template;
-  expect((await cli('templates', 'list', '--account', accountId)).stdout).toContain(`${id}  ${accountId}  hi  otp: Hi`);
+  expect((await cli('templates', 'list', '--account', accountId)).stdout).toContain(
+    `${id}  ${accountId}  "hi"  otp: "Hi`,
+  );
   expect(await json('templates', 'approve', id)).toMatchObject({ id, object: 'template', status: 'approved' });
   await json('templates', 'reject', id, '--note', 'too short');
   expect(await findTemplate(store, id, accountId)).toMatchObject({ status: 'rejected', note: 'too short' });
