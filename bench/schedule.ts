@@ -10,7 +10,7 @@ import { publishLater } from '../cluster/bus/later.ts';
 import { encodeMessage } from '../cluster/bus/message-record.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
-import { messageSubject } from '../cluster/bus/subjects.ts';
+import { messageSubject, waitFilter } from '../cluster/bus/subjects.ts';
 import { epochUs, systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { everyCarrierIsGood } from '../policy/routing/avoid.ts';
@@ -65,7 +65,7 @@ async function run({
       let landed = 0;
       let refused = 0;
       const fill = () => {
-        while (next < count && publisher.hasRoom) {
+        while (next < count && publisher.hasRoom(waitFilter('scheduled'))) {
           const id = `${prefix}${next}`;
           const record = { subject, payload, dueAtMs: dueOf(next), id, shardKey: id, cancelable: id };
           next += 1;

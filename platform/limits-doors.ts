@@ -39,6 +39,12 @@ export const doorLimits = {
       sliceMs: 1,
       /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
       beginMs: 3_000,
+      /**
+       * Texts of different refusals in the answer that is kept under an idempotency key; with 1,000 letters, 1,000 places
+       * of five octets and a bare refusal for each code the whole stays under keptAnswerBytesMax.
+       */
+      keptRefusalBytesMax: 40 * 1024,
+      keptAnswerBytesMax: 64 * 1024,
       /** Questions to the event store for items that a first try may have published. */
       askedMax: 32,
     },

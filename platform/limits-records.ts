@@ -8,7 +8,7 @@ export const recordLimits = {
     insertEveryMs: 1_000,
     /** One insert running, one ready, one collecting; × ~1.5 KiB in memory = 90 MB. Then the stream waits. */
     heldRowsMax: 60_000,
-    /** Records the client may hold before they are taken: 128 × at most 100 KiB. */
+    /** Records the client may hold before they are taken: 128 × at most 256 KiB = 32 MB. */
     prefetchRecords: 128,
     /** An insert that takes longer counts as unknown and is repeated under the same token. */
     insertTimeoutMs: 30_000,

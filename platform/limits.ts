@@ -11,9 +11,13 @@ import { routingLimits } from './limits-routing.ts';
 export const limits = {
   ...doorLimits,
   bus: {
-    /** 512 × ~400 bytes = 200 KiB in the socket at most; more only adds latency (measured: 500 saturates). */
+    /** To one stream: 512 × ~400 bytes = 200 KiB in the socket; more only adds latency (measured: 500 saturates). */
     publishesInFlightMax: 1_024,
     publishTimeoutMs: 2_000,
+    /** What nats-server takes in one record unless it is told otherwise (max_payload), before it has said so. */
+    payloadBytesMaxUsual: 1024 * 1024,
+    /** Kept free in every record, so that DEAD can take it with the reason (≤ 500 characters) and where it came from. */
+    deadHeaderBytesMax: 4 * 1024,
     /** First try and two more with the same Nats-Msg-Id: within the idempotency lease below. */
     publishAttemptsMax: 3,
     /** The server keeps ~130 B for each id: 30 s at 5,000/s is 20 MB. */
@@ -38,8 +42,11 @@ export const limits = {
     handlerFailuresMax: 5,
   },
   events: {
-    /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB. */
+    /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB; one that does not is split. */
     batchMax: 256,
+    batchBytesMax: 256 * 1024,
+    /** What is left of one text of an event that is too large for a record by itself. */
+    shortenedCharsMax: 64,
     batchLingerMs: 4,
     /** Events a writer may hold while the bus is away: 20,000 × ~1 KiB in memory = 20 MB. */
     heldMax: 20_000,
@@ -95,6 +102,8 @@ export const limits = {
     writeBytesHard: 512 * 1024,
     /** Outgoing PDUs are written into slabs of this size: ~250 submits, one allocation. */
     slabBytes: 64 * 1024,
+    /** What is kept of a text of a peer: as long as SMPP 3.4 lets a message id be. */
+    textCharsMax: 64,
     windowPdusMax: 1_000,
     /** query_sm of one session that wait for an answer: questions are rare and never urgent. */
     queriesMax: 4,

@@ -82,6 +82,9 @@ export const metrics = {
     'reason',
   ]),
   busInFlight: gauge('bus_publishes_in_flight', 'Publishes that wait for JetStream'),
+  eventsShortened: counter('events_shortened_total', 'Events too large for a record, told without what was too long', [
+    'carrier',
+  ]),
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
   laterReleased: counter('later_released_total', 'Records released from LATER'),
 
@@ -149,10 +152,11 @@ export const metrics = {
 
   // carriers
   submits: counter('carrier_submits_total', 'submit_sm written, by carrier and category', ['carrier', 'category']),
-  submitResponses: counter('carrier_submit_responses_total', 'submit_sm_resp received, by carrier and command status', [
-    'carrier',
-    'status',
-  ]),
+  submitResponses: counter(
+    'carrier_submit_responses_total',
+    'submit_sm_resp received, by carrier and command status; unnamed: a status SMPP does not name',
+    ['carrier', 'status'],
+  ),
   receipts: counter(
     'carrier_receipts_total',
     'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched, intermediate, not_safe, unreadable)',

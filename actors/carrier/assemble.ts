@@ -7,6 +7,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { laneSubject } from '../../cluster/bus/subjects.ts';
 import {
   type CarrierConfig,
   type SimulatedPorts,
@@ -229,7 +230,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     reroute,
     held: () => intake.held(),
     leaveLane: (held) => lanes.remove(held),
-    hasRoom: () => publisher.hasRoom && events.hasRoom,
+    hasRoom: ({ category }) => events.hasRoom && publisher.hasRoom(laneSubject(category)),
     onExpired: (held) => settlement.onRefused(held, 'expired', 'validity_passed'),
     onNotWritten: (held) => settlement.onNotWritten(held),
   });

@@ -9,7 +9,7 @@ import { moveToDead } from '../../cluster/bus/dead.ts';
 import { type Cancellations, cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type ReadLater, readLater } from '../../cluster/bus/later.ts';
-import { Publisher } from '../../cluster/bus/publisher.ts';
+import { Publisher, streamOf } from '../../cluster/bus/publisher.ts';
 import { streamNames, waitConsumer } from '../../cluster/bus/streams.ts';
 import { hourOf, type WaitKind } from '../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
@@ -66,8 +66,8 @@ export class LaterReleaser {
   readonly #endPublisher: Publisher;
   /** What was canceled of a second, asked when its first scheduled message is taken. */
   readonly #canceled = new Map<number, Promise<ReadonlySet<string>>>();
-  /** What is due and waits for room, in the order it became so. */
-  readonly #due = new RingQueue<Due>(secondsOpenMax * limits.bus.laterHeldMax);
+  /** What is due and waits for room in the stream it goes to, in the order it became so, by that stream. */
+  readonly #due = new Map<string, RingQueue<Due>>();
   #hourForgotten = 0;
   #restUntilMs = 0;
   /** Hours that may hold overdue records: at the start all of the past, then what a sweep adds. */
@@ -251,8 +251,8 @@ export class LaterReleaser {
 
   #release(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
     // A whole second can be due at once: it waits its turn here.
-    if (this.#publisher.hasRoom) return this.#publish(later, record, open);
-    if (this.#due.push({ later, record, open })) return;
+    if (this.#publisher.hasRoom(later.subject)) return this.#publish(later, record, open);
+    if (this.#dueIn(streamOf(later.subject)).push({ later, record, open })) return;
     // More than all open seconds may hold: it comes again.
     if (open !== undefined) open.held -= 1;
     record.nak(limits.bus.nakDelayMsMax);
@@ -261,11 +261,21 @@ export class LaterReleaser {
   /** Whenever a release has landed, and now and then, because others publish too. */
   #drain(): void {
     // What is left when it stops was not acked: the next releaser gets it.
-    while (!this.#stopped && this.#publisher.hasRoom) {
-      const next = this.#due.shift();
-      if (next === undefined) return;
-      this.#publish(next.later, next.record, next.open);
+    for (const due of this.#due.values()) {
+      for (let next = due.peek(); next !== undefined; next = due.peek()) {
+        if (this.#stopped || !this.#publisher.hasRoom(next.later.subject)) break;
+        due.shift();
+        this.#publish(next.later, next.record, next.open);
+      }
     }
+  }
+
+  #dueIn(stream: string): RingQueue<Due> {
+    const known = this.#due.get(stream);
+    if (known !== undefined) return known;
+    const due = new RingQueue<Due>(secondsOpenMax * limits.bus.laterHeldMax);
+    this.#due.set(stream, due);
+    return due;
   }
 
   #publish(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {

@@ -8,10 +8,10 @@ import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
 import type { PublishFailure, Publisher } from '../../cluster/bus/publisher.ts';
-import { messageSubject } from '../../cluster/bus/subjects.ts';
+import { laneSubject, messageSubject, waitFilter } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent, scheduledEvent } from '../../model/delivery-event.ts';
 import type { MessageId } from '../../model/ids.ts';
-import type { Message } from '../../model/message.ts';
+import type { Category, Message } from '../../model/message.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
@@ -75,8 +75,16 @@ export function refuseForRoom(parts: AcceptParts): Problem | null {
   if (parts.eventSpace.isFull) return problem(503, 'queue_full', 'the event stream is nearly full', [], 5);
   if (!parts.events.hasRoom)
     return problem(503, 'overloaded', 'the events of accepted messages wait for the bus', [], 1);
-  if (!parts.publisher.hasRoom) return problem(503, 'overloaded', 'too many messages are being accepted', [], 1);
   return null;
+}
+
+/** Whether the stream it goes to may have one more publish in flight: each stream has a bound of its own. */
+export function hasRoomInStream(
+  parts: Pick<AcceptParts, 'publisher'>,
+  category: Category,
+  scheduledAtMs: number | null,
+): boolean {
+  return parts.publisher.hasRoom(scheduledAtMs === null ? laneSubject(category) : waitFilter('scheduled'));
 }
 
 /** `done` gets null when the message is durable, else the problem to answer with. */

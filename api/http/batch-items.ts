@@ -6,7 +6,7 @@ import type { Message } from '../../model/message.ts';
 import { nextTurn } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
-import { acceptMessage, messageOfRequest } from './accept.ts';
+import { acceptMessage, hasRoomInStream, messageOfRequest } from './accept.ts';
 import type { Caller } from './bearer.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Claim } from './idempotency/requests.ts';
@@ -64,13 +64,13 @@ export async function sendItems(
       results[index] = judged;
       continue;
     }
+    const { message } = judged;
     while (flight.count >= inFlightMax) await flight.landing();
-    while (!hasRoom(parts) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
+    while (!hasRoom(parts, message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
     if (clock.monotonicMs() >= endAtMs) {
       results[index] = { problem: overloaded };
       continue;
     }
-    const { message } = judged;
     flight.count += 1;
     acceptMessage(parts, message, (failed) => {
       results[index] =
@@ -128,7 +128,8 @@ function judge(
   return { message: messageOfRequest(caller, parsed.request, admitted, identify()) };
 }
 
-const hasRoom = (parts: SendSmsParts) => parts.publisher.hasRoom && parts.events.hasRoom;
+const hasRoom = (parts: SendSmsParts, { category, scheduledAtMs }: Message) =>
+  parts.events.hasRoom && hasRoomInStream(parts, category, scheduledAtMs);
 
 /** What a first try under the same key has published, item by item; null where it has not. */
 async function knownBefore(

@@ -9,7 +9,14 @@ import type { Admit } from '../../policy/admission/admit.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Admitted, Refusal, SmsRequest } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
-import { type AcceptParts, acceptMessage, messageOfRequest, refuseForRoom } from './accept.ts';
+import {
+  type AcceptParts,
+  acceptMessage,
+  hasRoomInStream,
+  messageOfRequest,
+  problemOfFailure,
+  refuseForRoom,
+} from './accept.ts';
 import type { AccessParts } from './access.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
@@ -51,6 +58,9 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
       refuse(problemOfRefusal(refusal));
     };
     const admitted = parts.admit(caller, request);
+    if (admitted.ok && !hasRoomInStream(parts, request.category, admitted.notBeforeMs)) {
+      return refuse(problemOfFailure('busy'));
+    }
     if (idempotencyKey === '') {
       if (!admitted.ok) return refuseAtGate(admitted);
       return sendPlain(parts, exchange, caller, request, admitted, refuse);

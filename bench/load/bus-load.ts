@@ -5,6 +5,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import { type AccountId, type MessageId, newMessageId } from '../../model/ids.ts';
+import { laneSubject } from '../../cluster/bus/subjects.ts';
 import type { Category } from '../../model/message.ts';
 import { epochUs, systemClock } from '../../platform/clock.ts';
 import { messageWith } from '../../test/support/messages.ts';
@@ -38,6 +39,7 @@ export type BusLoadResult = {
 /** Resolves when each has its answer. */
 export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
   const { publisher, count, ratePerSecond } = load;
+  const lane = laneSubject(load.category);
   const startMs = systemClock.monotonicMs();
   const intendedUs = (n: number) => epochUs(startMs + (n * 1_000) / ratePerSecond);
   let offered = 0;
@@ -48,7 +50,7 @@ export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
   return new Promise((resolve) => {
     const stop = systemClock.every(1, () => {
       const due = Math.min(count, dueOf(ratePerSecond, systemClock.monotonicMs() - startMs));
-      for (; offered < due && publisher.hasRoom; offered += 1) {
+      for (; offered < due && publisher.hasRoom(lane); offered += 1) {
         lastOfferedMs = systemClock.monotonicMs();
         const messageId = newMessageId(systemClock.nowMs());
         messageIds.push(messageId);

@@ -7,6 +7,7 @@ import type { EventId } from '../../model/ids.ts';
 import { keywords } from '../../model/keyword.ts';
 import { categories } from '../../model/message.ts';
 import { RejectMessage } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 
 export const eventRecordVersion = 1;
 
@@ -25,6 +26,18 @@ export function decodeEvents(octets: Uint8Array): DeliveryEvent[] {
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable batch of events: ${String(error)}`);
   }
+}
+
+/** As much of an event as fits into a record whatever it says: no text longer than the bound, no body. */
+export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
+  const { shortenedCharsMax } = limits.events;
+  const texts = Object.entries(event).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value.slice(0, shortenedCharsMax) : value,
+  ]);
+  const shortened = Object.fromEntries(texts) as DeliveryEvent;
+  if (event.inbound === undefined) return shortened;
+  return { ...shortened, inbound: { ...event.inbound, sealedBody: null } };
 }
 
 function positionsOf(event: DeliveryEvent): unknown[] {

@@ -1,13 +1,17 @@
 // Collects delivery events for a few milliseconds and publishes them in batches to EVENTS. Whoever writes an
 // event is told when it is durable, because acks upstream wait for that. Events of one message go to one
 // shard in the order they were written. The writer never drops an event: while the bus is away it holds what
-// it was given and says so through `hasRoom`, at which its owner stops taking new work.
+// it was given and says so through `hasRoom`, at which its owner stops taking new work. A batch that is too large for
+// one record is split; an event that is too large by itself is shortened, so that the end of its message is still told.
 import { type DeliveryEvent } from '../../model/delivery-event.ts';
 import { shardOf } from '../../model/ids.ts';
+import { assert } from '../../platform/assert.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { encodeEvents } from './event-record.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { encodeEvents, shortenedEvent } from './event-record.ts';
 import type { Publisher, PublishResult } from './publisher.ts';
 import { eventSubject } from './subjects.ts';
 
@@ -101,17 +105,44 @@ export class EventWriter {
     batch.cancel?.();
     batch.cancel = null;
     if (this.#batches.get(batch.subject) === batch) this.#batches.delete(batch.subject);
+    this.#send(batch);
+  }
+
+  #send(batch: Batch): void {
+    const payload = encodeEvents(batch.events);
+    if (payload.length > limits.events.batchBytesMax && batch.events.length > 1) return this.#split(batch);
     this.#batchCount += 1;
-    this.#publish(batch, encodeEvents(batch.events), `${this.id}.${this.#batchCount}`);
+    this.#publish(batch, payload, `${this.id}.${this.#batchCount}`);
   }
 
   #publish(batch: Batch, payload: Uint8Array, id: string): void {
     this.#publisher.publish(batch.subject, payload, id, (result: PublishResult) => {
       if (result.ok) return this.#settle(batch, true);
       if (this.#closed || result.failure === 'closed') return this.#settle(batch, false);
+      // The server takes less than we thought. A copy under this id that did arrive has the same event ids.
+      if (result.failure === 'too_large') return this.#split(batch);
       // The stream is full or away. The id stays the same, so a copy that did arrive is not counted twice.
       this.#clock.after(retryAfterMs, () => this.#publish(batch, payload, id));
     });
+  }
+
+  /** Into two records, the earlier events first; what is one event already is shortened. */
+  #split(batch: Batch): void {
+    const { subject, events, done } = batch;
+    const half = Math.ceil(events.length / 2);
+    if (events.length > 1) {
+      this.#send({ subject, events: events.slice(0, half), done: done.slice(0, half), cancel: null });
+      return this.#send({ subject, events: events.slice(half), done: done.slice(half), cancel: null });
+    }
+    const [event] = events;
+    assert(event !== undefined, 'an empty batch was too large');
+    const { messageId, carrier, kind } = event;
+    log.error({ alarm: 'event_shortened', messageId, carrier, kind }, 'an event is too large for a record: shortened');
+    metrics.eventsShortened.inc({ carrier });
+    batch.events = [shortenedEvent(event)];
+    // Small for certain now: if even that is refused, it is tried again like any other.
+    this.#batchCount += 1;
+    this.#publish(batch, encodeEvents(batch.events), `${this.id}.${this.#batchCount}`);
   }
 
   #settle(batch: Batch, durable: boolean): void {

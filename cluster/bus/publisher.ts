@@ -1,29 +1,35 @@
-// Publishes to JetStream and reports when a record is durable. It keeps a bounded number of publishes in
-// flight, sends a publish again with the same Nats-Msg-Id when no answer came (the stream drops the copy),
-// and takes everything in flight as lost when the connection was. The client's own js.publish does the same
-// with a promise, a timer and an inbox token per call; this costs a third of the CPU, which is what decides
-// the rate of the doors (bench: publish).
+// Publishes to JetStream and reports when a record is durable. It keeps a bounded number of publishes in flight for
+// each stream, so that a stream without a leader takes no room from another one, sends a publish again with the same
+// Nats-Msg-Id when no answer came (the stream drops the copy), and takes everything in flight as lost when the
+// connection was. The client's own js.publish does the same with a promise, a timer and an inbox token per call; this
+// costs a third of the CPU, which is what decides the rate of the ingress (bench: publish).
 import { type Msg, type MsgHdrs, type NatsConnection, createInbox, headers } from '@nats-io/transport-node';
+import { unreachable } from '../../platform/assert.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { wrongLastSequence } from './api-errors.ts';
 import type { Bus } from './connect.ts';
+import { type PublishRefusal, readPublishAnswer } from './publish-answer.ts';
+import { deadFilter } from './subjects.ts';
 
 /**
- * Why a record is not on the bus. `busy`: too many publishes in flight here. `full`: the stream is at its
+ * Why a record is not on the bus. `busy`: too many publishes to this stream in flight here. `too_large`: the server
+ * takes no record of this size; it was not sent, and never will be. `full`: the stream is at its
  * bound. `subject_full`: this account shard is at its bound. `unavailable`: JetStream did not answer in time;
  * the record may or may not be durable, so a repeat must use the same id. `conflict`: the expected last sequence of
  * the subject is another one; when a first try went unanswered, that may be the publish itself. `closed`: this
  * process is stopping.
  */
-export type PublishFailure = 'busy' | 'full' | 'subject_full' | 'unavailable' | 'conflict' | 'closed';
+export type PublishFailure = PublishRefusal | 'busy' | 'too_large' | 'unavailable' | 'closed';
 export type PublishResult =
   | { readonly ok: true; readonly seq: number; readonly duplicate: boolean }
   | { readonly ok: false; readonly failure: PublishFailure };
 export type PublishDone = (result: PublishResult) => void;
 
 export type PublisherOptions = {
+  /** Publishes in flight to one stream. */
   readonly inFlightMax?: number;
   /** How long one try waits for its ack. */
   readonly timeoutMs?: number;
@@ -37,10 +43,16 @@ export type PublisherOptions = {
   readonly clock?: Clock;
 };
 
+/** What one stream has in flight. */
+type StreamFlight = { readonly stream: string; count: number };
+
 type Pending = {
+  readonly flight: StreamFlight;
   readonly subject: string;
   readonly payload: Uint8Array;
   readonly headers: MsgHdrs | undefined;
+  /** Payload and headers, as the server counts them; at the most. */
+  readonly octets: number;
   readonly giveUpAtMs: number;
   readonly done: PublishDone;
   retryAtMs: number;
@@ -61,6 +73,7 @@ export class Publisher {
   readonly #gatherMs: number;
   readonly #inbox: string;
   readonly #pending = new Map<number, Pending>();
+  readonly #flights = new Map<string, StreamFlight>();
   /** Tokens of records that wait for the next write. */
   #gathered: number[] = [];
   #cancelGather: Cancel | null = null;
@@ -91,13 +104,14 @@ export class Publisher {
     return this.#pending.size;
   }
 
-  get hasRoom(): boolean {
-    return this.#pending.size < this.#inFlightMax;
+  /** Whether the stream of this subject may have one more in flight. */
+  hasRoom(subject: string): boolean {
+    return this.#flightOf(subject).count < this.#inFlightMax;
   }
 
   /**
-   * Sends one record; `done` is called exactly once, never before this returns unless the answer is `busy` or
-   * `closed`. `id` becomes Nats-Msg-Id; `extra` are further headers.
+   * Sends one record; `done` is called exactly once, never before this returns unless the answer is `busy`,
+   * `too_large` or `closed`. `id` becomes Nats-Msg-Id; `extra` are further headers.
    */
   publish(
     subject: string,
@@ -107,16 +121,25 @@ export class Publisher {
     extra?: Record<string, string>,
   ): void {
     if (this.#closed) return done({ ok: false, failure: 'closed' });
-    if (!this.hasRoom) return done({ ok: false, failure: 'busy' });
+    const flight = this.#flightOf(subject);
+    const octets = payload.length + headerOctets(id, extra);
+    if (octets > this.#octetsMax(subject)) {
+      metrics.busPublishFailures.inc({ stream: flight.stream, reason: 'too_large' });
+      return done({ ok: false, failure: 'too_large' });
+    }
+    if (flight.count >= this.#inFlightMax) return done({ ok: false, failure: 'busy' });
     const now = this.#clock.monotonicMs();
     const pending: Pending = {
+      flight,
       subject,
       payload,
       headers: headersOf(id, extra),
+      octets,
       giveUpAtMs: now + this.#deadlineMs,
       done,
       retryAtMs: now + this.#timeoutMs,
     };
+    flight.count += 1;
     const token = this.#take(pending);
     if (this.#gatherMs === 0) return this.#write(token, pending);
     this.#gathered.push(token);
@@ -168,43 +191,63 @@ export class Publisher {
     return token;
   }
 
+  #flightOf(subject: string): StreamFlight {
+    const stream = streamOf(subject);
+    const known = this.#flights.get(stream);
+    if (known !== undefined) return known;
+    const flight = { stream, count: 0 };
+    this.#flights.set(stream, flight);
+    return flight;
+  }
+
+  /** What a record may take with its headers. Whatever is stored must fit into DEAD, with what is noted about it there. */
+  #octetsMax(subject: string): number {
+    const most = this.#connection.info?.max_payload ?? limits.bus.payloadBytesMaxUsual;
+    return subject.startsWith(deadPrefix) ? most : most - limits.bus.deadHeaderBytesMax;
+  }
+
+  /** Never throws: it runs in timers, where nobody would catch it. */
   #write(token: number, pending: Pending): void {
     if (this.#connection.isClosed()) return; // the sweep gives it up at its deadline
     const reply = this.#inbox + token.toString(36);
-    this.#connection.publish(
-      pending.subject,
-      pending.payload,
-      pending.headers === undefined ? { reply } : { reply, headers: pending.headers },
-    );
+    try {
+      this.#connection.publish(
+        pending.subject,
+        pending.payload,
+        pending.headers === undefined ? { reply } : { reply, headers: pending.headers },
+      );
+    } catch (error) {
+      // The connection ends, or it is to another server now that takes less. Tried again until the deadline; the
+      // sweep ends what no longer fits.
+      log.warn({ subject: pending.subject, error: messageOf(error) }, 'a record could not be sent');
+    }
   }
 
   #onAnswer(msg: Msg): void {
     const token = Number.parseInt(msg.subject.slice(this.#inbox.length), 36);
     const pending = this.#pending.get(token);
     if (pending === undefined) return; // answered already by an earlier try
-    if (msg.data.length === 0) {
-      // 503: no stream listens, because JetStream is starting. Try again until the deadline.
-      pending.retryAtMs = this.#clock.monotonicMs() + retryAfterRefusalMs;
-      return;
+    const answer = readPublishAnswer(msg.data);
+    switch (answer.kind) {
+      case 'stored':
+        metrics.busPublishes.inc({ stream: answer.stream });
+        return this.#finish(token, { ok: true, seq: answer.seq, duplicate: answer.duplicate });
+      case 'refused':
+        return this.#finish(token, { ok: false, failure: answer.failure });
+      case 'not_durable':
+        pending.retryAtMs = this.#clock.monotonicMs() + retryAfterRefusalMs;
+        return;
+      default:
+        return unreachable(answer);
     }
-    const answer = msg.json<{ seq?: number; duplicate?: boolean; stream?: string; error?: JetStreamError }>();
-    if (answer.error === undefined) {
-      metrics.busPublishes.inc({ stream: answer.stream ?? '' });
-      return this.#finish(token, { ok: true, seq: answer.seq ?? 0, duplicate: answer.duplicate === true });
-    }
-    const failure = failureOf(answer.error);
-    if (failure === 'unavailable') {
-      pending.retryAtMs = this.#clock.monotonicMs() + retryAfterRefusalMs;
-      return;
-    }
-    this.#finish(token, { ok: false, failure });
   }
 
   #finish(token: number, result: PublishResult): void {
     const pending = this.#pending.get(token);
     if (pending === undefined) return;
     this.#pending.delete(token);
-    if (!result.ok) metrics.busPublishFailures.inc({ stream: streamOf(pending.subject), reason: result.failure });
+    pending.flight.count -= 1;
+    if (!result.ok) metrics.busPublishFailures.inc({ stream: pending.flight.stream, reason: result.failure });
     pending.done(result);
     if (this.#pending.size > 0 || this.#idle.length === 0) return;
     const waiting = this.#idle;
@@ -228,23 +271,28 @@ export class Publisher {
   #sendAgain(token: number, pending: Pending, now: number): void {
     // While disconnected the client would only buffer it, and a reconnect sends everything again anyway.
     if (this.#connection.isClosed()) return;
-    metrics.busPublishRetries.inc({ stream: streamOf(pending.subject) });
+    if (pending.octets > this.#octetsMax(pending.subject))
+      return this.#finish(token, { ok: false, failure: 'too_large' });
+    metrics.busPublishRetries.inc({ stream: pending.flight.stream });
     pending.retryAtMs = now + this.#timeoutMs;
     this.#pending.delete(token);
     this.#write(this.#take(pending), pending);
   }
 }
 
-type JetStreamError = { readonly code: number; readonly err_code?: number; readonly description?: string };
+const deadPrefix = deadFilter.slice(0, -1);
 
-/** JetStream's refusals, by its error text (2.9 uses one code, 10077, for every bound). */
-function failureOf(error: JetStreamError): PublishFailure {
-  const description = error.description ?? '';
-  if (error.err_code === wrongLastSequence) return 'conflict';
-  if (description.includes('per subject')) return 'subject_full';
-  if (error.err_code === 10077 && description.includes('maximum')) return 'full';
-  return 'unavailable';
+/** What the headers take at the most: a character is at most three octets in UTF-8. */
+function headerOctets(id: string | null, extra: Record<string, string> | undefined): number {
+  let octets = id === null ? headerFrame : headerFrame + headerLine + id.length * 3;
+  if (extra === undefined) return octets;
+  for (const name in extra) octets += headerLine + name.length + (extra[name] ?? '').length * 3;
+  return octets;
 }
+/** `NATS/1.0` with its line end, and the empty line. */
+const headerFrame = 12;
+/** `Nats-Msg-Id`, a colon, a blank and a line end; more than any other line takes besides its name and value. */
+const headerLine = 15;
 
 function headersOf(id: string | null, extra: Record<string, string> | undefined): MsgHdrs | undefined {
   if (id === null && extra === undefined) return undefined;
@@ -254,7 +302,12 @@ function headersOf(id: string | null, extra: Record<string, string> | undefined)
   return all;
 }
 
-function streamOf(subject: string): string {
-  const [first, second] = subject.split('.');
-  return first === 'mt' ? `MT_${(second ?? '').toUpperCase()}` : (first ?? '').toUpperCase();
+/** The stream of a subject of subjects.ts; all subjects of one stream give the same name. */
+export function streamOf(subject: string): string {
+  const end = subject.indexOf('.');
+  const first = end < 0 ? subject : subject.slice(0, end);
+  if (first !== 'mt' && first !== '$KV') return first.toUpperCase();
+  const next = subject.indexOf('.', end + 1);
+  const second = next < 0 ? subject.slice(end + 1) : subject.slice(end + 1, next);
+  return first === 'mt' ? `MT_${second.toUpperCase()}` : `KV_${second}`;
 }

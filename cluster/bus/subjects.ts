@@ -9,6 +9,16 @@ export function messageSubject(category: Category, carrier: string, accountId: A
   return `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
 }
 
+/** Every message of the lane of this category: one stream. */
+export function laneSubject(category: Category): string {
+  return laneSubjects[category];
+}
+const laneSubjects: Readonly<Record<Category, string>> = {
+  otp: `mt.${laneOf.otp}.>`,
+  transactional: `mt.${laneOf.transactional}.>`,
+  promotional: `mt.${laneOf.promotional}.>`,
+};
+
 /** Where the excess of accounts that flood a lane is set aside. */
 export type AsideShard = `a${number}`;
 export type MessageShard = number | AsideShard;
@@ -65,6 +75,10 @@ export type WaitKind = 'scheduled' | 'holds' | 'later';
 export function waitSubject(kind: WaitKind, dueAtMs: number, shardKey: string): string {
   const second = Math.floor(dueAtMs / 1_000);
   return `${kind}.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.laterShards)}`;
+}
+
+export function waitFilter(kind: WaitKind): string {
+  return `${kind}.>`;
 }
 
 export function waitSecondFilter(kind: WaitKind, second: number): string {

@@ -15,7 +15,8 @@ export type MoverParts = {
   readonly held: () => Iterable<HeldMessage>;
   /** What ends or moves waits no more, though it is held until its events are durable. */
   readonly leaveLane: (held: HeldMessage) => void;
-  readonly hasRoom: () => boolean;
+  /** Whether its lane's stream and the events have room for one more move. */
+  readonly hasRoom: (held: HeldMessage) => boolean;
   readonly onExpired: (held: HeldMessage) => void;
   /** Its intent is durable and no PDU was written: told before it moves. */
   readonly onNotWritten: (held: HeldMessage) => void;
@@ -44,8 +45,11 @@ export class Mover {
     for (const category of categories) {
       if (!isAvoided(state, category)) continue;
       for (const held of this.#parts.held()) {
-        if (left === 0 || !this.#parts.hasRoom()) return;
-        if (held.category === category && this.moveOne(held, why)) left -= 1;
+        if (left === 0) return;
+        if (held.category !== category) continue;
+        // Every category has a stream of its own: one without room keeps no other from moving.
+        if (!this.#parts.hasRoom(held)) break;
+        if (this.moveOne(held, why)) left -= 1;
       }
     }
   }

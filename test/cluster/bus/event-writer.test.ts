@@ -68,6 +68,32 @@ test('flush sends what lingers, close tells what never became durable', async ()
   expect(writer.held).toBe(0);
 });
 
+test('a batch larger than one record may be is split, in its order, and every event is durable once', async () => {
+  const writer = new EventWriter(publisher);
+  const events = eventsOf('split', limits.events.batchMax).map((event) => ({ ...event, error: 'x'.repeat(20_000) }));
+  const told: boolean[] = [];
+  for (const event of events) writer.write(event, (durable) => told.push(durable));
+  await until('all durable', () => told.length === events.length);
+  expect(told.every(Boolean)).toBe(true);
+  const records = await recordsOf(test_.bus, 'EVENTS', 'ev.split.>');
+  expect(records.map((each) => decodeEvents(each.data)).flat()).toEqual(events);
+  expect(records.length).toBeGreaterThan(1);
+  expect(Math.max(...records.map((each) => each.data.length))).toBeLessThanOrEqual(limits.events.batchBytesMax);
+});
+
+test('an event too large for any record is shortened, those beside it are whole, and the writer goes on', async () => {
+  const writer = new EventWriter(publisher);
+  const durable: string[] = [];
+  const [before, large, after] = eventsOf('oversize', 3);
+  const huge = { ...large!, error: 'e'.repeat(3_000_000), carrierMessageId: 'i'.repeat(100) };
+  for (const event of [before!, huge, after!]) writer.write(event, (done) => done && durable.push(event.eventId));
+  await until('all durable', () => durable.length === 3);
+  const told = (await stored('oversize')).flat();
+  const short = { ...huge, error: 'e'.repeat(64), carrierMessageId: 'i'.repeat(64) };
+  expect(told).toEqual([before, short, after]);
+  expect(writer.held).toBe(0);
+});
+
 test('hasRoom says no at its bound and yes again below it', async () => {
   const writer = new EventWriter(publisher, { heldMax: 3 });
   const events = eventsOf('room', 3);

@@ -50,7 +50,54 @@ test('at the bound the answer is busy, below it there is room', async () => {
   const publishes = publisher({ inFlightMax: 3 });
   const results = await Promise.all([1, 2, 3, 4].map((id) => publishes.publishOne('ev.busy.0', payload, `busy${id}`)));
   expect(results.map((each) => (each.ok ? 'ok' : each.failure))).toEqual(['ok', 'ok', 'ok', 'busy']);
-  expect(publishes.hasRoom).toBe(true);
+  expect(publishes.hasRoom('ev.busy.0')).toBe(true);
+});
+
+test('each stream has a bound of its own: one that gives no answer takes no room from another', async () => {
+  const publishes = publisher({ inFlightMax: 3, clock: new ManualClock(), deadlineMs: Number.POSITIVE_INFINITY });
+  // No stream has this subject: nobody answers, as where a stream has no leader.
+  const silent = Array.from({ length: 3 }, (_, id) => publishes.publishOne('nowhere.0', payload, `silent${id}`));
+  expect(publishes.hasRoom('nowhere.1')).toBe(false);
+  expect(await publishes.publishOne('nowhere.1', payload, 'silent3')).toEqual({ ok: false, failure: 'busy' });
+  for (let id = 0; id < 10; id += 1) {
+    expect(publishes.hasRoom('ev.own-room.0')).toBe(true);
+    expect(await publishes.publishOne('ev.own-room.0', payload, `room${id}`)).toMatchObject({ ok: true });
+  }
+  expect(publishes.inFlight).toBe(3);
+  publishes.close();
+  expect(await Promise.all(silent)).toEqual(silent.map(() => ({ ok: false, failure: 'closed' })));
+});
+
+test('a record the server would not take is refused before it takes a place, one octet less is stored', async () => {
+  const publishes = publisher({ inFlightMax: 1 });
+  const most = test_.bus.connection.info?.max_payload ?? 0;
+  const id = 'x';
+  const headerOctets = 12 + 15 + 3;
+  const room = most - headerOctets - limits.bus.deadHeaderBytesMax;
+  for (const extra of [1, 1_024, most]) {
+    const done = publishes.publishOne('ev.large.0', Buffer.alloc(room + extra), id);
+    expect(publishes.inFlight).toBe(0);
+    expect(await done).toEqual({ ok: false, failure: 'too_large' });
+  }
+  expect(await publishes.publishOne('ev.large.0', Buffer.alloc(room), id)).toMatchObject({ ok: true });
+  // Whatever was stored fits into DEAD, with the reason and where it came from.
+  const noted = { 'Heliograph-Reason': '\u20ac'.repeat(500), 'Heliograph-Subject': 'ev.large.0' };
+  const dead = await publishes.publishOne('dead.EVENTS', Buffer.alloc(room), 'dead.x', noted);
+  expect(dead).toMatchObject({ ok: true });
+});
+
+test('a server that takes less than before: what was in flight is refused, and no timer throws', async () => {
+  const clock = new ManualClock();
+  const publishes = publisher({ clock, timeoutMs: 100, deadlineMs: Number.POSITIVE_INFINITY });
+  const done = publishes.publishOne('nowhere.large', Buffer.alloc(100_000), 'less');
+  await test_.bus.connection.flush();
+  const info = test_.bus.connection.info!;
+  const before = info.max_payload;
+  closing.push(() => (info.max_payload = before));
+  info.max_payload = 64 * 1024;
+  clock.advance(200);
+  expect(await done).toEqual({ ok: false, failure: 'too_large' });
+  expect(publishes.inFlight).toBe(0);
 });
 
 test('gathered records wait for each other and go out in their order, at once when they are many or flushed', async () => {
@@ -151,7 +198,7 @@ test('kill -9 of the server in the middle of 20,000 publishes: each ends, each a
   const kill: { done?: Promise<void> } = {};
   let next = 0;
   const pump = () => {
-    while (next < total && publishes.hasRoom) {
+    while (next < total && publishes.hasRoom('ev.kill.0')) {
       const id = `kill${next}`;
       next += 1;
       publishes.publish('ev.kill.0', Buffer.from(id), id, (result) => {
