@@ -3,6 +3,7 @@
 // the reference (property-tested byte for byte) and serves all other commands. It writes into memory it is given.
 import { assert } from '../platform/assert.ts';
 import { CloseSession } from '../platform/errors.ts';
+import { boundedName } from './bounded-text.ts';
 import { commandId, type MessageIdPdu, type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from './pdu.ts';
 
 const headerBytes = 16;
@@ -92,7 +93,7 @@ export function decodeShortMessage(
     let stop = at;
     while (stop < end && buffer[stop] !== 0) stop += 1;
     if (stop >= end) throw new CloseSession(`a ${command} has a text without an end`);
-    const text = stop === at ? '' : buffer.toString('latin1', at, stop);
+    const text = stop === at ? '' : boundedName(buffer.toString('latin1', at, stop));
     at = stop + 1;
     return text;
   };
@@ -153,7 +154,7 @@ export function decodeMessageId(
   const at = start + headerBytes;
   let stop = at;
   while (stop < end && buffer[stop] !== 0) stop += 1;
-  const messageId = stop === at ? '' : buffer.toString('latin1', at, stop);
+  const messageId = stop === at ? '' : boundedName(buffer.toString('latin1', at, stop));
   return { command, status: readUInt32(buffer, start + 8), sequence: readUInt32(buffer, start + 12), messageId };
 }
 

@@ -64,6 +64,11 @@ export function nameOfStatus(status: number): CommandStatusName | `0x${string}` 
   return names.get(status) ?? `0x${(status >>> 0).toString(16).padStart(8, '0')}`;
 }
 
+/** For a label of a metric: values nobody named share one, because a peer may answer any of 2³². */
+export function statusLabel(status: number): CommandStatusName | 'unnamed' {
+  return names.get(status) ?? 'unnamed';
+}
+
 const names = new Map<number, CommandStatusName>(
   Object.entries(commandStatus).map(([name, status]) => [status, name as CommandStatusName]),
 );

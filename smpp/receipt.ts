@@ -2,6 +2,7 @@
 // TLVs are believed first; the text form is vendor-defined, so it is read by its keys in any order and case,
 // with missing and unknown keys. Pure; matching a receipt to its message happens where the messages are.
 import { decodeText } from '../model/text/octets.ts';
+import { boundedName, boundedWords } from './bounded-text.ts';
 import { type ShortMessagePdu, tlvTag } from './pdu.ts';
 
 export type ReceiptState =
@@ -15,7 +16,7 @@ export type ReceiptState =
   | 'unknown';
 
 export type Receipt = {
-  /** As the carrier wrote it; the same id may stand elsewhere in another form (model/carrier-message-id). */
+  /** As the carrier wrote it (bounded-text.ts); the same id may stand elsewhere in another form (model/carrier-message-id). */
   carrierMessageId: string;
   state: ReceiptState;
   /** The carrier's or the network's error, as written; '' when none is given. */
@@ -55,9 +56,9 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   id ||= fields.id;
   if (id === '') return unreadable;
   const receipt: Receipt = {
-    carrierMessageId: id,
+    carrierMessageId: boundedName(id),
     state: state ?? stateNames.get(fields.stat.toUpperCase()) ?? 'unknown',
-    errorCode: errorCode ?? fields.err,
+    errorCode: boundedWords(errorCode ?? fields.err),
     recipient: pdu.source,
     sender: pdu.destination,
   };

@@ -25,13 +25,16 @@ export const faultNames = [
   'receipt-other-bind', // never on the bind that submitted
   'no-receipt',
   'no-query-resp',
+  'long-id', // message ids of `arg` characters that differ at their end
+  'long-err', // receipts whose err has `arg` characters
+  'odd-status', // a status nobody named, another one each time
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 
 export type FaultArgs = {
   /** Only for the next N PDUs it applies to; without it until cleared. */
   limit?: number;
-  /** Part number for reject-part, length for bad-length, delay for queue-full. */
+  /** Part number for reject-part, length for bad-length, long-id and long-err, delay for queue-full. */
   arg?: number;
   /** drop, unbind, garbage, bad-length, unknown-command: once, on every session, at once. Nothing stays active. */
   now?: boolean;

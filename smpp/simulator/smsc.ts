@@ -28,6 +28,8 @@ export type Account = AccountOptions & { sessions: Set<SmscSession>; rate: Slidi
 export class Smsc {
   readonly clock: Clock;
   readonly faults = new Faults();
+  /** From the numbers SMPP leaves to carriers on. */
+  #oddStatus = 0x400;
   readonly counters = new Counters();
   readonly sessions = new Set<SmscSession>();
   readonly accounts = new Map<string, Account>();
@@ -151,6 +153,7 @@ export class Smsc {
       const refusedAfterMs = faults.argOf('queue-full') ?? 0;
       if (faults.take('queue-full')) return { status: commandStatus.ESME_RMSGQFUL, refusedAfterMs };
       if (faults.take('throttle')) return { status: commandStatus.ESME_RTHROTTLED };
+      if (faults.take('odd-status')) return { status: (this.#oddStatus += 1) };
       if (faults.take('sys-err')) return { status: commandStatus.ESME_RSYSERR };
       if (faults.has('reject-part') && partOf(pdu) === (faults.argOf('reject-part') ?? 2)) {
         faults.take('reject-part');
@@ -174,9 +177,16 @@ export class Smsc {
     const read = bodyOf(pdu);
     const octets = plainOctets(pdu, read, this.#options.alphabet);
     const intendedUs = this.#nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()), read.shift);
-    const taken: Taken = { ...this.#ids.next(), pdu, session, submittedAtMs, intendedUs };
+    const taken: Taken = { ...this.#nextIds(), pdu, session, submittedAtMs, intendedUs };
     this.#recording.add(taken.responseId, pdu, submittedAtMs);
     return taken;
+  }
+
+  #nextIds(): { responseId: string; receiptId: string } {
+    const { responseId, receiptId } = this.#ids.next();
+    const chars = this.faults.argOf('long-id') ?? 0;
+    if (chars === 0 || !this.faults.take('long-id')) return { responseId, receiptId };
+    return { responseId: responseId.padStart(chars, 'x'), receiptId: receiptId.padStart(chars, 'x') };
   }
 
   #wantsReceipt(pdu: ShortMessagePdu, fate: Fate): boolean {
@@ -198,7 +208,7 @@ export class Smsc {
     const message = receiptFor(
       taken,
       state,
-      fate.errorCode ?? '000',
+      fate.errorCode ?? this.#errorCode(),
       doneAtMs,
       this.#options.receipts,
       this.#options.alphabet,
@@ -222,6 +232,11 @@ export class Smsc {
     }
     deliveries.add(delivery);
     this.#releaseOvertaken(first);
+  }
+
+  #errorCode(): string {
+    const chars = this.faults.argOf('long-err') ?? 0;
+    return chars > 0 && this.faults.take('long-err') ? 'e'.repeat(chars) : '000';
   }
 
   #releaseOvertaken(delivery: Delivery): void {

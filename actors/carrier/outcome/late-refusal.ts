@@ -5,7 +5,7 @@ import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { nameOfStatus } from '../../../smpp/command-status.ts';
+import { nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import type { HeldMessage, Refusal } from '../intake/held-message.ts';
 import type { SubmitToken } from '../submit/sender.ts';
 import { segmentToldOf } from '../submit/submit-pdu.ts';
@@ -23,7 +23,7 @@ export type LateRefusalParts = SpareParts & {
 export function refusedLate(parts: LateRefusalParts, { held, segment, attempt }: SubmitToken, status: number): void {
   const { carrier, clock, events, onNotTaken, onVerdict } = parts;
   const statusName = nameOfStatus(status);
-  metrics.submitResponses.inc({ carrier: carrier.name, status: statusName });
+  metrics.submitResponses.inc({ carrier: carrier.name, status: statusLabel(status) });
   const outcome = decideOutcome({
     status,
     statusName,

@@ -15,7 +15,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
 import { type HeldMessage, type Refusal, allTakenBits, isDone, segmentsToSend } from '../intake/held-message.ts';
 import type { Intake } from '../intake/intake.ts';
@@ -81,7 +81,7 @@ export class Settlement {
     const { held, segment, attempt } = token;
     held.outstanding -= 1;
     const statusName = nameOfStatus(answer.status);
-    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusName });
+    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(answer.status) });
     if (answer.status === commandStatus.ESME_ROK) return this.#taken(held, segment, attempt, answer.carrierMessageId);
     held.lastRefusal = statusName;
     this.#refused(held, { status: answer.status, statusName, segment, attempt, mayComeBack: false });

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { answerOfKept, batchAnswer, keptAnswer } from '../../../api/http/batch-answer.ts';
 import type { ItemResult } from '../../../api/http/batch-items.ts';
 import { problem, problemOfFields } from '../../../api/problem.ts';
+import { limits } from '../../../platform/limits.ts';
 import { derivedMessageId, newAccountId } from '../../../model/ids.ts';
 
 const account = newAccountId(1_700_000_000_000);
@@ -36,4 +37,34 @@ test('a thousand accepted messages are kept in little more than a kilobyte', () 
     (_, index): ItemResult => ({ id: idOf(index, createdAtMs), status: 'accepted' }),
   );
   expect(keptAnswer(results, createdAtMs).length).toBeLessThan(1_100);
+});
+
+const refusedWith = (count: number, detail: (index: number, at: number) => string): ItemResult[] =>
+  Array.from({ length: 1_000 }, (_, index) => {
+    const fieldProblem = (at: number) => ({
+      field: `field-${String(at)}`,
+      code: 'unknown_field' as const,
+      detail: detail(index, at),
+    });
+    const others = Array.from({ length: count - 1 }, (_each, at) => fieldProblem(at + 1));
+    return { problem: problemOfFields(422, [fieldProblem(0), ...others]) };
+  });
+
+test('a refusal that a thousand messages share is kept once, and shown with each', () => {
+  const results = refusedWith(10, (_, at) => `field ${at} is not a field of this request: ${'x'.repeat(200)}`);
+  const kept = keptAnswer(results, createdAtMs);
+  expect(kept.length).toBeLessThan(10_000);
+  expect(answerOfKept(kept, idOf)).toBe(batchAnswer(results));
+});
+
+test('a thousand different refusals are kept within the bound, each with its code, the later ones without their text', () => {
+  for (const perDetail of [1, 300, 3_000]) {
+    const results = refusedWith(10, (index, at) => `${index} ${at} ${'ü'.repeat(perDetail)}`);
+    const kept = keptAnswer(results, createdAtMs);
+    expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(limits.http.batch.keptAnswerBytesMax);
+    const answer = JSON.parse(answerOfKept(kept, idOf)) as { rejected: number; results: { error: { code: string } }[] };
+    expect(answer.rejected).toBe(1_000);
+    const { code } = (results[0] as { problem: { code: string } }).problem;
+    expect(answer.results.every(({ error }) => error.code === code)).toBe(true);
+  }
 });
