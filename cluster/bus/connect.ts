@@ -4,6 +4,7 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { type NatsConnection, connect } from '@nats-io/transport-node';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
+import { natsAddress } from './nats-address.ts';
 
 export type Bus = {
   readonly connection: NatsConnection;
@@ -20,13 +21,10 @@ export type Bus = {
 const pingIntervalMs = 3_000;
 const pingsUnansweredMax = 2;
 
-/** `url`: `nats://[user:password@]host:port[,…]`. Rejects when no server answers within `timeoutMs`. */
+/** `url`: see natsAddress. Rejects when no server answers within `timeoutMs`. */
 export async function connectBus(url: string, name: string, timeoutMs = 5_000): Promise<Bus> {
-  const { servers, user, pass } = partsOf(url);
   const connection = await connect({
-    servers,
-    user,
-    pass,
+    ...natsAddress(url),
     name,
     timeout: timeoutMs,
     maxReconnectAttempts: -1,
@@ -78,17 +76,4 @@ async function watchStatus(
   } catch (error) {
     ignoring(error, 'the status stream of a closed connection ended');
   }
-}
-
-function partsOf(url: string): { servers: string[]; user?: string; pass?: string } {
-  const servers: string[] = [];
-  let user: string | undefined;
-  let pass: string | undefined;
-  for (const each of url.split(',')) {
-    const parsed = new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`);
-    if (parsed.username) user = decodeURIComponent(parsed.username);
-    if (parsed.password) pass = decodeURIComponent(parsed.password);
-    servers.push(`${parsed.hostname}:${parsed.port || 4222}`);
-  }
-  return user === undefined ? { servers } : { servers, user, pass: pass ?? '' };
 }

@@ -84,6 +84,15 @@ keys
     },
   );
 keys
+  .command('demo')
+  .description('print the live key of the demo account that the first start made')
+  .option('--test', 'its test key')
+  .option('--json', 'print one JSON object')
+  .action(async (options: { test?: boolean; json?: boolean }) => {
+    const { demoKeyCommand } = await import('./demo-key.ts');
+    demoKeyCommand(options);
+  });
+keys
   .command('list')
   .description("an account's API keys; the keys themselves are not kept")
   .requiredOption('--account <id>', 'the account (acc_…)')

@@ -171,6 +171,11 @@ export type LimitsConfig = {
 /** The carrier test keys always use. It exists in every configuration. */
 export const sandboxCarrierName = 'sandbox';
 
+/** Carriers that the simulator does not play: what is sent to them may reach a handset. */
+export function realCarriers(carriers: readonly Pick<CarrierConfig, 'name' | 'simulate'>[]): string[] {
+  return carriers.filter(({ simulate }) => simulate === null).map(({ name }) => name);
+}
+
 /** Where the simulator listens for each simulated carrier; the supervisor hands it to the roles. */
 export type SimulatedPorts = Record<string, number>;
 

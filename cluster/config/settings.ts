@@ -1,5 +1,6 @@
 // The settings of one process, from the environment (contract: Settings). Read once at the start of a process;
 // a bad value stops the start with one sentence. Never read process.env for these anywhere else.
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { FixSetup } from '../../platform/errors.ts';
 import type { SimulatedPorts } from './configuration.ts';
@@ -37,14 +38,14 @@ export function loadSettings(env: Env = process.env): Settings {
   return {
     configFile: resolve(env['HELIOGRAPH_CONFIG'] || 'heliograph.yaml'),
     dataDir: resolve(env['HELIOGRAPH_DATA'] || 'data'),
-    httpHost: env['HELIOGRAPH_HTTP_HOST'] || '0.0.0.0',
+    httpHost: env['HELIOGRAPH_HTTP_HOST'] || '127.0.0.1',
     httpPort: portOf(env, 'HELIOGRAPH_HTTP_PORT', 8080),
     adminHost: env['HELIOGRAPH_ADMIN_HOST'] || '127.0.0.1',
     adminPort: portOf(env, 'HELIOGRAPH_ADMIN_PORT', 9464),
     smppPort: portOf(env, 'HELIOGRAPH_SMPP_PORT', 2775),
     controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
     roles: parseRoles(env['HELIOGRAPH_ROLES'], 'HELIOGRAPH_ROLES'),
-    natsUrl: urlOf(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
+    natsUrl: natsUrlOf(env),
     ownBus: env['HELIOGRAPH_OWN_BUS'] === 'yes' || !env['NATS_URL'],
     databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
@@ -88,6 +89,34 @@ function urlOf(env: Env, name: string, protocols: string[]): string | null {
     }
   }
   return text;
+}
+
+const natsFiles = [
+  ['NATS_CA_FILE', 'ca_file'],
+  ['NATS_CERT_FILE', 'cert_file'],
+  ['NATS_KEY_FILE', 'key_file'],
+] as const;
+
+/** With the files for TLS in it: a connection is made from the URL alone. */
+function natsUrlOf(env: Env): string | null {
+  const text = urlOf(env, 'NATS_URL', ['nats:', 'tls:']);
+  const files = natsFiles.flatMap(([name, key]) => (env[name] ? [{ name, key, path: resolve(env[name]) }] : []));
+  const isTls = text?.split(',').map((part) => new URL(part).protocol === 'tls:') ?? [];
+  if (isTls.includes(true) && isTls.includes(false)) {
+    throw new FixSetup('NATS_URL: found tls:// beside nats://, expected the same for all servers');
+  }
+  for (const { name, path } of files) {
+    if (isTls[0] !== true) throw new FixSetup(`${name}: expected a NATS_URL that starts with tls:// beside it`);
+    if (!existsSync(path)) throw new FixSetup(`${name}: there is no file ${path}`);
+  }
+  if (files.some(({ key }) => key === 'cert_file') !== files.some(({ key }) => key === 'key_file')) {
+    throw new FixSetup('NATS_CERT_FILE, NATS_KEY_FILE: expected both or none');
+  }
+  if (text === null || files.length === 0) return text;
+  const url = new URL(text.split(',')[0] ?? '');
+  for (const { key, path } of files) url.searchParams.set(key, path);
+  // A comma separates servers.
+  return [url.href.replaceAll(',', '%2C'), ...text.split(',').slice(1)].join(',');
 }
 
 function simulatedOf(text: string | undefined): SimulatedPorts {

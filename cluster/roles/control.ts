@@ -2,19 +2,19 @@
 // API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
 // through within a second; the API's libraries are loaded only after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { IdempotentRequests } from '../../api/http/idempotency/requests.ts';
 import { idempotencyStore } from '../../api/http/idempotency/store.ts';
 import type { Once } from '../../api/management/once-per-key.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { bodyCipher } from '../bus/body-cipher.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
+import { realCarriers } from '../config/configuration.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { startDecisionWriter } from '../directory/decision-writer.ts';
@@ -23,15 +23,17 @@ import { startProjector } from '../directory/projector.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
 import { auditOrders } from '../operations/audit-orders.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
-import { demoAccount } from '../store/demo.ts';
+import { type DemoAccount, type DemoOptions, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../store/demo.ts';
 import { readOutbox } from '../store/directory-rows.ts';
 import { databaseNameFile, installationId } from '../store/installation.ts';
 import { migrateStore } from '../store/migrate.ts';
-import { openStore } from '../store/store.ts';
+import { type Store, openStore } from '../store/store.ts';
+import type { DemoToTell } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
 
 /** How long the database may take to come up before this start counts as failed. */
 const databaseWaitMs = 20_000;
+const databaseRetryMs = 250;
 /** After a first start the demo's keys must work when they are printed. */
 const demoWaitMs = 5_000;
 
@@ -56,19 +58,20 @@ runRole('control', async (link) => {
 
   const { startManagementApi } = await import('../../api/management/server.ts');
   const directory = await openDirectory(bus);
-  const demo = await demoAccount(store, join(settings.dataDir, 'demo-keys.json'));
+  let { carriers } = await loadConfiguration(settings.configFile);
+  const demoFile = demoKeysFile(settings.dataDir);
+  const demo = await demoAccount(store, { file: demoFile, realCarriers: realCarriers(carriers) });
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
-  let { carriers } = await loadConfiguration(settings.configFile);
   const audit = auditOrders(bus, store);
   const decisions = startDecisionWriter({ bus, store, publisher: new Publisher(bus) });
   const operations = { bus, carriers: () => carriers };
   const api = await startManagementApi({ store, directory, once, operations, port: settings.controlPort });
 
   return {
-    ready: { port: api.port, demo },
+    ready: { port: api.port, demo: demo === null ? null : demoToTell(demo, demoFile) },
     health() {
       const trouble = projector.trouble() ?? audit.trouble();
       // Still healthy: with the database away sending goes on, and a balancer must not take this machine out.
@@ -76,6 +79,7 @@ runRole('control', async (link) => {
     },
     async configure(next) {
       carriers = next.carriers;
+      void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(carriers) }, link);
     },
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);
@@ -89,12 +93,36 @@ runRole('control', async (link) => {
   };
 });
 
+/** Keys that were shown before stay where they are. */
+function demoToTell({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: DemoAccount, file: string): DemoToTell {
+  return {
+    accountId,
+    file,
+    keys: isNew ? { live: liveKey, test: testKey } : null,
+    hasLive: liveKey !== null,
+    liveKeyRevoked,
+  };
+}
+
 /** The store of idempotency keys, as the ingress has it. */
 async function openKeys(bus: Bus, bodyKey: Uint8Array): Promise<{ keys: Publisher; once: Once }> {
   const { oncePerKey } = await import('../../api/management/once-per-key.ts');
   const keys = new Publisher(bus, limits.http.idempotencyWrites);
   const store = idempotencyStore(await openBucket(bus, 'idempotency'), keys);
   return { keys, once: oncePerKey(new IdempotentRequests(store), bodyCipher(bodyKey)) };
+}
+
+/** A carrier that is not simulated was added while everything runs. */
+async function revokeWhenUp(store: Store, demo: DemoOptions, { stopping }: ChildLink): Promise<void> {
+  while (!stopping.aborted) {
+    try {
+      await revokeLiveDemoKey(store, demo);
+      return;
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the live demo key cannot be revoked yet');
+      await systemClock.sleep(databaseRetryMs, stopping).catch((end) => ignoring(end, 'the role stops'));
+    }
+  }
 }
 
 async function migrateWhenUp(databaseUrl: string, { stopping }: ChildLink): Promise<void> {
@@ -106,7 +134,7 @@ async function migrateWhenUp(databaseUrl: string, { stopping }: ChildLink): Prom
     } catch (error) {
       if (!isStoreUnavailable(error) || systemClock.monotonicMs() > endAtMs) throw error;
       log.warn({ error: messageOf(error) }, 'waiting for the database');
-      await systemClock.sleep(250, stopping);
+      await systemClock.sleep(databaseRetryMs, stopping);
     }
   }
 }

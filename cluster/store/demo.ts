@@ -1,25 +1,50 @@
 // The demo account of a first start: an account, a live and a test key and some approved senders, so that the first
-// SMS needs nothing but a paste. Made only in a database without accounts. Its keys stay in a file that only
-// the owner of the data folder can read, so that later starts can print them again.
+// SMS needs nothing but a paste. Made only in a database without accounts. Its keys stay in a file that only the owner
+// of the data folder can read. A live demo key exists only where all carriers are simulated: nobody made it on purpose,
+// so it must never be able to send for real.
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Scope, accountScopes, splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
 import { createAccount, hasAccounts } from './accounts.ts';
-import { createKey } from './api-keys.ts';
+import { createKey, revokeKey } from './api-keys.ts';
 import { createSender } from './senders.ts';
 import type { Store } from './store.ts';
 
-export type Demo = { readonly accountId: AccountId; readonly liveKey: string; readonly testKey: string };
+export type Demo = {
+  readonly accountId: AccountId;
+  /** Null where a carrier is not simulated, and for ever after it was one. */
+  readonly liveKey: string | null;
+  readonly testKey: string;
+};
+
+export type DemoAccount = Demo & {
+  /** Made by this start: its keys were never shown. */
+  readonly isNew: boolean;
+  /** Revoked by this start, because a carrier is not simulated any more. */
+  readonly liveKeyRevoked: boolean;
+};
+
+export type DemoOptions = {
+  readonly file: string;
+  /** Names of the carriers that are not simulated. */
+  readonly realCarriers: readonly string[];
+};
 
 const firstStart = 'first-start';
 const demoSenders = ['HELIOGRAPH', 'Heliograph', 'DEMO', '16247'];
 
 /** Null when this database is no demo's any more: it has accounts of its own, or the demo's keys were revoked. */
-export async function demoAccount(store: Store, file: string): Promise<Demo | null> {
+export async function demoAccount(store: Store, { file, realCarriers }: DemoOptions): Promise<DemoAccount | null> {
   const saved = readSaved(file);
-  if (saved !== null && saved !== 'unfinished') return (await isValid(store, saved)) ? saved : null;
+  if (saved !== null && saved !== 'unfinished') {
+    if (!(await isValid(store, saved))) return null;
+    const liveKeyRevoked = await revokeLiveDemoKey(store, { file, realCarriers });
+    return { ...saved, liveKey: liveKeyRevoked ? null : saved.liveKey, isNew: false, liveKeyRevoked };
+  }
   if (saved === null) {
     if (await hasAccounts(store)) return null;
     // Said before the first row: a start that dies half-way is finished by the next one.
@@ -29,12 +54,38 @@ export async function demoAccount(store: Store, file: string): Promise<Demo | nu
   for (const name of demoSenders) await createSender(store, { accountId, name, status: 'approved', actor: firstStart });
   const demo = {
     accountId,
-    liveKey: await newDemoKey(store, accountId, true),
+    liveKey: realCarriers.length === 0 ? await newDemoKey(store, accountId, true) : null,
     testKey: await newDemoKey(store, accountId, false),
   };
   save(file, demo);
-  return demo;
+  return { ...demo, isNew: true, liveKeyRevoked: false };
 }
+
+/** Whether there was a live demo key in force, and a carrier it could have reached. It is revoked then. */
+export async function revokeLiveDemoKey(store: Store, { file, realCarriers }: DemoOptions): Promise<boolean> {
+  const saved = readSaved(file);
+  if (saved === null || saved === 'unfinished' || saved.liveKey === null || realCarriers.length === 0) return false;
+  const publicId = splitApiKey(saved.liveKey)?.publicId ?? '';
+  const row = await store.db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('public_id', '=', publicId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  if (row !== undefined) await revokeKey(store, row.id, { accountId: saved.accountId, actor: firstStart });
+  save(file, { ...saved, liveKey: null });
+  log.warn({ carriers: realCarriers }, 'the live demo key is revoked: not all carriers are simulated');
+  return row !== undefined;
+}
+
+/** The keys of this machine's demo account; null when there is none. */
+export function savedDemo(file: string): Demo | null {
+  const saved = readSaved(file);
+  return saved === 'unfinished' ? null : saved;
+}
+
+/** Where the demo's keys are kept. */
+export const demoKeysFile = (dataDir: string) => join(dataDir, 'demo-keys.json');
 
 async function accountOfFirstStart(store: Store): Promise<AccountId | null> {
   const row = await store.db
@@ -62,7 +113,8 @@ async function newDemoKey(store: Store, accountId: AccountId, livemode: boolean)
 }
 
 async function isValid(store: Store, demo: Demo): Promise<boolean> {
-  const publicIds = [demo.liveKey, demo.testKey].map((token) => splitApiKey(token)?.publicId ?? '');
+  const tokens = [demo.liveKey ?? [], demo.testKey].flat();
+  const publicIds = tokens.map((token) => splitApiKey(token)?.publicId ?? '');
   const rows = await store.db
     .selectFrom('api_keys')
     .select('id')

@@ -6,6 +6,7 @@ import { AggregatorRegistry } from 'prom-client';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { currentMetrics, metricsContentType } from '../../platform/telemetry.ts';
+import { isLoopback } from '../config/loopback.ts';
 import type { MetricObject } from './messages.ts';
 import type { SupervisionTree } from './supervision-tree.ts';
 
@@ -55,13 +56,9 @@ export async function startAdminServer(host: string, port: number, parts: AdminP
   };
 }
 
-function isLoopback(name: string): boolean {
-  return name === 'localhost' || name === '::1' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
-}
-
 /** A client too old to name a host is no browser. */
 function nameIn(host: string | undefined): string {
-  return host === undefined ? 'localhost' : host.replace(/:\d*$/, '').toLowerCase();
+  return host === undefined ? 'localhost' : host.replace(/:\d*$/, '');
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

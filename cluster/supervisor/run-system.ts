@@ -49,7 +49,7 @@ export async function runSystem({
     folder.release();
     throw new FixSetup(taken);
   }
-  for (const warning of startWarnings(settings)) {
+  for (const warning of startWarnings(settings, configuration)) {
     say(`! ${warning}`);
     log.warn(warning);
   }

@@ -1,11 +1,46 @@
-// What is right on one machine and wrong on several, said at the start: nobody here knows how many there are. A role
-// control with the wrong database is refused by cluster/directory/owner.ts instead.
+// What is allowed and seldom meant, said at the start: parts that other machines would each have too, and doors that
+// others on the network can use. A role control with the wrong database is refused by cluster/directory/owner.ts instead.
+import type { Configuration } from '../config/configuration.ts';
 import type { Settings } from '../config/settings.ts';
+import { isLoopback } from '../config/loopback.ts';
 
-export function startWarnings({ roles, natsUrl, clickhouseUrl }: Settings): string[] {
+export function startWarnings(settings: Settings, { ingress }: Pick<Configuration, 'ingress'>): string[] {
+  return [...historyOfItsOwn(settings), ...openDoor(settings, ingress.trustedProxies), ...plainConnections(settings)];
+}
+
+function historyOfItsOwn({ roles, natsUrl, clickhouseUrl }: Settings): string[] {
   if (!roles.includes('analytics') || natsUrl === null || clickhouseUrl !== null) return [];
   return [
     'NATS_URL is set and CLICKHOUSE_URL is not: this machine keeps the history in a ClickHouse of its own. With more ' +
       'than one machine on that NATS set CLICKHOUSE_URL on all of them, or each will have only a part of it',
   ];
 }
+
+/** Without a proxy that ends TLS keys and texts cross the network in clear. */
+function openDoor({ roles, httpHost, httpPort }: Settings, trustedProxies: readonly string[]): string[] {
+  if (!roles.includes('ingress') || isLoopback(httpHost) || trustedProxies.length > 0) return [];
+  return [
+    `The API listens on ${httpHost}:${httpPort} without TLS, and ingress.trusted_proxies names no proxy that ends TLS in ` +
+      'front of it: API keys and texts cross the network in clear (docs/operations.md, Behind a proxy)',
+  ];
+}
+
+/** What crosses a network unencrypted: passwords, numbers, names. */
+function plainConnections({ natsUrl, databaseUrl, clickhouseUrl }: Settings): string[] {
+  const elsewhere = (url: string | null) =>
+    (url?.split(',') ?? []).map((each) => new URL(each)).filter(({ hostname }) => !isLocal(hostname));
+  const plainNats = elsewhere(natsUrl).some(({ protocol }) => protocol === 'nats:');
+  const plainDatabase = elsewhere(databaseUrl).some(({ searchParams }) => !isVerified(searchParams.get('sslmode')));
+  const plainHistory = elsewhere(clickhouseUrl).some(({ protocol }) => protocol === 'http:');
+  return [
+    ...(plainNats ? ['NATS_URL: nats:// to another machine is not encrypted: use tls://, with NATS_CA_FILE'] : []),
+    ...(plainDatabase
+      ? ['DATABASE_URL: another machine, and no sslmode that verifies it: add ?sslmode=verify-full&sslrootcert=<file>']
+      : []),
+    ...(plainHistory ? ['CLICKHOUSE_URL: http:// to another machine is not encrypted: use https://'] : []),
+  ];
+}
+
+const isLocal = (host: string) => host === '' || isLoopback(host);
+/** As node-postgres reads it: `require` and stricter verify the certificate. */
+const isVerified = (sslmode: string | null) => ['require', 'verify-ca', 'verify-full'].includes(sslmode ?? '');

@@ -1,12 +1,12 @@
 // Two machines as an operator runs them: two whole supervisors on one NATS, the second one for carriers only. A kill of
 // everything on the second loses nothing that was accepted, and its binds come back to the first.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Demo } from '../../cluster/supervisor/announce.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { demoKeysOf } from '../support/demo-keys.ts';
 import { type TestNats, startNats } from '../support/nats.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { processesOf } from '../support/processes.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await first.ready();
   second = await startSystem({ realRoles: true, env: { ...common, HELIOGRAPH_ROLES: 'carriers' } });
   await second.ready();
-  const keys = JSON.parse(readFileSync(join(first.dataDir, 'demo-keys.json'), 'utf8')) as Demo;
+  const keys = await demoKeysOf(first.dataDir, httpPort);
   client = new SmsClient(httpPort, keys.liveKey);
 }, 120_000);
 

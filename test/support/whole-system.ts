@@ -1,21 +1,21 @@
 // The whole product as its own process tree, just as `npm start` runs it, on a folder and ports of its own: what
 // tests of the whole and benches start. It knows the demo account's keys, its children's processes and its metrics.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Demo } from '../../cluster/supervisor/announce.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
+import { type DemoKeys, demoKeysOf } from './demo-keys.ts';
 import { serverProcess } from './processes.ts';
 import { type TestSystem, startSystem } from './system.ts';
 
 export type WholeSystem = TestSystem & {
   readonly httpPort: number;
-  readonly keys: Demo;
+  readonly keys: DemoKeys;
   readonly readyAfterMs: number;
   /** The process of a child: for nats-server and postgres the server itself, not the shell that tethers it. */
   pidOf(child: string): Promise<number>;
@@ -52,7 +52,7 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
     everyMs: 25,
   });
   const readyAfterMs = systemClock.monotonicMs() - began;
-  const keys = JSON.parse(readFileSync(join(folder, 'demo-keys.json'), 'utf8')) as Demo;
+  const keys = await demoKeysOf(folder, httpPort);
   const childOf = async (name: string) =>
     (await system.readiness())?.children.find((child) => child.name === name) ?? null;
 

@@ -10,7 +10,6 @@ import { encodeMessage } from '../../cluster/bus/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';
-import type { AccountId } from '../../model/ids.ts';
 import { until } from '../../platform/deadline.ts';
 import { messageWith } from '../support/messages.ts';
 import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
@@ -46,7 +45,7 @@ async function cli(...words: string[]): Promise<{ code: number; json: Record<str
 const listed = async () => (await cli('dead', 'list')).json['data'] as Row[];
 const ownMessage = (text: string) =>
   messageWith({
-    accountId: house.system.keys.accountId as AccountId,
+    accountId: house.system.keys.accountId,
     sender: 'HELIOGRAPH',
     recipient: '+8801712345678',
     body: { text },

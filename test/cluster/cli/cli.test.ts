@@ -27,6 +27,7 @@ describe('every command has its help', () => {
     [['keys'], 'revoke'],
     [['keys', 'create'], '--account'],
     [['keys', 'revoke'], '<id>'],
+    [['keys', 'demo'], '--test'],
     [['flight'], '--pcap'],
     [['dead'], 'replay'],
     [['dead', 'replay'], '--all'],
@@ -48,6 +49,7 @@ describe('what is wrong is said in one sentence', () => {
     ],
     [['accounts', 'create', '--name', 'x'], 'Heliograph does not run on'],
     [['keys', 'revoke', 'key_x'], 'Heliograph does not run on'],
+    [['keys', 'demo'], 'There is no demo account on this machine'],
     [['dnd', 'import', 'file.csv'], 'Heliograph does not run on'],
     [['carriers', 'list'], 'Heliograph does not run on'],
     [

@@ -5,6 +5,8 @@ import { loadSettings } from '../../../cluster/config/settings.ts';
 describe('settings', () => {
   it('have the defaults of the contract', () => {
     expect(loadSettings({})).toMatchObject({ httpPort: 8080, adminPort: 9464, smppPort: 2775, natsUrl: null });
+    expect(loadSettings({}).httpHost).toBe('127.0.0.1');
+    expect(loadSettings({ HELIOGRAPH_HTTP_HOST: '0.0.0.0' }).httpHost).toBe('0.0.0.0');
     expect(loadSettings({}).configFile).toMatch(/\/heliograph\.yaml$/);
     expect(loadSettings({}).dataDir).toMatch(/\/data$/);
   });
@@ -16,6 +18,12 @@ describe('settings', () => {
     [{ HELIOGRAPH_ROLES: 'ingress,cook' }, /HELIOGRAPH_ROLES: found "cook", expected roles of ingress, carriers/],
     [{ HELIOGRAPH_ROLES: 'smpp' }, /not_available/],
     [{ NATS_URL: 'http://x' }, /NATS_URL: expected a URL that starts with nats:\/\//],
+    [{ NATS_URL: 'ws://x' }, /NATS_URL: expected a URL that starts with nats:\/\/, tls:\/\//],
+    [{ NATS_URL: 'wss://x' }, /NATS_URL: expected/],
+    [{ NATS_URL: 'tls://a,nats://b' }, /found tls:\/\/ beside nats:\/\//],
+    [{ NATS_URL: 'nats://a', NATS_CA_FILE: '/etc/hosts' }, /NATS_CA_FILE: expected a NATS_URL that starts with tls/],
+    [{ NATS_URL: 'tls://a', NATS_CA_FILE: '/nowhere.pem' }, /NATS_CA_FILE: there is no file \/nowhere.pem/],
+    [{ NATS_URL: 'tls://a', NATS_CERT_FILE: '/etc/hosts' }, /expected both or none/],
     [{ DATABASE_URL: 'not a url' }, /DATABASE_URL: expected/],
     [{ CLICKHOUSE_URL: 'tcp://x' }, /CLICKHOUSE_URL: expected/],
   ])('%j is refused', (env, sentence) => {

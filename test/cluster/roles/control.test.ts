@@ -2,19 +2,22 @@
 // finds, and how soon a revocation is in force when the role was killed.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
+import { readConfiguration } from '../../../cluster/config/load.ts';
 import type { Directory } from '../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../cluster/directory/directory.ts';
 import { releaseDirectory } from '../../../cluster/directory/owner.ts';
 import { createAccount } from '../../../cluster/store/accounts.ts';
 import { listKeys, revokeKey } from '../../../cluster/store/api-keys.ts';
-import type { Demo } from '../../../cluster/store/demo.ts';
+import { type Demo, savedDemo } from '../../../cluster/store/demo.ts';
+import type { DemoToTell } from '../../../cluster/supervisor/announce.ts';
+import { listAuditRecords } from '../../../cluster/store/audit-log.ts';
 import { migrateStore } from '../../../cluster/store/migrate.ts';
 import { type Store, openStore } from '../../../cluster/store/store.ts';
 import { splitApiKey } from '../../../model/api-key.ts';
@@ -23,7 +26,7 @@ import { until } from '../../../platform/deadline.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
 
-type Ready = { port: number; demo: Demo | null };
+type Ready = { port: number; demo: DemoToTell | null };
 
 let postgres: TestPostgres;
 let nats: TestNats;
@@ -34,6 +37,8 @@ let dataDir: string;
 let databases = 0;
 let databaseUrl: string;
 const children: ChildProcess[] = [];
+/** All its carriers are simulated. */
+const repositorys = fileURLToPath(new URL('../../../heliograph.yaml', import.meta.url));
 
 beforeAll(async () => {
   [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
@@ -64,7 +69,7 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-function launch(): ChildProcess {
+function launch(configuration = repositorys): ChildProcess {
   const file = fileURLToPath(new URL('../../../cluster/roles/control.ts', import.meta.url));
   const child = fork(file, [], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -74,6 +79,7 @@ function launch(): ChildProcess {
       DATABASE_URL: databaseUrl,
       HELIOGRAPH_DATA: dataDir,
       HELIOGRAPH_CONTROL_PORT: '0',
+      HELIOGRAPH_CONFIG: configuration,
     },
   });
   children.push(child);
@@ -94,7 +100,15 @@ async function kill9(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-const keyIdOf = async ({ accountId, liveKey }: Demo) =>
+type Keys = { accountId: Demo['accountId']; liveKey: string; testKey: string };
+/** The demo account of this machine, with a live key. */
+function demoKeys(): Keys {
+  const demo = savedDemo(file());
+  if (demo === null || demo.liveKey === null) throw new Error('no demo account with a live key');
+  return { ...demo, liveKey: demo.liveKey };
+}
+
+const keyIdOf = async ({ accountId, liveKey }: Keys) =>
   (await listKeys(store, accountId, { limit: 10, after: null })).items.find(
     (key) => key.publicId === splitApiKey(liveKey)?.publicId,
   )!.id;
@@ -104,8 +118,9 @@ describe('a first start', () => {
   test('makes a demo account whose keys work when they are told, and keeps them where only the owner reads', async () => {
     const told = await ready(launch());
     expect(told.port).toBeGreaterThan(0);
-    const { demo } = told;
-    if (demo === null) throw new Error('no demo account');
+    const demo = demoKeys();
+    expect(told.demo).toMatchObject({ accountId: demo.accountId, file: file(), hasLive: true });
+    expect(told.demo?.keys).toEqual({ live: demo.liveKey, test: demo.testKey });
     const reply = await fetch(`http://127.0.0.1:${told.port}/v1/account`, {
       headers: { authorization: `Bearer ${demo.liveKey}` },
     });
@@ -113,7 +128,6 @@ describe('a first start', () => {
     await until('every door knows them', () => directory.authenticate(demo.testKey).ok);
     expect(directory.account(demo.accountId)?.senders.has('HELIOGRAPH')).toBe(true);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual(demo);
   });
 
   test('that died half-way is finished by the next one, with one account', async () => {
@@ -133,15 +147,18 @@ describe('a first start', () => {
 });
 
 describe('a later start', () => {
-  test('tells the same keys after a drain, and none when they were revoked', async () => {
+  test('tells where the keys are and not the keys, after a drain too, and nothing when they were revoked', async () => {
     const first = launch();
-    const { demo } = await ready(first);
-    if (demo === null) throw new Error('no demo account');
+    await ready(first);
+    const demo = demoKeys();
     first.send({ type: 'drain', deadlineMs: 5_000 });
     expect((await once(first, 'exit'))[0]).toBe(0);
 
     const second = launch();
-    expect((await ready(second)).demo).toEqual(demo);
+    const told = (await ready(second)).demo;
+    expect(told).toMatchObject({ accountId: demo.accountId, file: file(), keys: null, hasLive: true });
+    expect(JSON.stringify(told)).not.toContain('hk_');
+    expect(demoKeys()).toEqual(demo);
     await revokeKey(store, await keyIdOf(demo));
     await kill9(second);
     expect((await ready(launch())).demo).toBeNull();
@@ -149,8 +166,8 @@ describe('a later start', () => {
 
   test('after a kill brings a revocation through within a second of its own start', async () => {
     const first = launch();
-    const { demo } = await ready(first);
-    if (demo === null) throw new Error('no demo account');
+    await ready(first);
+    const demo = demoKeys();
     await until('the key is known', () => directory.authenticate(demo.liveKey).ok);
     await kill9(first);
     await revokeKey(store, await keyIdOf(demo));
@@ -171,5 +188,55 @@ describe('a later start', () => {
     await systemClock.sleep(0);
     await postgres.restart();
     expect((await told).demo).not.toBeNull();
+  });
+});
+
+describe('beside a carrier that is not simulated', () => {
+  const realBeside = (simulatedToo: boolean) => {
+    const path = join(dataDir, 'heliograph.yaml');
+    const real = '  - { name: beta, tps: 10, binds: [{ host: 127.0.0.1, system_id: a, password: b }] }';
+    writeFileSync(
+      path,
+      [
+        'country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }',
+        'carriers:',
+        '  - { name: alpha, tps: 10, simulate: true }',
+        ...(simulatedToo ? [] : [real]),
+      ].join('\n'),
+    );
+    return path;
+  };
+
+  test('a first start makes a test key and no live one', async () => {
+    const { demo } = await ready(launch(realBeside(false)));
+    expect(demo).toMatchObject({ hasLive: false, liveKeyRevoked: false, keys: { live: null } });
+    const all = await listKeys(store, savedDemo(file())!.accountId, { limit: 10, after: null });
+    expect(all.items.map(({ livemode }) => livemode)).toEqual([false]);
+  });
+
+  test('one that was added at a later start takes the live demo key away, and leaves the test key', async () => {
+    const first = launch();
+    await ready(first);
+    const demo = demoKeys();
+    await kill9(first);
+    const { demo: told } = await ready(launch(realBeside(false)));
+    expect(told).toMatchObject({ hasLive: false, liveKeyRevoked: true, keys: null });
+    await until('the live key is refused', () => !directory.authenticate(demo.liveKey).ok);
+    expect(directory.authenticate(demo.testKey).ok).toBe(true);
+    expect(savedDemo(file())?.liveKey).toBeNull();
+    const { items } = await listAuditRecords(store, { limit: 5, after: null, action: 'api_key.revoked' });
+    expect(items).toMatchObject([{ actor: 'first-start', accountId: demo.accountId }]);
+  });
+
+  test('one that is added while everything runs does so too, at once', async () => {
+    const child = launch(realBeside(true));
+    await ready(child);
+    const demo = demoKeys();
+    await until('the live key is known', () => directory.authenticate(demo.liveKey).ok);
+    const configuration = await readConfiguration(realBeside(false));
+    child.send({ type: 'configure', configuration });
+    await until('the live key is refused', () => !directory.authenticate(demo.liveKey).ok);
+    expect(directory.authenticate(demo.testKey).ok).toBe(true);
+    await until('the file says so', () => savedDemo(file())?.liveKey === null);
   });
 });

@@ -2,30 +2,59 @@
 import { expect, test } from 'vitest';
 import { parseText } from '../../../cluster/config/load.ts';
 import { loadSettings } from '../../../cluster/config/settings.ts';
-import { readyText } from '../../../cluster/supervisor/announce.ts';
+import { type DemoToTell, readyText } from '../../../cluster/supervisor/announce.ts';
 
 const country = 'country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }';
 const real = 'binds: [{ host: smsc.example.net, system_id: heliograph, password: secret }]';
-const text = async (carriers: string) =>
+const simulated = '  - { name: alpha, tps: 10, simulate: true }';
+const both = `${simulated}\n  - { name: beta, tps: 10, ${real} }`;
+const shown = { live: 'hk_live_x', test: 'hk_test_x' };
+
+const text = async (carriers: string, demo: Partial<DemoToTell> = {}) =>
   readyText({
     settings: loadSettings({}),
     carriers: (await parseText(`${country}\ncarriers:\n${carriers}`, 'heliograph.yaml')).carriers,
-    demo: { accountId: 'acc_x', liveKey: 'hk_live_x', testKey: 'hk_test_x' },
+    demo: {
+      accountId: 'acc_x',
+      file: '/data/demo-keys.json',
+      keys: shown,
+      hasLive: true,
+      liveKeyRevoked: false,
+      ...demo,
+    },
     adminPort: 9464,
     secondsToReady: 1,
   });
-const keyOfCurl = (shown: string) => /Bearer (\S+)'/.exec(shown)?.[1];
+const keyOfCurl = (told: string) => /Bearer (\S+)"/.exec(told)?.[1];
 
-test('with simulated carriers only: nothing leaves the machine, and the curl has the live key', async () => {
-  const shown = await text('  - { name: alpha, tps: 10, simulate: true }');
-  expect(shown).toContain('all carriers are simulated, nothing leaves this machine');
-  expect(keyOfCurl(shown)).toBe('hk_live_x');
-  expect(shown).not.toContain('real carriers');
+test('the first start with simulated carriers only: both keys, a curl with the live one, nothing leaves the machine', async () => {
+  const told = await text(simulated);
+  expect(told).toContain('all carriers are simulated, nothing leaves this machine');
+  expect(told).toContain('http://127.0.0.1:8080/v1/sms');
+  expect(keyOfCurl(told)).toBe('hk_live_x');
+  expect(told).toContain('hk_test_x');
+  expect(told).toContain('shown this once');
+  expect(told).not.toContain('Real carriers');
 });
 
-test('with a real one beside them: that the live key may reach it, and the curl has the test key', async () => {
-  const shown = await text(`  - { name: alpha, tps: 10, simulate: true }\n  - { name: beta, tps: 10, ${real} }`);
-  expect(shown).toContain('The live key may reach real carriers: beta.');
-  expect(shown).not.toContain('all carriers are simulated');
-  expect(keyOfCurl(shown)).toBe('hk_test_x');
+test('a later start: no key, but the file they are in and a curl that reads it', async () => {
+  const told = await text(simulated, { keys: null });
+  expect(told).not.toMatch(/hk_(live|test)_/);
+  expect(told).toContain('/data/demo-keys.json');
+  expect(told).toContain('KEY=$(npx heliograph keys demo)');
+  expect(keyOfCurl(told)).toBe('$KEY');
+});
+
+test('beside a real carrier: its name, the test key, and how to get a live key of your own', async () => {
+  const told = await text(both, { keys: { live: null, test: 'hk_test_x' }, hasLive: false });
+  expect(told).toContain('Real carriers: beta. There is no live demo key here');
+  expect(told).toContain('heliograph keys create');
+  expect(told).not.toContain('all carriers are simulated');
+  expect(keyOfCurl(told)).toBe('hk_test_x');
+});
+
+test('a later start beside a real carrier that was added: that the live key is revoked, and the test key', async () => {
+  const told = await text(both, { keys: null, hasLive: false, liveKeyRevoked: true });
+  expect(told).toContain('The live demo key is revoked');
+  expect(told).toContain('KEY=$(npx heliograph keys demo --test)');
 });

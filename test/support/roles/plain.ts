@@ -13,13 +13,16 @@ const note = (what: string) => {
   if (journal !== undefined) appendFileSync(journal, `${what} ${name}\n`);
 };
 
+const keys = { live: 'hk_live_x', test: 'hk_test_x' };
+const demo = { accountId: 'acc_test', file: 'demo-keys.json', keys, hasLive: true, liveKeyRevoked: false };
+
 runRole(name, async () => {
   note('start');
   if (behaviour === 'refuse') throw new FixSetup('Port 8080 is taken: set HELIOGRAPH_HTTP_PORT');
   if (behaviour === 'crash-loop') process.exit(3);
   if (behaviour === 'never-ready') await new Promise(() => {});
   return {
-    ready: name === 'control' ? { demo: { accountId: 'acc_test', liveKey: 'hk_live_x', testKey: 'hk_test_x' } } : {},
+    ready: name === 'control' ? { demo } : {},
     health: () =>
       behaviour === 'unwell' ? { ok: false, detail: 'no carrier is bound' } : { ok: true, detail: 'fine' },
     async drain() {

@@ -1,0 +1,48 @@
+// A NATS URL taken apart: servers, credentials and TLS. One text names everything a connection needs, because it is passed
+// to threads, child processes and the command line. `tls://` is TLS with a verified certificate or no connection at all;
+// whether a plain-text server offers TLS is never asked.
+import { type PeerCertificate, checkServerIdentity } from 'node:tls';
+import { type Authenticator, type TlsOptions, nkeyAuthenticator } from '@nats-io/transport-node';
+
+export type NatsAddress = {
+  readonly servers: string[];
+  readonly user?: string;
+  readonly pass?: string;
+  readonly authenticator?: Authenticator;
+  readonly tls?: TlsOptions;
+};
+
+/**
+ * `nats://[user:password@]host:port[,…]` or `tls://…`. A user that is an nkey seed (SU…) signs the server's challenge
+ * instead of sending a password. `?ca_file=…&cert_file=…&key_file=…` are set by the NATS_… settings.
+ */
+export function natsAddress(url: string): NatsAddress {
+  const parts = url.split(',').map((each) => new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`));
+  const servers = parts.map(({ hostname, port }) => `${hostname}:${port || 4222}`);
+  const user = parts.map(({ username }) => decodeURIComponent(username)).findLast((name) => name !== '');
+  const pass = parts.map(({ password }) => decodeURIComponent(password)).findLast((text) => text !== '');
+  const tls = parts.some(({ protocol }) => protocol === 'tls:') ? { tls: tlsOf(parts) } : {};
+  if (user === undefined) return { servers, ...tls };
+  if (pass === undefined && isUserSeed(user)) {
+    return { servers, authenticator: nkeyAuthenticator(new TextEncoder().encode(user)), ...tls };
+  }
+  return { servers, user, pass: pass ?? '', ...tls };
+}
+
+const isUserSeed = (text: string) => /^SU[A-Z2-7]{56}$/.test(text);
+
+function tlsOf(parts: readonly URL[]): TlsOptions {
+  const file = (name: string) => parts.map(({ searchParams }) => searchParams.get(name)).find((path) => path !== null);
+  const options = { caFile: file('ca_file'), certFile: file('cert_file'), keyFile: file('key_file') };
+  const given = Object.entries(options).filter(([, path]) => path !== undefined);
+  const names = parts.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
+  return {
+    ...Object.fromEntries(given),
+    // The client asks for `localhost` when it has dialled an address, and knows servers of a cluster by their addresses
+    // only: the certificate must be for one of the names in the URL.
+    checkServerIdentity: (_: string, certificate: PeerCertificate) => {
+      const errors = names.map((name) => checkServerIdentity(name, certificate));
+      return errors.includes(undefined) ? undefined : errors[0];
+    },
+  } as TlsOptions;
+}

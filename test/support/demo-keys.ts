@@ -1,0 +1,31 @@
+// The keys of a test system's demo account. Beside carriers of the tests' own, which the product takes for real ones, there
+// is no live demo key: one is made as an operator would.
+import { readFileSync } from 'node:fs';
+import { accountScopes } from '../../model/api-key.ts';
+import { assert } from '../../platform/assert.ts';
+import { until } from '../../platform/deadline.ts';
+import { createKey } from '../../cluster/store/api-keys.ts';
+import { type Demo, demoKeysFile } from '../../cluster/store/demo.ts';
+import { openStore } from '../../cluster/store/store.ts';
+import { readConnections } from '../../cluster/supervisor/data-folder.ts';
+
+export type DemoKeys = Demo & { readonly liveKey: string };
+
+/** Resolves when the ingress on `httpPort` knows them. */
+export async function demoKeysOf(dataDir: string, httpPort: number): Promise<DemoKeys> {
+  const demo = JSON.parse(readFileSync(demoKeysFile(dataDir), 'utf8')) as Demo;
+  if (demo.liveKey !== null) return { ...demo, liveKey: demo.liveKey };
+  const databaseUrl = readConnections(dataDir)?.databaseUrl ?? null;
+  assert(databaseUrl !== null, 'the system runs');
+  const store = openStore(databaseUrl);
+  const made = await createKey(store, { accountId: demo.accountId, livemode: true, scopes: accountScopes });
+  await store.close();
+  assert(made.ok, 'the demo account has room for a key');
+  const headers = { authorization: `Bearer ${made.token}` };
+  await until('the live key is known', async () => {
+    const reply = await fetch(`http://127.0.0.1:${httpPort}/v1/sms/x`, { headers });
+    await reply.body?.cancel();
+    return reply.status !== 401;
+  });
+  return { ...demo, liveKey: made.token };
+}
