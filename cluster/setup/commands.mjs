@@ -1,5 +1,5 @@
 // Runs other programs for set-up: output kept for the error message, a deadline on each, nothing left running.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
@@ -23,6 +23,20 @@ export function run(command, args, { cwd, env, timeoutMs = 600_000 } = {}) {
       if (signal !== null) keep(`\nended by ${signal} (limit ${timeoutMs / 1_000} s)`);
       resolve({ ok: code === 0, output: output.trim() });
     });
+  });
+}
+
+/**
+ * All of its output, apart by stream: for a program whose answer is a document.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, timeoutMs?: number }} [options]
+ * @returns {Promise<{ ok: boolean, stdout: string, stderr: string }>}
+ */
+export function runWhole(command, args, { cwd, env, timeoutMs = 60_000 } = {}) {
+  return new Promise((resolve) => {
+    const options = { cwd, env, timeout: timeoutMs, maxBuffer: 64 * 1024 * 1024 };
+    execFile(command, args, options, (error, stdout, stderr) => resolve({ ok: error === null, stdout, stderr }));
   });
 }
 

@@ -3,10 +3,11 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { npmEnvironment, npmUnder, run } from './commands.mjs';
-import { SetupFailed, step } from './say.mjs';
+import { nodeIntegrity } from './native-checksums.mjs';
+import { SetupFailed, say, step } from './say.mjs';
 
 export const nodeMajor = 22;
-const nodeVersion = '22.23.3';
+export const nodeVersion = '22.23.3';
 /** Type stripping works without a flag from here on. */
 const nodeMinorMin = 18;
 
@@ -28,8 +29,13 @@ export function installNode(root) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     // A project of its own: else npm would look for one above and put the package there.
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-    const args = [...npm.args, 'install', `${name}@${nodeVersion}`, '--prefix', folder, '--ignore-scripts', '--force'];
+    const manifestOfRuntime = { private: true, dependencies: { [name]: nodeVersion } };
+    writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifestOfRuntime)}\n`);
+    const integrity = nodeIntegrity[`${process.platform}-${process.arch}`];
+    if (integrity === undefined) say(`  without a checksum of ours: ${name}@${nodeVersion}`);
+    else writeFileSync(join(folder, 'package-lock.json'), runtimeLock(name, integrity));
+    const verb = integrity === undefined ? 'install' : 'ci';
+    const args = [...npm.args, verb, '--prefix', folder, '--ignore-scripts', '--force'];
     const { ok, output } = await run(npm.command, args, {
       cwd: folder,
       env: npmEnvironment(dirname(process.execPath)),
@@ -44,6 +50,15 @@ export function installNode(root) {
     if (!existsSync(manifest)) throw new SetupFailed('the downloaded Node is incomplete: try again');
     return program;
   });
+}
+
+/** npm refuses a package whose sha512 is another one. */
+function runtimeLock(name, integrity) {
+  const packages = {
+    '': { dependencies: { [name]: nodeVersion } },
+    [`node_modules/${name}`]: { version: nodeVersion, integrity },
+  };
+  return `${JSON.stringify({ lockfileVersion: 3, requires: true, packages }, null, 2)}\n`;
 }
 
 /** @param {string} root */

@@ -13,8 +13,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { npmEnvironment, npmUnder, run } from './commands.mjs';
+import { nativeChecksums } from './native-checksums.mjs';
 import { lastLine, nodeMajor } from './node-runtime.mjs';
-import { SetupFailed, step } from './say.mjs';
+import { SetupFailed, say, step } from './say.mjs';
 
 /** @param {string} root @returns {boolean} */
 export function packagesInstalled(root) {
@@ -33,21 +34,48 @@ export function installPackages(root, node) {
   return step('installing packages (about 400 MB on disk)', async () => {
     const npm = npmUnder(node);
     if (npm === null) throw new SetupFailed('npm is missing: install npm and try again');
-    // Not `npm ci`: it refuses a lockfile that does not list the optional packages of every other platform, and
-    // those cannot always be looked up where it is made. Without saving, the locked versions are taken all the same.
+    // Exactly what the lockfile says, or nothing (`npm run lock` keeps it complete for other platforms).
     // No install scripts of others: only one package needs its own, and that one is run below.
-    const flags = ['--no-save', '--ignore-scripts', '--include=dev', '--include=optional'];
-    const args = [...npm.args, 'install', ...flags];
+    const flags = ['--ignore-scripts', '--include=dev', '--include=optional'];
+    const args = [...npm.args, 'ci', ...flags];
     const { ok, output } = await run(npm.command, args, {
       cwd: root,
       env: npmEnvironment(dirname(node)),
       timeoutMs: 1_800_000,
     });
     if (!ok) throw new SetupFailed(`the packages cannot be installed, is the network there? ${lastLine(output)}`);
+    checkNativeFiles(root);
+    sayUnlocked(root);
     await linkPostgresLibraries(root, node);
     finish(root, readFileSync(join(root, 'package-lock.json'), 'utf8'));
   });
 }
+
+/** @param {string} root */
+export function checkNativeFiles(root) {
+  for (const [path, expected] of Object.entries(nativeChecksums)) {
+    const file = join(root, 'node_modules', ...path.split('/'));
+    if (!existsSync(file)) continue;
+    const actual = createHash('sha256').update(readFileSync(file)).digest('hex');
+    if (actual === expected) continue;
+    // The next set-up must not find a tree that was refused.
+    rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true });
+    throw new SetupFailed(
+      `the SHA-256 of ${path} is ${actual}, expected ${expected} (cluster/setup/native-checksums.mjs)`,
+    );
+  }
+}
+
+/** Whoever builds on such a platform should know which packages npm could check only by the registry's own word. */
+function sayUnlocked(root) {
+  const installed = JSON.parse(readFileSync(join(root, 'node_modules', '.package-lock.json'), 'utf8')).packages;
+  const locked = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+  const names = Object.keys(installed).filter((path) => locked[path]?.integrity === undefined);
+  if (names.length > 0)
+    say(`  without a checksum in package-lock.json: ${names.map(nameOf).join(', ')} (npm run lock)`);
+}
+
+const nameOf = (path) => path.slice('node_modules/'.length);
 
 /** The PostgreSQL package carries its libraries without the symbolic links npm cannot hold; its script makes them. */
 async function linkPostgresLibraries(root, node) {

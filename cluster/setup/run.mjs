@@ -1,13 +1,15 @@
 // What the npm scripts do: set-up first, then the task under Node 22. `npm start`, `npm test`, `npm run check`,
-// `npm run bench -- …`. Plain JavaScript without packages, because it runs before there are any.
+// `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before there are any.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { completeLock } from './complete-lock.mjs';
 import { launch } from './launch.mjs';
 import { SetupFailed, say } from './say.mjs';
+import { writeSbom } from './sbom.mjs';
 import { root, setUp } from './setup.mjs';
 
-const tasks = { start, test, check, bench };
+const tasks = { start, test, check, bench, lock: completeLock };
 const [name, ...args] = process.argv.slice(2);
 try {
   const task = tasks[name];
@@ -74,7 +76,10 @@ async function check(rest) {
   for (const [what, command] of checks) {
     if ((await launch(node, command)) !== 0) failed.push(what);
   }
-  say(failed.length === 0 ? '✓ types, lint, format and layout' : `✗ ${failed.join(', ')}`);
+  if (!(await writeSbom(node))) failed.push('SBOM');
+  say(
+    failed.length === 0 ? '✓ types, lint, format and layout; SBOM in .runtime/sbom.cdx.json' : `✗ ${failed.join(', ')}`,
+  );
   return failed.length === 0 ? 0 : 1;
 }
 

@@ -174,6 +174,93 @@ describe('the lock', () => {
   });
 });
 
+describe('what set-up brings', () => {
+  const importing = async <T>(file: string, expression: string): Promise<T> => {
+    const script = `import * as module from ${JSON.stringify(join(root, 'cluster/setup', file))};
+      process.stdout.write(JSON.stringify(${expression}));`;
+    const { code, stdout, stderr } = await node(['--input-type=module', '-e', script]);
+    expect([code, stderr]).toEqual([0, '']);
+    return JSON.parse(stdout) as T;
+  };
+
+  it('is locked for every platform: no optional package is missing, and each of this one has its sha512', async () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    expect(await importing('complete-lock.mjs', `module.missingPackages(${JSON.stringify(lock)})`)).toEqual([]);
+    const installed = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8')).packages;
+    if (process.platform === 'linux' && process.arch === 'x64') {
+      expect(Object.keys(installed).filter((path) => lock.packages[path]?.integrity === undefined)).toEqual([]);
+    }
+  });
+
+  it('knows the platform of a package by its name', async () => {
+    const platformOf = (name: string) => importing('complete-lock.mjs', `module.platformOf(${JSON.stringify(name)})`);
+    expect(await platformOf('@uwsjs/linux-arm64-22')).toEqual({ os: 'linux', cpu: 'arm64' });
+    expect(await platformOf('@biomejs/cli-linux-x64-musl')).toEqual({ os: 'linux', cpu: 'x64', libc: 'musl' });
+    expect(await platformOf('@chdb/lib-darwin-x64')).toEqual({ os: 'darwin', cpu: 'x64' });
+  });
+
+  it('finds what a lockfile leaves out', async () => {
+    const lock = {
+      packages: {
+        '': {},
+        'node_modules/a': {
+          version: '1.0.0',
+          optionalDependencies: { 'a-linux-x64': '1.0.0', 'a-linux-arm64': '1.0.0' },
+        },
+        'node_modules/a-linux-x64': { version: '1.0.0', integrity: 'sha512-x', optional: true },
+      },
+    };
+    expect(await importing('complete-lock.mjs', `module.missingPackages(${JSON.stringify(lock)})`)).toEqual([
+      ['a-linux-arm64', { version: '1.0.0', dev: false }],
+    ]);
+  });
+
+  it('is refused when a native file is another one than was looked at, and is not taken for installed later', async () => {
+    const folder = copyOfSetup();
+    const file = join(folder, 'node_modules/@uwsjs/linux-x64-22/uws.node');
+    mkdirSync(join(file, '..'), { recursive: true });
+    writeFileSync(file, 'another build');
+    writeFileSync(join(folder, 'node_modules/.package-lock.json'), '{"packages":{}}');
+    const { stdout } = await node([
+      '--input-type=module',
+      '-e',
+      `import { checkNativeFiles } from ${JSON.stringify(join(folder, 'cluster/setup/packages.mjs'))};
+       try { checkNativeFiles(${JSON.stringify(folder)}); } catch (error) { process.stdout.write(error.message); }`,
+    ]);
+    expect(stdout).toMatch(/^the SHA-256 of @uwsjs\/linux-x64-22\/uws\.node is [0-9a-f]{64}, expected [0-9a-f]{64}/);
+    expect(existsSync(join(folder, 'node_modules/.package-lock.json'))).toBe(false);
+  });
+
+  it('asks npm for Node with its sha512, where the registry was looked at', async () => {
+    const folder = copyOfSetup();
+    const bin = newFolder();
+    program(bin, 'npm', 'exit 1');
+    const script = `import { installNode } from ${JSON.stringify(join(folder, 'cluster/setup/node-runtime.mjs'))};
+      await installNode(${JSON.stringify(folder)}).catch((error) => process.stdout.write(error.message));`;
+    const { stdout } = await node(['--input-type=module', '-e', script], { PATH: `${bin}:/bin:/usr/bin` });
+    expect(stdout).toContain('cannot be had from npm');
+    const name = `node-${process.platform}-${process.arch}`;
+    const integrity = (await importing<Record<string, string>>('native-checksums.mjs', 'module.nodeIntegrity'))[
+      `${process.platform}-${process.arch}`
+    ];
+    const lockFile = join(folder, '.runtime/node/package-lock.json');
+    expect(existsSync(lockFile)).toBe(integrity !== undefined);
+    if (integrity === undefined) return;
+    const lock = JSON.parse(readFileSync(lockFile, 'utf8'));
+    expect(lock.packages[`node_modules/${name}`].integrity).toBe(integrity);
+  });
+
+  it('is listed in the SBOM: Node and nats-server with their checksums beside the packages', async () => {
+    const components = await importing<{ name: string; version: string; hashes: { alg: string; content: string }[] }[]>(
+      'sbom.mjs',
+      'module.runtimeComponents()',
+    );
+    expect(components.map(({ name }) => name)).toEqual(['node', 'nats-server']);
+    expect(components[0]?.version).toMatch(/^22\./);
+    for (const { content } of components[0]?.hashes ?? []) expect(content).toMatch(/^[0-9a-f]{128}$/);
+  });
+});
+
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-setup-'));
   folders.push(folder);
