@@ -59,6 +59,15 @@ export const limits = {
     replayWindowMs: 60_000,
     /** How long a durable intent waits until it has been read in EVENTS: then it is told as not written. */
     claimWaitMs: 8_000,
+    /**
+     * The longest a message rests in memory between two tries: as long as the longest wait after a refusal. Only what must
+     * not leave (the carrier has a part of it) or cannot (LATER takes nothing) rests longer than a second.
+     */
+    restMsMax: 60_000,
+    /** What LATER did not answer is published there again so often. */
+    putOffAgainMs: 1_000,
+    /** An open intent of our own that nobody here holds is left to itself this long: what was told of it may still be read. */
+    ownOpenWaitMs: 10_000,
     /** And how far when nobody served its records lately: 30 min at 1,000/s × 3 events are read in some 10 s. */
     replayReachMs: 30 * 60_000,
     /** Records a ledger generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */

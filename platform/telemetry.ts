@@ -205,6 +205,11 @@ export const metrics = {
     'Messages sent once more because their outcome was unknown and their account asks for it, by carrier and category',
     ['carrier', 'category'],
   ),
+  putOffsInMemory: counter(
+    'carrier_put_offs_in_memory_total',
+    'Messages that LATER did not take and that rest in memory, by carrier and category',
+    ['carrier', 'category'],
+  ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
     'carrier',
     'to',

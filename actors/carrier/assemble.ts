@@ -54,7 +54,7 @@ import { Reroute } from './health/reroute.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
 import { UnknownSubmits } from './outcome/unknown-submits.ts';
-import { wasTaken } from './health/was-taken.ts';
+import { wasBegun, wasTaken } from './health/was-taken.ts';
 
 /** What a carrier actor is given. */
 export type CarrierActorParts = {
@@ -163,6 +163,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     onSubmitted: (submitted) => receipts.onSubmitted(submitted),
     onUnknown: (event) => receipts.onUnknown(event),
     onVerdict,
+    wasBegun: (message) => wasBegun(bus, message),
   });
   const late = { ...spared, events, onVerdict, onNotTaken: (rejected: DeliveryEvent) => receipts.learn(rejected) };
   const onRoom = () => sender.wake();
@@ -249,6 +250,9 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     },
     onRerouted: (held, rerouted) => reroute.repeat(held, rerouted),
     onUnresolved: (held) => settlement.onUnresolved(held),
+    onRegained: (held) => settlement.onRegained(held),
+    onPutOff: (held, before) => settlement.onPutOffBefore(held, before),
+    epoch: () => claims.epoch(),
     isLiving: (epoch) => leases.isLiving(epoch),
     node,
     accountQueueMax: parts.accountQueueMax ?? accountQueueMaxDefault,

@@ -33,7 +33,7 @@ export class Mover {
   expire(): void {
     const nowMs = this.#parts.clock.nowMs();
     for (const held of this.#parts.held()) {
-      if (nowMs < held.message.validUntilMs || !isIdle(held)) continue;
+      if (nowMs < held.message.validUntilMs || !mayEnd(held)) continue;
       this.#parts.leaveLane(held);
       this.#parts.onExpired(held);
     }
@@ -64,6 +64,11 @@ export class Mover {
     this.#parts.reroute.go(held, way.to, why, true);
     return true;
   }
+}
+
+/** Idle, or on its way into LATER without an answer: when one comes after all, its copy has expired too. */
+function mayEnd(held: HeldMessage): boolean {
+  return held.stage === 'put_off' ? held.eventsInFlight === 0 : isIdle(held);
 }
 
 /** No PDU of it is out and none was taken. `sending`: its intent is durable, but no bind took a PDU. */

@@ -3,6 +3,8 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
+import type { Cancel } from '../../../platform/clock.ts';
+import type { PutOffWait } from '../outcome/put-offs.ts';
 import type { Place } from './fair-queue.ts';
 
 export type HeldMessage = {
@@ -17,10 +19,17 @@ export type HeldMessage = {
   /**
    * lane: waits for a token · intent: chosen, its intent is on the way to EVENTS · sending: PDUs may be written ·
    * resting: refused for a moment · resending: its outcome is unknown and it goes once more, as soon as that is durable
-   * and every segment still out is answered · lapsed: the server may have given it to somebody else; only a redelivery
-   * brings it back · settling: only durability of its events and the ack are left
+   * and every segment still out is answered · put_off: on its way into LATER · lapsed: the server may have given it to
+   * somebody else; only a redelivery brings it back · settling: only durability of its events and the ack are left
    */
-  stage: 'lane' | 'intent' | 'sending' | 'resting' | 'resending' | 'lapsed' | 'settling';
+  stage: 'lane' | 'intent' | 'sending' | 'resting' | 'resending' | 'put_off' | 'lapsed' | 'settling';
+  /** When a rest ends (monotonic), and what calls its timer off. */
+  restUntilMs: number;
+  cancelRest: Cancel;
+  /** In the stage put_off; null in any other. */
+  putOff: PutOffWait | null;
+  /** The deferral that closes its intent, told when no segment of it is out any more. */
+  closing: Closing | null;
   /** In its lane: from the moment it begins to wait until its turn, its move or its end. */
   place: Place | null;
   tries: number;
@@ -38,6 +47,13 @@ export type HeldMessage = {
   outstanding: number;
   /** Events on their way to EVENTS; the ack waits for them. */
   eventsInFlight: number;
+};
+
+export type Closing = {
+  readonly segment: number;
+  readonly attempt: number;
+  readonly error: string;
+  readonly detail: string;
 };
 
 /** What the carrier said about one segment of it. */

@@ -20,11 +20,13 @@ import { AsideShards } from './aside-shards.ts';
 import { holdKey, triesOf } from '../submit/attempt.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lanes } from './lanes.ts';
+import { OwnOpen } from './own-open.ts';
 import type { ClaimVerdict } from '../repeats/intent-claims.ts';
-import type { Ledger } from '../repeats/ledger.ts';
+import type { Ledger, LedgerVerdict } from '../repeats/ledger.ts';
 import type { Rerouted } from '../health/rerouted-event.ts';
 import { SetAside, isBlank } from './set-aside.ts';
-import { putOffFor } from '../outcome/settlement.ts';
+import { putOffFor } from '../outcome/put-offs.ts';
+import type { PutOff } from '../outcome/put-off-event.ts';
 import { wasBegun } from '../health/was-taken.ts';
 
 export type IntakeParts = {
@@ -39,12 +41,18 @@ export type IntakeParts = {
   readonly clock: Clock;
   /** Something new is in a lane. */
   readonly onArrival: (held: HeldMessage) => void;
+  /** A record whose hold had lapsed came back. */
+  readonly onRegained: (held: HeldMessage) => void;
+  /** A record that an earlier life was putting off. */
+  readonly onPutOff: (held: HeldMessage, before: PutOff) => void;
   /** A record whose intent an earlier life wrote, without an outcome. */
   readonly onUnresolved: (held: HeldMessage) => void;
   /** A record that is on its way to another carrier. */
   readonly onRerouted: (held: HeldMessage, rerouted: Rerouted) => void;
   /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
   readonly isLiving: (epoch: number) => boolean;
+  /** What our own events are told apart by; 0 where there are no other nodes. */
+  readonly epoch: () => number;
   /** Tells this life from any other that serves the carrier. */
   readonly node: string;
   /** What one account may have waiting in a lane before the doors refuse it. */
@@ -59,6 +67,7 @@ const holdsMax = categories.length * laneHeldMax;
 export class Intake {
   readonly #parts: IntakeParts;
   readonly #held = new Map<string, HeldMessage>();
+  readonly #own: OwnOpen;
   readonly #consumptions: Consumption[] = [];
   readonly #cancels: Cancel[] = [];
   readonly #asideShards: AsideShards;
@@ -67,6 +76,7 @@ export class Intake {
   constructor(parts: IntakeParts) {
     this.#parts = parts;
     const { bus, publisher, ledger } = parts;
+    this.#own = new OwnOpen(parts.clock);
     this.#asideShards = new AsideShards({
       ...parts,
       take: (record, lane) => this.#take(record, lane, true),
@@ -160,13 +170,10 @@ export class Intake {
 
   /** In EVENTS another node's word about this message stands before ours: that one counts. */
   standBehind(held: HeldMessage, verdict: ClaimVerdict): void {
-    const { ledger, isLiving, onRerouted, onUnresolved } = this.#parts;
-    const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;
-    if (rerouted !== null) return onRerouted(held, rerouted);
-    if (verdict === 'intent_without_outcome' && !isLiving(ledger.ownerOf(held.key))) {
-      held.takenBits = ledger.takenBitsOf(held.key);
-      return onUnresolved(held);
-    }
+    const { ledger, isLiving } = this.#parts;
+    held.takenBits = ledger.takenBitsOf(held.key);
+    const isTheirs = verdict !== 'rerouted' && isLiving(ledger.ownerOf(held.key));
+    if (verdict !== 'lost' && !isTheirs && this.#goOnWith(held, verdict)) return;
     held.stage = 'lapsed';
     this.release(held);
     // Whoever began with it settles it; when that fails the record comes again, to us or to another.
@@ -182,6 +189,7 @@ export class Intake {
   release(held: HeldMessage): void {
     this.#held.delete(held.key);
     this.#parts.lanes.remove(held);
+    this.#own.released(held);
   }
 
   /** Gives a record back to its stream, for another try in `delayMs` (at most a second). */
@@ -215,7 +223,7 @@ export class Intake {
     }
     before.record = record;
     before.holdUntilMs = holdUntilMs;
-    if (before.stage === 'lapsed') this.#toLane(before);
+    if (before.stage === 'lapsed') this.#parts.onRegained(before);
     return true;
   }
 
@@ -223,17 +231,32 @@ export class Intake {
     const { ledger } = this.#parts;
     if (this.#held.size >= holdsMax) return held.record.nak(limits.bus.nakDelayMsMax);
     const verdict = ledger.verdictOf(held.key);
-    if (verdict === 'intent_without_outcome' && this.#parts.isLiving(ledger.ownerOf(held.key))) {
-      return held.record.nak(limits.bus.nakDelayMsMax);
-    }
+    if (isOpen(verdict) && !this.#isLeftOpen(held.key)) return held.record.nak(limits.bus.nakDelayMsMax);
     held.takenBits = ledger.takenBitsOf(held.key);
     held.tries = triesOf(ledger.attemptOf(held.key));
     ledger.markResent(held);
     this.#held.set(held.key, held);
-    if (verdict === 'intent_without_outcome') return this.#parts.onUnresolved(held);
+    if (!this.#goOnWith(held, verdict)) this.#toLane(held);
+  }
+
+  /** False when nobody else began with it, or when it has ended. */
+  #goOnWith(held: HeldMessage, verdict: LedgerVerdict): boolean {
+    const { ledger, onRerouted, onPutOff, onUnresolved } = this.#parts;
     const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;
-    if (rerouted !== null) return this.#parts.onRerouted(held, rerouted);
-    this.#toLane(held);
+    const putOff = verdict === 'put_off' ? ledger.putOffOf(held.key) : null;
+    if (rerouted !== null) onRerouted(held, rerouted);
+    else if (putOff !== null) onPutOff(held, putOff);
+    else if (verdict === 'intent_without_outcome') onUnresolved(held);
+    else return false;
+    return true;
+  }
+
+  /** Whoever began with it tells no more: another node is dead, or it was us, and we hold it no more. */
+  #isLeftOpen(key: string): boolean {
+    const { ledger, isLiving, epoch } = this.#parts;
+    const owner = ledger.ownerOf(key);
+    if (!isLiving(owner)) return true;
+    return owner === epoch() && this.#own.isLeft(key);
   }
 
   /** Puts a message (back) into its lane; a full lane gives it back to its stream. */
@@ -244,6 +267,7 @@ export class Intake {
   }
 
   #keepHold(category: Category, ackWaitMs: number): void {
+    this.#own.forget();
     // Written into a lost connection it would be believed and not heard.
     if (!this.#parts.bus.connected()) return;
     const now = this.#parts.clock.monotonicMs();
@@ -259,6 +283,11 @@ export class Intake {
       held.holdUntilMs = now + ackWaitMs;
     }
   }
+}
+
+/** Somebody has begun with it, and has not told yet what became of that. */
+function isOpen(verdict: LedgerVerdict): boolean {
+  return verdict === 'intent_without_outcome' || verdict === 'put_off';
 }
 
 function isUnbegun({ stage, outstanding, eventsInFlight, takenBits }: HeldMessage): boolean {
@@ -278,6 +307,10 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     record,
     holdUntilMs: nowMs + ackWaitOf(message.category),
     stage: 'lane',
+    restUntilMs: 0,
+    cancelRest: () => {},
+    putOff: null,
+    closing: null,
     place: null,
     tries: 0,
     epoch: 0,

@@ -24,6 +24,8 @@ export type ResendParts = {
   /** A late receipt may still tell what became of this segment. */
   readonly onUnknown: (resent: DeliveryEvent) => void;
   readonly tryAgain: (held: HeldMessage) => void;
+  /** Back to its lane after a wait. */
+  readonly rest: (held: HeldMessage, afterMs: number) => void;
   /** Acks the record when nothing of it is on its way any more. */
   readonly finish: (held: HeldMessage) => void;
 };
@@ -48,6 +50,7 @@ export class Resend {
       held.message = { ...held.message, resends: 1 };
       held.stage = 'resending';
       held.leaving = null;
+      held.closing = null;
       metrics.resentByPolicy.inc({ carrier, category: held.category });
     }
     const error = `resent_by_policy:${why}`;
@@ -58,13 +61,10 @@ export class Resend {
 
   /** Back to its lane, as soon as the decision is durable and every other segment of it was answered. */
   goOn(held: HeldMessage): void {
-    const { clock, tryAgain } = this.#parts;
+    const { rest, tryAgain } = this.#parts;
     if (held.stage !== 'resending' || held.outstanding > 0 || held.eventsInFlight > 0) return;
-    if (held.category === 'otp') return tryAgain(held);
-    held.stage = 'resting';
-    clock.after(limits.carrier.resendWaitMs, () => {
-      if (held.stage === 'resting') tryAgain(held);
-    });
+    if (held.category === 'otp') tryAgain(held);
+    else rest(held, limits.carrier.resendWaitMs);
   }
 
   /**

@@ -3,12 +3,10 @@
 // durable. Whatever kills us before that, the redelivered record finds the events and is only acked again.
 import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import { publishLater } from '../../../cluster/bus/later.ts';
-import { encodeMessage } from '../../../cluster/bus/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
-import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
 import { type DeliveryEvent, type EventKind, type Happening, eventOfMessage } from '../../../model/delivery-event.ts';
+import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
 import type { Message } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -17,11 +15,20 @@ import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
-import { type HeldMessage, type Refusal, allTakenBits, isDone, segmentsToSend } from '../intake/held-message.ts';
+import {
+  type Closing,
+  type HeldMessage,
+  type Refusal,
+  allTakenBits,
+  isDone,
+  segmentsToSend,
+} from '../intake/held-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Ledger } from '../repeats/ledger.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
+import { PutOffs } from './put-offs.ts';
+import type { PutOff } from './put-off-event.ts';
 import type { Reroute } from '../health/reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
 import { spareCarrier } from './spare-carrier.ts';
@@ -49,6 +56,8 @@ export type SettlementParts = {
   readonly onUnknown: (unknown: DeliveryEvent) => void;
   /** What a refusal is taken for. */
   readonly onVerdict?: (held: HeldMessage, refusal: Refusal, outcome: Outcome) => void;
+  /** Whether the carrier has begun with a message, by its recorded events. */
+  readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
 
 export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };
@@ -62,6 +71,7 @@ const restAgainMs = 100;
 export class Settlement {
   readonly #parts: SettlementParts;
   readonly #resend: Resend;
+  readonly #putOffs: PutOffs;
 
   constructor(parts: SettlementParts) {
     this.#parts = parts;
@@ -72,7 +82,14 @@ export class Settlement {
       write: (held, happening) => this.#write(held, happening),
       onUnknown: parts.onUnknown,
       tryAgain: (held) => parts.intake().tryAgain(held),
+      rest: (held, afterMs) => this.#rest(held, afterMs),
       finish: (held) => this.#finishWhenDone(held),
+    });
+    this.#putOffs = new PutOffs({
+      ...parts,
+      tell: (held, happening, then) => void this.#write(held, happening, then),
+      settle: (held) => this.#settle(held),
+      rest: (held, afterMs) => this.#rest(held, afterMs),
     });
   }
 
@@ -82,9 +99,12 @@ export class Settlement {
     held.outstanding -= 1;
     const statusName = nameOfStatus(answer.status);
     metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(answer.status) });
-    if (answer.status === commandStatus.ESME_ROK) return this.#taken(held, segment, attempt, answer.carrierMessageId);
-    held.lastRefusal = statusName;
-    this.#refused(held, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
+    if (answer.status === commandStatus.ESME_ROK) this.#taken(held, segment, attempt, answer.carrierMessageId);
+    else {
+      held.lastRefusal = statusName;
+      this.#refused(held, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
+    }
+    this.#closeWhenAnswered(held);
   }
 
   #refused(held: HeldMessage, refusal: Refusal): void {
@@ -126,6 +146,8 @@ export class Settlement {
   /** To the next carrier, as soon as every segment that is out has been refused. */
   #leave(held: HeldMessage, refusal: Refusal): void {
     if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+    const { segment, attempt, statusName: error } = refusal;
+    if (held.stage === 'lapsed') return this.#close(held, { segment, attempt, error, detail: String(held.tries) });
     held.stage = 'resting';
     held.leaving = refusal;
     if (held.outstanding > 0) return;
@@ -140,6 +162,7 @@ export class Settlement {
   onNoAnswer(token: SubmitToken, why: string): void {
     token.held.outstanding -= 1;
     this.#becomeUnknown(token.held, token.segment, token.attempt, why);
+    this.#closeWhenAnswered(token.held);
   }
 
   /** An answer that came after its time took the segment. What it returns is called when that is durable. */
@@ -185,26 +208,28 @@ export class Settlement {
 
   /** It came into hours in which its category keeps quiet: it comes back when they end. */
   onPutOff(held: HeldMessage, code: string, untilMs: number): void {
-    const attempt = attemptNumber(held.message.delays, held.tries);
-    this.#waitInLater(held, attempt, code, Math.max(0, untilMs - this.#parts.clock.nowMs()));
+    this.#putOffs.begin(held, code, Math.max(0, untilMs - this.#parts.clock.nowMs()), null);
+  }
+
+  /** An earlier life was putting it off: whether LATER has it, nobody knows. */
+  onPutOffBefore(held: HeldMessage, before: PutOff): void {
+    this.#putOffs.repeat(held, before);
+  }
+
+  /** Its hold had lapsed, and the record came back: it goes on when what is out of it was answered. */
+  onRegained(held: HeldMessage): void {
+    if (held.outstanding > 0) this.#rest(held, restAgainMs);
+    else this.#parts.intake().tryAgain(held);
   }
 
   /**
-   * Its intent is durable but nothing was written, and now nothing will be (its hold lapsed, or we stop). Told,
-   * so that the next owner sends it instead of taking it for `unknown`.
+   * Its intent is durable but nothing more of it is written now (its hold lapsed, or we stop). Told, so that the next
+   * owner sends it instead of taking it for `unknown`.
    */
   onNotWritten(held: HeldMessage): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
-    const detail = `not_written.${held.tries}`;
     const segment = segmentsToSend(held)[0] ?? 1;
-    this.#write(held, {
-      kind: 'deferred',
-      segment,
-      attempt,
-      error: 'not_written',
-      detail,
-      atMs: this.#parts.clock.nowMs(),
-    });
+    this.#close(held, { segment, attempt, error: 'not_written', detail: `not_written.${held.tries}` });
   }
 
   #taken(held: HeldMessage, segment: number, attempt: number, carrierMessageId: string): void {
@@ -242,56 +267,58 @@ export class Settlement {
 
   #notNow(held: HeldMessage, segment: number, attempt: number, error: string, afterMs: number): void {
     if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
-    const { clock } = this.#parts;
     // A message of which the carrier has taken a part must not lose that knowledge: it rests here.
-    const mayWaitElsewhere = held.takenBits === 0 && held.outstanding === 0;
-    const restsHere = !mayWaitElsewhere || (held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax);
-    if (!restsHere) return this.#waitInLater(held, attempt, error, afterMs);
-    this.#write(held, { kind: 'deferred', segment, attempt, error, detail: String(held.tries), atMs: clock.nowMs() });
-    this.#rest(held, Math.min(afterMs, restInMemoryMsMax));
+    const mayWaitElsewhere = held.takenBits === 0 && held.outstanding === 0 && held.stage !== 'lapsed';
+    const isShort = held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax;
+    if (mayWaitElsewhere && !isShort) return this.#putOffs.begin(held, error, afterMs, segment);
+    this.#close(held, { segment, attempt, error, detail: String(held.tries) });
+    // Another node may have it by now: only a redelivery brings it back.
+    if (held.stage !== 'lapsed') this.#rest(held, Math.min(afterMs, limits.carrier.restMsMax));
   }
 
-  /** Back to its lane after the wait, and not before the segments still out are answered or given up. */
+  /** Tells that its intent is over, as soon as no segment of it is out: what is out is still covered by that intent. */
+  #close(held: HeldMessage, closing: Closing): void {
+    held.closing = closing;
+    this.#closeWhenAnswered(held);
+  }
+
+  #closeWhenAnswered(held: HeldMessage): void {
+    const { closing } = held;
+    if (closing === null || held.outstanding > 0) return;
+    held.closing = null;
+    // Else another event has closed it: its end, or what became of its last segment.
+    if (held.stage !== 'settling') this.#write(held, { kind: 'deferred', ...closing, atMs: this.#parts.clock.nowMs() });
+  }
+
+  /**
+   * Back to its lane after the wait, and not before the segments still out are answered or given up. Of two segments
+   * refused one after the other the longer wait counts, and no timer of an earlier rest ends a later one.
+   */
   #rest(held: HeldMessage, afterMs: number): void {
+    const { clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    const longerMs = held.stage === 'resting' ? held.restUntilMs - nowMs : 0;
+    const waitMs = Math.max(afterMs, longerMs);
     held.stage = 'resting';
-    this.#parts.clock.after(afterMs, () => {
+    held.restUntilMs = nowMs + waitMs;
+    held.cancelRest();
+    held.cancelRest = clock.after(waitMs, () => {
       if (held.stage !== 'resting') return;
       if (held.outstanding > 0) return this.#rest(held, restAgainMs);
       this.#parts.intake().tryAgain(held);
     });
   }
 
-  /** Publishes the message into LATER, tells so, and only then acks the record it came with. */
-  #waitInLater(held: HeldMessage, attempt: number, error: string, afterMs: number): void {
-    const { publisher, cipher, clock } = this.#parts;
-    const { message } = held;
-    const now = clock.nowMs();
-    held.stage = 'settling';
-    held.eventsInFlight += 1;
-    const delayed = { ...message, delays: message.delays + 1, trace: traceWith(message.trace, error) };
-    const record = {
-      subject: messageSubject(message.category, message.carrier, message.accountId),
-      payload: encodeMessage(delayed, cipher),
-      dueAtMs: Math.min(now + afterMs, message.validUntilMs),
-      id: `${message.messageId}.${message.hop}.${delayed.delays}`,
-      shardKey: message.messageId,
-    };
-    publishLater(publisher, record, now, (result) => {
-      held.eventsInFlight -= 1;
-      if (!result.ok) return this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
-      this.#write(held, { kind: 'deferred', attempt, error, detail: 'later', atMs: now });
-      this.#finishWhenDone(held);
-    });
-  }
-
-  #write(held: HeldMessage, happening: Happening): DeliveryEvent {
+  #write(held: HeldMessage, happening: Happening, then: () => void = () => {}): DeliveryEvent {
     const event = eventOfMessage(held.message, { epoch: held.epoch, ...happening });
     held.eventsInFlight += 1;
     this.#parts.events.write(
       event,
       (durable) => {
         held.eventsInFlight -= 1;
-        if (durable) this.#finishWhenDone(held);
+        if (!durable) return;
+        then();
+        this.#finishWhenDone(held);
       },
       held.category === 'otp',
     );
@@ -300,6 +327,8 @@ export class Settlement {
 
   #settle(held: HeldMessage): void {
     held.stage = 'settling';
+    held.putOff = null;
+    held.closing = null;
     this.#finishWhenDone(held);
   }
 
@@ -315,17 +344,4 @@ export class Settlement {
     this.#parts.intake().release(held);
     held.record.ack();
   }
-}
-
-const refusedMark = 'put off: ';
-
-/** The reason travels with the message into LATER: when it expires there, somebody wants to know why. */
-function traceWith(trace: readonly string[], error: string): readonly string[] {
-  return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
-}
-
-/** What a message that was in LATER was put off for; null when it never was. */
-export function putOffFor({ trace }: Pick<Message, 'trace'>): string | null {
-  const line = trace.at(-1);
-  return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;
 }

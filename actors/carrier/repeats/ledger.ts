@@ -8,11 +8,20 @@ import { delaysOf, holdKey } from '../submit/attempt.ts';
 import { Generations } from './generations.ts';
 import { type HeldMessage, allTakenBits } from '../intake/held-message.ts';
 import { type Rerouted, readRerouted } from '../health/rerouted-event.ts';
+import { type PutOff, readPutOff } from '../outcome/put-off-event.ts';
 
-export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted';
+export type LedgerVerdict = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted' | 'put_off';
 
 /** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
-type Progress = { open: boolean; bits: number; attempt: number; resent: boolean; epoch: number };
+type Progress = {
+  open: boolean;
+  bits: number;
+  attempt: number;
+  resent: boolean;
+  epoch: number;
+  /** It is on its way into LATER. */
+  putOff?: PutOff | null;
+};
 
 export class Ledger {
   readonly #settled: Generations<string, true>;
@@ -30,7 +39,10 @@ export class Ledger {
   verdictOf(key: string): LedgerVerdict {
     if (this.#settled.get(key) === true) return 'settled';
     if (this.#rerouted.get(key) !== undefined) return 'rerouted';
-    return this.#progress.get(key)?.open === true ? 'intent_without_outcome' : 'new';
+    const progress = this.#progress.get(key);
+    if (progress === undefined) return 'new';
+    if (progress.putOff) return 'put_off';
+    return progress.open ? 'intent_without_outcome' : 'new';
   }
 
   /**
@@ -42,9 +54,14 @@ export class Ledger {
     return verdict === 'intent_without_outcome' && this.ownerOf(key) === epoch ? 'new' : verdict;
   }
 
-  /** The writer of the intent that is open; 0 when it is not known, or there were no other nodes. */
+  /** The writer of the intent that is open, or of what puts it off; 0 when it is not known, or there were no other nodes. */
   ownerOf(key: string): number {
     return this.#progress.get(key)?.epoch ?? 0;
+  }
+
+  /** How a record was being put off; null when it was not. */
+  putOffOf(key: string): PutOff | null {
+    return this.#progress.get(key)?.putOff ?? null;
   }
 
   /** Segments of a record that may go again which the carrier took in an earlier life: they are not sent twice. */
@@ -132,7 +149,9 @@ export class Ledger {
     // A batch that was published again can stand behind the next intent: that one is still open.
     if (progress === undefined || progress.attempt > event.attempt) return;
     // Nobody closes what another node has begun.
-    if (progress.epoch === event.epoch || event.epoch === 0) progress.open = false;
+    if (progress.epoch !== event.epoch && event.epoch !== 0) return;
+    progress.open = false;
+    progress.putOff = readPutOff(event);
   }
 
   /** It may go again, unless an intent behind this one says that it did. */

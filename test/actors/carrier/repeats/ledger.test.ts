@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { attemptNumber, delaysOf, holdKey, triesMax } from '../../../../actors/carrier/submit/attempt.ts';
 import { Generations } from '../../../../actors/carrier/repeats/generations.ts';
+import { putOffText } from '../../../../actors/carrier/outcome/put-off-event.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
 import { type DeliveryEvent, type Happening, eventOfMessage } from '../../../../model/delivery-event.ts';
@@ -53,6 +54,23 @@ describe('what an earlier life left', () => {
     const ledger = new Ledger(new ManualClock());
     ledger.learn(event(message, { kind: 'deferred', segment: 0 }));
     expect(ledger.verdictOf(holdKey(message.messageId, 0, 1))).toBe('new');
+  });
+  test('about to be published into LATER: it may only go there, until that is over or taken back', () => {
+    const putOff = { kind: 'deferred', segment: 1, error: putOffText(77_000, 'ESME_RTHROTTLED'), epoch: 7 } as const;
+    const begun = [{ epoch: 7 }, putOff] as const;
+    expect(verdictAfter(message, ...begun)).toBe('put_off');
+    expect(verdictAfter(message, ...begun, { kind: 'deferred', segment: 0, epoch: 7 })).toBe('settled');
+    expect(verdictAfter(message, ...begun, { kind: 'deferred', segment: 1, epoch: 7 })).toBe('new');
+    // Only whoever began with it takes it back.
+    expect(verdictAfter(message, ...begun, { kind: 'deferred', segment: 1, epoch: 8 })).toBe('put_off');
+    // What another node writes behind it counts for nothing.
+    expect(verdictAfter(message, ...begun, { attempt: 2, epoch: 8 })).toBe('put_off');
+    expect(verdictAfter(message, ...begun, { kind: 'expired', epoch: 7 })).toBe('settled');
+    const ledger = new Ledger(new ManualClock());
+    for (const each of begun) ledger.learn(event(message, each));
+    const key = holdKey(message.messageId, message.hop, message.delays);
+    expect(ledger.putOffOf(key)).toEqual({ dueAtMs: 77_000, why: 'ESME_RTHROTTLED' });
+    expect(ledger.ownerOf(key)).toBe(7);
   });
   test('sent once more: it may go again, and the intent after that is the last', () => {
     const resent = [{}, { kind: 'resent', segment: 1 }] as const;

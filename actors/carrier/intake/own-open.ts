@@ -1,0 +1,39 @@
+// Records that come back although our own intent for them is open and we hold them no more: nobody but us can tell what
+// became of them, so they must not be waited for as another node's are. They are taken as left when none of their events
+// is on its way to EVENTS any more, and what is durable had its time to be read there.
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { Generations } from '../repeats/generations.ts';
+import type { HeldMessage } from './held-message.ts';
+
+export class OwnOpen {
+  readonly #clock: Clock;
+  /** Released with events on their way. */
+  readonly #telling = new Map<string, HeldMessage>();
+  /** Since when each came back in vain. */
+  readonly #sinceMs: Generations<string, number>;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sinceMs = new Generations(limits.carrier.replayWindowMs, limits.carrier.shardHeldMax, clock);
+  }
+
+  /** We hold it no more. */
+  released(held: HeldMessage): void {
+    if (held.eventsInFlight > 0) this.#telling.set(held.key, held);
+  }
+
+  /** Its record came again. True when we shall never tell more about it. */
+  isLeft(key: string): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const isTelling = (this.#telling.get(key)?.eventsInFlight ?? 0) > 0;
+    const sinceMs = isTelling ? nowMs : (this.#sinceMs.get(key) ?? nowMs);
+    this.#sinceMs.set(key, sinceMs);
+    return nowMs - sinceMs >= limits.carrier.ownOpenWaitMs;
+  }
+
+  /** Now and then: what has told everything. */
+  forget(): void {
+    for (const [key, held] of this.#telling) if (held.eventsInFlight === 0) this.#telling.delete(key);
+  }
+}

@@ -1,0 +1,112 @@
+// A carrier refuses for the moment and LATER does not take what has to wait: full, busy, or without a leader (it is not
+// there at all, which a publisher sees in the same way). Among other nodes, where an intent that nobody closes is waited
+// for by everybody. Counted at the simulator and in EVENTS.
+import { afterEach, expect, test } from 'vitest';
+import { readPutOff } from '../../../../actors/carrier/outcome/put-off-event.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { nodeNamed } from '../../../support/host-process.ts';
+import { type SentMessage, account, eventsOf, statesOf } from '../../../support/invariant.ts';
+
+let house: CarrierHouse;
+afterEach(() => house.stop());
+
+const submits = () => house.simulator.stats().submits.total;
+/** The whole carrier rests half a minute after this refusal, and so does each of its messages: in LATER, if that takes it. */
+const restsLong = { ESME_RMSGQFUL: 'stop' } as const;
+
+/** LATER takes nothing more. Returns what makes room again. */
+async function fillLater(): Promise<() => Promise<void>> {
+  const { manager } = house.bus;
+  const { config } = await manager.streams.info('LATER');
+  await manager.streams.update('LATER', { ...config, max_bytes: 1 });
+  return async () => void (await manager.streams.update('LATER', config));
+}
+
+/** LATER answers nobody. Returns what brings it back. */
+async function endLater(): Promise<() => Promise<void>> {
+  const { manager } = house.bus;
+  const { config } = await manager.streams.info('LATER');
+  await manager.streams.delete('LATER');
+  return async () => void (await manager.streams.add(config));
+}
+
+/** What each message's last event of its carrier is. */
+async function lastEvents(sent: readonly SentMessage[]) {
+  const byMessage = Map.groupBy(await eventsOf(house.bus), ({ messageId }) => messageId);
+  return sent.map(({ messageId }) => byMessage.get(messageId)?.at(-1));
+}
+
+async function statusesOf(sent: readonly SentMessage[]) {
+  const states = await statesOf(house.bus);
+  return new Set(sent.map(({ messageId }) => states.get(messageId)?.status));
+}
+
+test('LATER full while the carrier is full too: all of it waits in memory, and goes out once when both have room', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('queue-full');
+  const makeRoom = await fillLater();
+  await house.host([carrierWith(house.simulator)], { shared: nodeNamed('n1'), logLevel: 'warn' });
+  const sent = await house.send(200);
+  await until('most were refused three times', () => submits() > 500, { limitMs: 30_000 });
+  expect(await statusesOf(sent)).toEqual(new Set(['accepted']));
+  house.simulator.setFault(null);
+  await makeRoom();
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
+}, 90_000);
+
+test('kill -9 while they wait in memory: another node knows that they were refused, and sends each once', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('queue-full');
+  await fillLater();
+  const carrier = carrierWith(house.simulator, { errors: restsLong, tps: 5_000 });
+  const first = await house.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
+  const sent = await house.send(20);
+  // Refused, put off, and taken back because LATER is full: nothing of them is open.
+  await until('all of them rest', async () => {
+    const last = await lastEvents(sent);
+    return last.every((event) => event?.kind === 'deferred' && event.segment === 1 && readPutOff(event) === null);
+  });
+  await first.kill9();
+  house.simulator.setFault(null);
+  await house.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+}, 90_000);
+
+test('LATER without a leader: what is put off waits for it, expires when its time is over, and nothing is unknown', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('queue-full');
+  const bringBack = await endLater();
+  await house.host([carrierWith(house.simulator, { errors: restsLong })], {
+    shared: nodeNamed('n1'),
+    logLevel: 'warn',
+  });
+  const sent = await house.send(20);
+  const short = await house.send(20, { validUntilMs: systemClock.nowMs() + 4_000 });
+  await until('refused', () => submits() >= 1);
+  house.simulator.setFault(null);
+  await until('those expire', async () => [...(await statusesOf(short))].join() === 'expired', { limitMs: 15_000 });
+  expect(await statusesOf(sent)).toEqual(new Set(['accepted']));
+  await bringBack();
+  expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+  expect(await account(house.bus, house.simulator, short)).toMatchObject({ twice: [], statuses: { expired: 20 } });
+}, 120_000);
+
+test('kill -9 while LATER has no leader: another node puts them off in its stead, once, and nothing is unknown', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('queue-full');
+  const bringBack = await endLater();
+  const carrier = carrierWith(house.simulator, { errors: restsLong, tps: 5_000 });
+  const first = await house.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
+  const sent = await house.send(20);
+  await until('all are told to be put off', async () => {
+    const last = await lastEvents(sent);
+    return last.every((event) => event !== undefined && readPutOff(event) !== null);
+  });
+  await first.kill9();
+  house.simulator.setFault(null);
+  await house.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
+  await bringBack();
+  expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+}, 120_000);
