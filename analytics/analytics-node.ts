@@ -12,10 +12,11 @@ import { ignoring, messageOf } from '../platform/errors.ts';
 import { log } from '../platform/log.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { type Purge, startPurge } from './purge.ts';
-import { answerQuestions } from './queries/answers.ts';
+import { type Answers, answerQuestions } from './queries/answers.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './queries/unflushed.ts';
+import { upToDateOver } from './queries/up-to-date.ts';
 import { type Reaper, startReaper } from './reaper.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
@@ -38,6 +39,8 @@ export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = sy
   const stopping = new AbortController();
   let keepers: { readonly reaper: Reaper; readonly purge: Purge } | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
+  const upToDate = upToDateOver(bus, () => recorder, clock);
+  const answers: Answers = answerQuestions(bus, engine, { recorded, unflushed, arrivals, upToDate, clock });
 
   async function record(): Promise<void> {
     const started = await startRecorder({
@@ -48,6 +51,7 @@ export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = sy
       clock,
     });
     recorder = started;
+    answers.beginToRecord();
     // Only the node that records may reap and purge: it alone knows what is not flushed yet.
     keepers = {
       reaper: startReaper({ engine, recorded, unflushed, writer, clock }),
@@ -55,6 +59,7 @@ export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = sy
     };
     void started.ended.then((how) => {
       recorder = null;
+      if (!stopping.signal.aborted) answers.endToRecord();
       keepers?.reaper.stop();
       keepers?.purge.stop();
       keepers = null;
@@ -83,7 +88,6 @@ export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = sy
   }
 
   await record();
-  const answers = answerQuestions(bus, engine, { recorded, unflushed, arrivals, clock });
   const cancelLag = clock.every(watchEveryMs, () => void measureLag(bus, () => recorder));
 
   return {

@@ -1,6 +1,8 @@
 // What other rooms may ask of the event store, and what it answers: request/reply over core NATS, JSON both ways.
 // Types and subject names only. Several analytics nodes share one queue group, so each question is answered once.
-// A reply may be `unavailable` (the store is down or overloaded): say 503 to the client, never "not found".
+// Every answer is one of three: `found`, `none`, `unavailable`. `none` is only said by a store that had every event of
+// EVENTS up to its end at the time of asking; whoever cannot say that says `unavailable`. On `unavailable` nothing is
+// settled, sent again or reported as not found: the asker waits and asks again, or says 503.
 import type { DeliveryEvent } from '../model/delivery-event.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
@@ -20,6 +22,34 @@ export const querySubjects = {
 
 export const queryQueueGroup = 'analytics';
 
+/** Where the node that records answers what the others pass on to it. */
+export const recorderSubject = (subject: string): string => `q.recorder.${subject.slice('q.'.length)}`;
+
+/**
+ * `recordedTo`: the answer has every event of EVENTS up to this sequence. With `none`, and where a question demands it
+ * with `found`, that is at least the last one at the time of asking; null: the node that answers does not record, and
+ * what happened last may be missing.
+ */
+export type Answer<Found> =
+  | ({ readonly result: 'found'; readonly recordedTo: number | null } & Found)
+  | { readonly result: 'none'; readonly recordedTo: number }
+  | Unavailable;
+
+export type Unavailable = {
+  readonly result: 'unavailable';
+  readonly why: UnavailableWhy;
+  readonly detail: string;
+};
+
+/**
+ * `away`: nobody answers, or ClickHouse does not · `behind`: events wait to be recorded · `busy`: too many questions ·
+ * `young`: nothing is known of the message, and its first event may still be on its way.
+ */
+export type UnavailableWhy = 'away' | 'behind' | 'busy' | 'young';
+
+/** The question itself is wrong: a cursor that is none, a limit out of range. */
+export type BadQuestion = { readonly result: 'bad_request'; readonly detail: string };
+
 /** The node gives up inside after 2 s and says so; an asker that waits a little longer always gets a reply. */
 export const queryTimeoutMs = 2_500;
 
@@ -30,12 +60,11 @@ export type GetMessage = {
   readonly wait?: boolean;
   /** Who wants to tell an event of the message asks for one of its events, which has all that they share. */
   readonly withEvent?: boolean;
+  /** `found` too is only said with every event up to the time of asking: for who acts on what is not in the history. */
+  readonly upToDate?: boolean;
 };
 
-export type GetMessageReply =
-  | { readonly found: true; readonly message: MessageView; readonly event?: DeliveryEvent }
-  | { readonly found: false }
-  | QueryRefused;
+export type GetMessageReply = Answer<{ readonly message: MessageView; readonly event?: DeliveryEvent }>;
 
 export type ListMessages = {
   readonly accountId: string;
@@ -60,13 +89,13 @@ export type ListMessages = {
 
 export type Direction = 'outbound' | 'inbound';
 
-/** Newest first. A page may be shorter than `limit`, even empty, and still have a `nextCursor`: go on from there. */
+/**
+ * Newest first. A page may be shorter than `limit`, even empty, and still have a `nextCursor`: go on from there. `none`:
+ * no message fits, and there is no further page.
+ */
 export type ListMessagesReply =
-  | { readonly messages: readonly MessageView[]; readonly nextCursor: string | null }
-  | QueryRefused;
-
-/** `bad_request`: the question itself is wrong (a cursor that is none, a limit out of range). */
-export type QueryRefused = { readonly refused: 'unavailable' | 'bad_request'; readonly detail: string };
+  | Answer<{ readonly messages: readonly MessageView[]; readonly nextCursor: string | null }>
+  | BadQuestion;
 
 /** The folded state of one message, ready for the API. Times are wall time in milliseconds since the epoch. */
 export type MessageView = {
@@ -106,14 +135,14 @@ export type InboundView = {
 /** Which submit is this receipt about? Asked by a carrier actor whose memory does not hold it. */
 export type FindSubmitted = {
   readonly carrier: string;
-  /** E.164: a carrier's ids are short and come again, the recipient tells them apart. */
-  readonly recipient: string;
-  /** The id in every form the response may have had: lower case, without leading zeros. */
+  /** E.164, likeliest first: a carrier's ids are short and come again, the recipient tells them apart. */
+  readonly recipients: readonly string[];
+  /** The id in every form the response may have had, likeliest first: lower case, without leading zeros. */
   readonly carrierMessageIds: readonly string[];
 };
 
-/** The newest `submitted` event that fits, or null. */
-export type FindSubmittedReply = { readonly submitted: DeliveryEvent | null } | QueryRefused;
+/** The newest `submitted` event with the first id of the list that fits any. Only said with every event. */
+export type FindSubmittedReply = Answer<{ readonly submitted: DeliveryEvent }>;
 
 /** Who wrote last to this subscriber from one of these senders? Asked where several accounts send from a number. */
 export type FindWriter = {
@@ -123,6 +152,6 @@ export type FindWriter = {
   readonly livemode: boolean;
   readonly sinceMs: number;
 };
-export type FindWriterReply =
-  | { readonly writer: { readonly accountId: string; readonly sender: string } | null }
-  | QueryRefused;
+
+/** Only said with every event. */
+export type FindWriterReply = Answer<{ readonly writer: { readonly accountId: string; readonly sender: string } }>;

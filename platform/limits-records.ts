@@ -50,6 +50,10 @@ export const recordLimits = {
     youngMs: 10_000,
     youngWaitMs: 1_000,
     waitersMax: 500,
+    /** So long a question waits until everything that was in EVENTS when it came has been read; the recorder is ms behind. */
+    catchUpMs: 500,
+    /** So long a node that does not record waits for the answer of the one that does; what is left is for its own look. */
+    passOnMs: 1_600,
   },
   reaper: {
     everyMs: 60_000,

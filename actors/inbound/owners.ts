@@ -50,9 +50,9 @@ export function writerAsked(bus: Pick<Bus, 'connection'>, nowMs: () => number): 
       const question = JSON.stringify({ subscriber, senders, livemode, sinceMs });
       const answer = await bus.connection.request(querySubjects.findWriter, question, { timeout: queryTimeoutMs });
       const reply = answer.json<FindWriterReply>();
-      return 'refused' in reply || reply.writer === null
-        ? null
-        : { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender };
+      return reply.result === 'found'
+        ? { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender }
+        : null;
     } catch (error) {
       ignoring(error, 'the event store did not say who wrote last to a subscriber');
       return null;

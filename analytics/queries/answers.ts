@@ -1,56 +1,91 @@
 // Answers the questions of contract.ts over NATS. A bounded number is held at once and each ends within its deadline:
-// whoever asks always gets a reply, if need be "unavailable". What is asked was checked at the door; what would break
-// a statement here is refused all the same.
-import type { Msg } from '@nats-io/transport-node';
+// whoever asks always gets a reply, if need be "unavailable". A node that does not record passes a question on to the
+// one that does; only when that one is silent it looks for itself, and then it can find but never say "none". What is
+// asked was checked at the door; what would break a statement here is refused all the same.
+import type { Msg, Subscription } from '@nats-io/transport-node';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { RetryLater, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import {
-  type FindSubmitted,
   type FindWriter,
   type GetMessage,
   type ListMessages,
-  type QueryRefused,
   queryQueueGroup,
   querySubjects,
+  recorderSubject,
 } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import { submittedSearch } from './find-submitted.ts';
 import { findWriter } from './find-writer.ts';
 import { type Sources, getMessage } from './get-message.ts';
 import { listMessages } from './list-messages.ts';
+import { unavailable } from './up-to-date.ts';
 
 export type Answers = {
+  /** This node records from now on: the others pass their questions on to it. */
+  beginToRecord(): void;
+  endToRecord(): void;
   /** Takes no more questions; those held are still answered. */
   stop(): Promise<void>;
 };
 
+type Ask = (question: never) => Promise<{ readonly result: string }>;
+
 export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Answers {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
-  const answer = <Question>(name: string, ask: (question: Question) => Promise<object>) =>
+  const { unflushed, upToDate } = sources;
+  const asks: Readonly<Record<string, Ask>> = {
+    [querySubjects.get]: (question: GetMessage) => getMessage(sources, question),
+    [querySubjects.list]: (question: ListMessages) => listMessages(engine, sources, question),
+    [querySubjects.findWriter]: (question: FindWriter) => findWriter(engine, unflushed, upToDate, question),
+    [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
+  };
+  let passedOn: readonly Subscription[] = [];
+  let isRecording = false;
+
+  function take(name: string, ask: Ask, msg: Msg): void {
+    if (held.size >= limits.queries.heldMax) return respond(msg, unavailable('busy', 'too many questions at once'));
+    const work = reply(clock, name, msg, ask).finally(() => held.delete(work));
+    held.add(work);
+  }
+
+  const fromOutside = Object.entries(asks).map(([name, ask]) =>
     bus.connection.subscribe(name, {
       queue: queryQueueGroup,
-      callback: (_error, msg) => {
-        if (held.size >= limits.queries.heldMax) return respond(msg, unavailable('too many questions at once'));
-        const work = reply(clock, name, msg, ask).finally(() => held.delete(work));
-        held.add(work);
-      },
-    });
+      callback: (_error, msg) => take(name, isRecording ? ask : (question) => passOn(name, question, ask), msg),
+    }),
+  );
 
-  const subscriptions = [
-    answer<GetMessage>(querySubjects.get, (question) => getMessage(sources, question)),
-    answer<ListMessages>(querySubjects.list, (question) => listMessages(engine, sources, question)),
-    answer<FindWriter>(querySubjects.findWriter, (question) => findWriter(engine, sources.unflushed, question)),
-    answer<FindSubmitted>(querySubjects.findSubmitted, submittedSearch(engine, sources.unflushed, clock)),
-  ];
+  async function passOn(name: string, question: never, ask: Ask): Promise<{ readonly result: string }> {
+    try {
+      const request = { timeout: limits.queries.passOnMs };
+      const answer = await bus.connection.request(recorderSubject(name), JSON.stringify(question), request);
+      return answer.json();
+    } catch (error) {
+      ignoring(error, 'the node that records did not answer');
+      return ask(question);
+    }
+  }
+
   return {
+    beginToRecord() {
+      isRecording = true;
+      passedOn = Object.entries(asks).map(([name, ask]) =>
+        bus.connection.subscribe(recorderSubject(name), { callback: (_error, msg) => take(name, ask, msg) }),
+      );
+    },
+    endToRecord() {
+      isRecording = false;
+      for (const each of passedOn) each.unsubscribe();
+      passedOn = [];
+    },
     async stop() {
-      await Promise.all(subscriptions.map((each) => each.drain())).catch((error: unknown) =>
+      await Promise.all([...fromOutside, ...passedOn].map((each) => each.drain())).catch((error: unknown) =>
         ignoring(error, 'the connection is gone and its subscriptions with it'),
       );
       await Promise.all(held);
@@ -58,28 +93,19 @@ export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Ans
   };
 }
 
-async function reply<Question>(
-  clock: Clock,
-  question: string,
-  msg: Msg,
-  ask: (question: Question) => Promise<object>,
-): Promise<void> {
+async function reply(clock: Clock, question: string, msg: Msg, ask: Ask): Promise<void> {
   const startedAtMs = clock.monotonicMs();
-  let answered: object;
+  let answered: { readonly result: string };
   try {
-    const asked = msg.json<Question>();
+    const asked = msg.json<never>();
     answered = await withDeadline('a question', limits.queries.deadlineMs, ask(asked), clock);
   } catch (error) {
     log.warn({ question, error: messageOf(error) }, 'a question could not be answered');
-    answered = unavailable(messageOf(error));
+    answered = unavailable(error instanceof RetryLater ? 'busy' : 'away', messageOf(error));
   }
-  metrics.storeQueries.inc({ question, ended: endOf(answered) });
+  metrics.storeQueries.inc({ question, ended: answered.result });
   metrics.storeQuerySeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
   respond(msg, answered);
-}
-
-function endOf(answered: object): string {
-  return 'refused' in answered ? String((answered as QueryRefused).refused) : 'answered';
 }
 
 function respond(msg: Msg, answered: object): void {
@@ -89,5 +115,3 @@ function respond(msg: Msg, answered: object): void {
     ignoring(error, 'the connection closed before the answer was ready');
   }
 }
-
-const unavailable = (detail: string): QueryRefused => ({ refused: 'unavailable', detail });

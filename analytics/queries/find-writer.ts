@@ -4,15 +4,31 @@ import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { FindWriter, FindWriterReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Unflushed } from './unflushed.ts';
+import type { UpToDate } from './up-to-date.ts';
 
 const sendersMax = 100;
+
+type Writer = { readonly accountId: string; readonly sender: string };
 
 export async function findWriter(
   engine: Engine,
   unflushed: Unflushed,
-  { subscriber, senders, livemode, sinceMs }: FindWriter,
+  upToDate: UpToDate,
+  question: FindWriter,
 ): Promise<FindWriterReply> {
-  if (senders.length === 0 || senders.length > sendersMax) return { writer: null };
+  const { length } = question.senders;
+  if (length === 0 || length > sendersMax) return { result: 'none', recordedTo: 0 };
+  const looked = await upToDate.surely(() => lastWriter(engine, unflushed, question));
+  if (looked.result === 'unavailable') return looked;
+  const { value: writer, recordedTo } = looked;
+  return writer === null ? { result: 'none', recordedTo } : { result: 'found', recordedTo, writer };
+}
+
+async function lastWriter(
+  engine: Engine,
+  unflushed: Unflushed,
+  { subscriber, senders, livemode, sinceMs }: FindWriter,
+): Promise<Writer | null> {
   let last: DeliveryEvent | null = null;
   for (const { recipient, messageId } of unflushed.messages()) {
     if (recipient !== subscriber) continue;
@@ -22,7 +38,7 @@ export async function findWriter(
     }
   }
   // What is held is later than what is recorded, but for clocks of two nodes: then either answer is right.
-  if (last !== null) return { writer: { accountId: last.accountId, sender: last.sender } };
+  if (last !== null) return { accountId: last.accountId, sender: last.sender };
   const [row] = await engine.rows(
     `SELECT account_id, sender FROM sms_events
      WHERE recipient = {subscriber:String} AND kind = 'submitted' AND livemode = {livemode:Bool}
@@ -30,5 +46,5 @@ export async function findWriter(
      ORDER BY at DESC LIMIT 1 SETTINGS max_threads = 1`,
     { subscriber, senders, livemode, sinceMs },
   );
-  return { writer: row === undefined ? null : { accountId: row[0] as string, sender: row[1] as string } };
+  return row === undefined ? null : { accountId: row[0] as string, sender: row[1] as string };
 }

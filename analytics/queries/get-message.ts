@@ -1,6 +1,7 @@
 // Answers "how is this message?": what is recorded and what is only held so far, folded. Right after the 202 the
-// first event may still be on its way here; a young message that nobody knows is therefore waited for a moment.
-import { isMessageId, timeOfMessageId } from '../../model/ids.ts';
+// first event may still be on its way here; a young message that nobody knows is therefore waited for a moment, and
+// there is never said to be none: its event may not be in EVENTS yet.
+import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { GetMessage, GetMessageReply } from '../contract.ts';
@@ -8,34 +9,63 @@ import type { Arrivals } from './arrivals.ts';
 import { messageViewOf } from './message-view.ts';
 import type { RecordedEvents } from './recorded-events.ts';
 import type { Unflushed } from './unflushed.ts';
+import { type UpToDate, unavailable } from './up-to-date.ts';
 
 export type Sources = {
   readonly recorded: RecordedEvents;
   readonly unflushed: Unflushed;
   readonly arrivals: Arrivals;
+  readonly upToDate: UpToDate;
   readonly clock?: Clock;
 };
 
-export async function getMessage(sources: Sources, question: GetMessage): Promise<GetMessageReply> {
-  const { accountId, messageId } = question;
-  if (!isMessageId(messageId) || typeof accountId !== 'string') return { found: false };
-  const { recorded, unflushed, arrivals, clock = systemClock } = sources;
+/** There are events under the id, and they are of no message: what a subscriber decided. */
+const noMessage = Symbol('no message');
 
-  // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
-  const held = unflushed.eventsOf(messageId);
-  // The wait begins before the look-up: an event that comes during it is not missed either.
-  const mayWait = question.wait !== false;
-  const young = mayWait && held.length === 0 && timeOfMessageId(messageId) > clock.nowMs() - limits.queries.youngMs;
-  const arrival = young ? arrivals.wait(messageId, limits.queries.youngWaitMs) : null;
-  const rows = await recorded.of({ accountId, messageId });
-  if (rows.length === 0 && arrival !== null && (await arrival)) return replyOf(question, unflushed.eventsOf(messageId));
-  return replyOf(question, [...rows, ...held]);
+type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event'>;
+
+export async function getMessage(sources: Sources, question: GetMessage): Promise<GetMessageReply> {
+  // No event was ever told of such a message.
+  const { messageId } = question;
+  if (!isMessageId(messageId) || typeof question.accountId !== 'string') return { result: 'none', recordedTo: 0 };
+  const { arrivals, upToDate, clock = systemClock } = sources;
+  const isYoung = timeOfMessageId(messageId) > clock.nowMs() - limits.queries.youngMs;
+  if (question.upToDate !== true) {
+    // The wait begins before the look-up: an event that comes during it is not missed either.
+    const mayWait = isYoung && question.wait !== false && sources.unflushed.eventsOf(messageId).length === 0;
+    const arrival = mayWait ? arrivals.wait(messageId, limits.queries.youngWaitMs) : null;
+    const recordedTo = upToDate.recordedTo();
+    let found = await look(sources, question);
+    if (found === null && arrival !== null && (await arrival)) found = await look(sources, question);
+    if (found !== null && found !== noMessage) return { result: 'found', recordedTo, ...found };
+  }
+  const looked = await upToDate.surely(() => look(sources, question));
+  if (looked.result === 'unavailable') return looked;
+  const { value, recordedTo } = looked;
+  if (value !== null && value !== noMessage) return { result: 'found', recordedTo, ...value };
+  if (value === null && isYoung && !(await isAnybodys(sources, messageId))) {
+    return unavailable('young', 'its first event may still be on its way');
+  }
+  return { result: 'none', recordedTo };
 }
 
-function replyOf({ accountId, withEvent }: GetMessage, events: Parameters<typeof messageViewOf>[0]): GetMessageReply {
-  const own = [...events].filter((event) => event.accountId === accountId);
+async function look(
+  { recorded, unflushed }: Sources,
+  { accountId, messageId, withEvent }: GetMessage,
+): Promise<Found | typeof noMessage | null> {
+  // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
+  const held = unflushed.eventsOf(messageId);
+  const rows = await recorded.of({ accountId, messageId });
+  const own = [...rows, ...held].filter((event) => event.accountId === accountId);
   const message = messageViewOf(own);
   const [event] = own;
-  if (message === null || event === undefined) return { found: false };
-  return { found: true, message, ...(withEvent === true ? { event } : {}) };
+  if (event === undefined) return null;
+  if (message === null) return noMessage;
+  return { message, ...(withEvent === true ? { event } : {}) };
+}
+
+/** Of a young message that is another account's it is known that it is not this one's. */
+async function isAnybodys({ recorded, unflushed }: Sources, messageId: MessageId): Promise<boolean> {
+  if (unflushed.eventsOf(messageId).length > 0) return true;
+  return recorded.isAnybodys(messageId, timeOfMessageId(messageId));
 }

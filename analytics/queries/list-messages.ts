@@ -13,6 +13,8 @@ import type { Engine, Params } from '../store/engine.ts';
 import type { Sources } from './get-message.ts';
 import { messageViewOf } from './message-view.ts';
 
+type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
+
 export async function listMessages(
   engine: Engine,
   sources: Sources,
@@ -20,13 +22,35 @@ export async function listMessages(
 ): Promise<ListMessagesReply> {
   const limit = question.limit ?? limits.queries.listLimitDefault;
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.queries.listLimitMax) {
-    return { refused: 'bad_request', detail: `limit must be from 1 to ${limits.queries.listLimitMax}` };
+    return { result: 'bad_request', detail: `limit must be from 1 to ${limits.queries.listLimitMax}` };
   }
-  let before = question.cursor === undefined ? null : idOfCursor(question.cursor);
-  if (question.cursor !== undefined && before === null) return { refused: 'bad_request', detail: 'not a cursor' };
-
+  const before = question.cursor === undefined ? null : idOfCursor(question.cursor);
+  if (question.cursor !== undefined && before === null) return { result: 'bad_request', detail: 'not a cursor' };
   const { clock = systemClock } = sources;
   const giveUpAtMs = clock.monotonicMs() + limits.queries.listSearchMs;
+  const look = () => pageBefore(engine, sources, question, limit, before, giveUpAtMs);
+  const looked = await sources.upToDate.surely(look);
+  if (looked.result === 'unavailable') {
+    // What is there is shown; only that nothing is there cannot be said.
+    const recordedTo = sources.upToDate.recordedTo();
+    const page = await look();
+    return page.messages.length === 0 ? looked : { result: 'found', recordedTo, ...page };
+  }
+  const { value: page, recordedTo } = looked;
+  const isNone = page.messages.length === 0 && page.nextCursor === null;
+  return isNone ? { result: 'none', recordedTo } : { result: 'found', recordedTo, ...page };
+}
+
+async function pageBefore(
+  engine: Engine,
+  sources: Sources,
+  question: ListMessages,
+  limit: number,
+  from: string | null,
+  giveUpAtMs: number,
+): Promise<Page> {
+  let before = from;
+  const { clock = systemClock } = sources;
   const messages: MessageView[] = [];
   let scanned = 0;
   for (;;) {

@@ -43,4 +43,16 @@ export class RecordedEvents {
     }
     return found;
   }
+
+  /** Whether any account has a message of this id, accepted at about `aboutMs`. */
+  async isAnybodys(messageId: string, aboutMs: number): Promise<boolean> {
+    // The bounds of time spare all rows but those of a few seconds: an id alone is not what the table is ordered by.
+    const rows = await this.#engine.rows(
+      `SELECT 1 FROM sms_events WHERE message_id = {messageId:String}
+         AND accepted_at >= fromUnixTimestamp64Milli({fromMs:Int64})
+         AND accepted_at <= fromUnixTimestamp64Milli({toMs:Int64}) LIMIT 1 SETTINGS max_threads = 1`,
+      { messageId, fromMs: aboutMs - limits.queries.youngMs, toMs: aboutMs + limits.queries.youngMs },
+    );
+    return rows.length > 0;
+  }
 }

@@ -39,6 +39,7 @@ export class Batcher {
   /** Closed batches, oldest first; the first is being written. */
   #ready: Batch[] = [];
   #heldRows = 0;
+  #lastSeq = 0;
   #stampMs = 0;
   #roomAgain: (() => void) | null = null;
 
@@ -47,6 +48,11 @@ export class Batcher {
     this.#replay = options.replay;
     this.#insertRowsMax = options.insertRowsMax ?? limits.recorder.insertRowsMax;
     this.#heldRowsMax = options.heldRowsMax ?? limits.recorder.heldRowsMax;
+  }
+
+  /** The last record that was taken; 0 before the first. */
+  get lastSeq(): number {
+    return this.#lastSeq;
   }
 
   get heldRows(): number {
@@ -118,6 +124,7 @@ export class Batcher {
     const batch = this.#collecting;
     const before = batch.rows;
     batch.reach(seq, octets);
+    this.#lastSeq = seq;
     // Never backwards: `coversFromMs` speaks of these stamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const stampMs = this.#stampMs;

@@ -21,6 +21,7 @@ import { Batcher, type EventRecord } from './batcher.ts';
 import { Fenced, Progress } from './progress.ts';
 import { refillSeenIds } from './recorded-before.ts';
 import { type StreamReader, readEvents } from './stream-reader.ts';
+import { TakenPosition } from './taken-position.ts';
 import { Writer } from './writer.ts';
 
 export type RecorderOptions = {
@@ -37,6 +38,10 @@ export type Recorder = {
   unflushed(): Iterable<Batch>;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
+  /** Every record up to this one is in ClickHouse or among `unflushed`. */
+  readonly taken: TakenPosition;
+  /** Which EVENTS the positions are of: one that is made anew counts from 1 again. */
+  readonly streamEpoch: number;
   /** Settles when it records no more: `fenced` when another one took over, `stopped` after `stop`. */
   readonly ended: Promise<'fenced' | 'stopped'>;
   /** Writes what was taken and closes the books, if that can be done within `deadlineMs`. */
@@ -73,6 +78,15 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   let reader: StreamReader | null = null;
   const { promise: ended, resolve: end } = Promise.withResolvers<'fenced' | 'stopped'>();
   const batcher = new Batcher({ streamEpoch, seen, replay: pending, closed: write, arrived, bury, clock });
+  const firstSeq = pending?.first ?? progress.recordedTo + 1;
+  const taken = new TakenPosition(firstSeq - 1, clock);
+
+  function take(record: EventRecord): Promise<void> | undefined {
+    const before = batcher.take(record);
+    // Held by now, but for one that is being moved to DEAD.
+    if (before === undefined || batcher.lastSeq === record.seq) taken.advance(record.seq);
+    return before?.then(() => taken.advance(record.seq));
+  }
 
   function write(): void {
     writing ??= writeAll().finally(() => {
@@ -98,6 +112,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     stopping.abort(new Error(`the recorder is ${how}`));
     cancelTick();
     reader?.stop();
+    taken.close();
     batcher.forget();
     end(how);
   }
@@ -121,13 +136,15 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   }
 
   const cancelTick = clock.every(tickEveryMs, () => batcher.tick());
-  reader = readEvents(bus, pending?.first ?? progress.recordedTo + 1, (record) => batcher.take(record), { clock });
+  reader = readEvents(bus, firstSeq, take, { clock });
 
   return {
     unflushed: () => batcher.unflushed(),
     get recordedTo() {
       return writer.recordedTo;
     },
+    taken,
+    streamEpoch,
     ended,
     async stop(deadlineMs) {
       if (stopping.signal.aborted) return;

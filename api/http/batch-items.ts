@@ -3,6 +3,7 @@
 // is waited for; after `beginMs` what was not begun is refused as overloaded, so that the work ends within its lease.
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
+import { unreachable } from '../../platform/assert.ts';
 import { nextTurn } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
@@ -150,10 +151,21 @@ async function knownBefore(
     while (next < items.length && !isAway && clock.monotonicMs() < endAtMs) {
       const index = next;
       next += 1;
-      const message = await knownMessage(parts, caller.account.accountId, idOf(index), false);
-      if (message === 'away') isAway = true;
-      else if (message === null) found[index] = null;
-      else found[index] = { id: idOf(index), status: message.scheduledAtMs === null ? 'accepted' : 'scheduled' };
+      const reply = await knownMessage(parts, caller.account.accountId, idOf(index), false);
+      switch (reply.result) {
+        case 'found':
+          found[index] = { id: idOf(index), status: reply.message.scheduledAtMs === null ? 'accepted' : 'scheduled' };
+          break;
+        case 'none':
+          found[index] = null;
+          break;
+        case 'unavailable':
+          // Of one that is too young to be sure others may well be known.
+          if (reply.why !== 'young') isAway = true;
+          break;
+        default:
+          unreachable(reply);
+      }
     }
   };
   await Promise.all(Array.from({ length: askedMax }, ask));

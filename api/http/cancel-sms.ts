@@ -84,12 +84,18 @@ function ownMessage(
   reply: GetMessageReply,
   caller: Caller,
 ): Problem | { readonly message: MessageView; readonly event: DeliveryEvent } {
-  if ('refused' in reply) {
-    return problem(503, 'status_unavailable', 'when the message is due cannot be read now', [], 2);
+  switch (reply.result) {
+    case 'unavailable':
+      return problem(503, 'status_unavailable', 'when the message is due cannot be read now', [], 2);
+    case 'none':
+      return messageNotFound;
+    case 'found':
+      if (reply.event === undefined || reply.message.refused) return messageNotFound;
+      if (reply.message.livemode !== caller.key.livemode) return messageNotFound;
+      return { message: reply.message, event: reply.event };
+    default:
+      return unreachable(reply);
   }
-  if (!reply.found || reply.event === undefined || reply.message.refused) return messageNotFound;
-  if (reply.message.livemode !== caller.key.livemode) return messageNotFound;
-  return { message: reply.message, event: reply.event };
 }
 
 function tellCanceled(parts: CancelSmsParts, message: MessageView, event: DeliveryEvent): Promise<string | Problem> {

@@ -1,8 +1,9 @@
 // Whether a message that a first try may have published is there, asked of the event store. The stream's own duplicate
 // detection forgets consumed ids when the server restarts and everything after its window; within the window it is
 // trusted when the event store is away.
-import type { MessageView } from '../../analytics/contract.ts';
+import type { GetMessageReply } from '../../analytics/contract.ts';
 import type { MessageId } from '../../model/ids.ts';
+import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { StatusQuestions } from './status-questions.ts';
 
@@ -15,21 +16,26 @@ export async function isKnown(
   messageId: MessageId,
   ageMs: number,
 ): Promise<'yes' | 'no' | 'unclear'> {
-  const known = await knownMessage(parts, accountId, messageId);
-  if (known === 'away') return duplicatesAreDropped(ageMs) ? 'no' : 'unclear';
-  return known === null ? 'no' : 'yes';
+  const reply = await knownMessage(parts, accountId, messageId);
+  switch (reply.result) {
+    case 'found':
+      return 'yes';
+    case 'none':
+      return 'no';
+    case 'unavailable':
+      return duplicatesAreDropped(ageMs) ? 'no' : 'unclear';
+    default:
+      return unreachable(reply);
+  }
 }
 
-/** Null: there is none. `away`: the event store does not answer. */
-export async function knownMessage(
+export function knownMessage(
   { questions }: Parts,
   accountId: string,
   messageId: MessageId,
   wait = true,
-): Promise<MessageView | null | 'away'> {
-  const reply = await questions.get({ accountId, messageId, wait });
-  if (!('found' in reply)) return 'away';
-  return reply.found ? reply.message : null;
+): Promise<GetMessageReply> {
+  return questions.get({ accountId, messageId, wait });
 }
 
 /** Whether the stream itself still drops a second publish of something this old. */

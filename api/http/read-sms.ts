@@ -1,10 +1,11 @@
 // GET /v1/sms/{id} and GET /v1/sms: the questions go to the event store, the answers to the client. A key sees
 // the messages of its own account and its own mode; everything else is "not found", so that ids tell nothing.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { MessageView, QueryRefused } from '../../analytics/contract.ts';
+import type { MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
-import { type Problem, problem, problemOfFields } from '../problem.ts';
+import { unreachable } from '../../platform/assert.ts';
+import { problem, problemOfFields } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
@@ -29,9 +30,17 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return exchange.refuse(messageNotFound);
     const reply = await parts.questions.get({ accountId: caller.account.accountId, messageId: id });
-    if ('refused' in reply) return exchange.refuse(refusedBy(reply));
-    if (!reply.found || reply.message.livemode !== caller.key.livemode) return exchange.refuse(messageNotFound);
-    exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
+    switch (reply.result) {
+      case 'found':
+        if (reply.message.livemode !== caller.key.livemode) return exchange.refuse(messageNotFound);
+        return exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
+      case 'none':
+        return exchange.refuse(messageNotFound);
+      case 'unavailable':
+        return exchange.refuse(statusUnavailable);
+      default:
+        return unreachable(reply);
+    }
   });
 }
 
@@ -44,11 +53,22 @@ export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpReques
     if (!parsed.ok) return exchange.refuse(parsed.problem);
     const { accountId } = caller.account;
     const reply = await parts.questions.list({ ...parsed.question, accountId, livemode: caller.key.livemode });
-    if ('refused' in reply) return exchange.refuse(refusedBy(reply));
-    exchange.json(
-      200,
-      JSON.stringify({ data: reply.messages.map((message) => shapeOf(parts, message)), next_cursor: reply.nextCursor }),
-    );
+    const answer = (messages: readonly MessageView[], nextCursor: string | null) => {
+      const data = messages.map((message) => shapeOf(parts, message));
+      exchange.json(200, JSON.stringify({ data, next_cursor: nextCursor }));
+    };
+    switch (reply.result) {
+      case 'found':
+        return answer(reply.messages, reply.nextCursor);
+      case 'none':
+        return answer([], null);
+      case 'unavailable':
+        return exchange.refuse(statusUnavailable);
+      case 'bad_request':
+        return exchange.refuse(badCursor);
+      default:
+        return unreachable(reply);
+    }
   });
 }
 
@@ -64,11 +84,14 @@ function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Ca
   return authenticated.ok && refusal === null ? authenticated.caller : null;
 }
 
-function refusedBy(reply: QueryRefused): Problem {
-  if (reply.refused === 'bad_request') {
-    // All other parameters were checked before the question was asked.
-    const detail = 'must be the next_cursor of the page before, unchanged';
-    return problemOfFields(422, [{ field: 'cursor', code: 'invalid_field', detail }]);
-  }
-  return problem(503, 'status_unavailable', 'messages still go out, but their status cannot be read now', [], 2);
-}
+// All other parameters were checked before the question was asked.
+const badCursor = problemOfFields(422, [
+  { field: 'cursor', code: 'invalid_field', detail: 'must be the next_cursor of the page before, unchanged' },
+]);
+const statusUnavailable = problem(
+  503,
+  'status_unavailable',
+  'messages still go out, but their status cannot be read now',
+  [],
+  2,
+);

@@ -1,11 +1,12 @@
 // Asks the analytics role about messages: request/reply over core NATS with a deadline and a bound. Whatever goes
-// wrong becomes `unavailable`; "not found" is only ever what the event store itself said.
+// wrong becomes `unavailable`; "none" is only ever what the event store itself said.
 import {
   type GetMessage,
   type GetMessageReply,
   type ListMessages,
   type ListMessagesReply,
-  type QueryRefused,
+  type Unavailable,
+  type UnavailableWhy,
   querySubjects,
 } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -20,8 +21,9 @@ export type StatusQuestions = {
 export function statusQuestions(bus: Pick<Bus, 'connection'>): StatusQuestions {
   let inFlight = 0;
 
-  async function ask<Reply>(subject: string, question: unknown): Promise<Reply | QueryRefused> {
-    if (inFlight >= limits.http.statusInFlightMax) return unavailable('too many questions wait for their answer');
+  async function ask<Reply>(subject: string, question: unknown): Promise<Reply | Unavailable> {
+    if (inFlight >= limits.http.statusInFlightMax)
+      return unavailable('busy', 'too many questions wait for their answer');
     inFlight += 1;
     try {
       const payload = JSON.stringify(question);
@@ -29,7 +31,7 @@ export function statusQuestions(bus: Pick<Bus, 'connection'>): StatusQuestions {
       return answer.json<Reply>();
     } catch (error) {
       ignoring(error, 'the event store did not answer');
-      return unavailable('the event store did not answer');
+      return unavailable('away', 'the event store did not answer');
     } finally {
       inFlight -= 1;
     }
@@ -41,4 +43,4 @@ export function statusQuestions(bus: Pick<Bus, 'connection'>): StatusQuestions {
   };
 }
 
-const unavailable = (detail: string): QueryRefused => ({ refused: 'unavailable', detail });
+const unavailable = (why: UnavailableWhy, detail: string): Unavailable => ({ result: 'unavailable', why, detail });

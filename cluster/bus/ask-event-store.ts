@@ -1,8 +1,10 @@
-// Asks the event store about one message, for those who must not do once more what was done already. Whatever goes
-// wrong is `unclear`, never `no`: the asker asks again, or leaves the message where it is.
+// Asks the event store about one message, for those who must not do once more what was done already. The answer rests
+// on every event up to the time of asking. Whatever goes wrong is `unclear`, never `no`: the asker asks again, or leaves
+// the message where it is.
 import { type GetMessageReply, type MessageView, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
 import type { Message } from '../../model/message.ts';
 import { isTerminal } from '../../model/status.ts';
+import { unreachable } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Bus } from './connect.ts';
 
@@ -14,15 +16,23 @@ export async function askEventStore(
   { accountId, messageId }: Message,
   isSo: (message: MessageView) => boolean,
 ): Promise<EventStoreAnswer> {
+  let reply: GetMessageReply;
   try {
-    const question = JSON.stringify({ accountId, messageId });
+    const question = JSON.stringify({ accountId, messageId, upToDate: true });
     const answer = await bus.connection.request(querySubjects.get, question, { timeout: queryTimeoutMs });
-    const reply = answer.json<GetMessageReply>();
-    if ('refused' in reply) return 'unclear';
-    if (!reply.found) return 'no';
-    return isTerminal(reply.message.status) || isSo(reply.message) ? 'yes' : 'no';
+    reply = answer.json<GetMessageReply>();
   } catch (error) {
     ignoring(error, 'the event store did not answer about a message');
     return 'unclear';
+  }
+  switch (reply.result) {
+    case 'found':
+      return isTerminal(reply.message.status) || isSo(reply.message) ? 'yes' : 'no';
+    case 'none':
+      return 'no';
+    case 'unavailable':
+      return 'unclear';
+    default:
+      return unreachable(reply);
   }
 }

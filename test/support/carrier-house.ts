@@ -1,5 +1,8 @@
 // A carrier actor between its real neighbours: a real nats-server, messages put straight into the MT streams, and
 // the real simulator over TCP. The actor runs here, or in a child process that can be killed.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { MoveRules } from '../../actors/carrier/health/health-decision.ts';
 import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
@@ -24,6 +27,7 @@ import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
+import { type RunningRole, startRole } from '../analytics/support/role.ts';
 import { type TestBus, startBus } from './bus.ts';
 import { type HostChild, type HostOptions, bodyKey, startHostChild } from './host-process.ts';
 import { type Account, type SentMessage, account } from './invariant.ts';
@@ -48,6 +52,8 @@ export type CarrierHouse = TestBus & {
   ): Promise<RunningActor>;
   /** An actors process with these carriers; what still runs is killed with the house. */
   host(carriers: readonly CarrierConfig[], options?: HostOptions): Promise<HostChild>;
+  /** The analytics role as a process of its own, on a store of the house; ended with it. */
+  eventStore(): Promise<RunningRole>;
   /** Resolves with the account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
 };
@@ -110,6 +116,8 @@ export async function openCarrierHouse(
   await releaser.start();
   const running = new Set<RunningActor>();
   const hosts: HostChild[] = [];
+  const roles: RunningRole[] = [];
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-house-'));
   let count = 0;
   return {
     ...base,
@@ -182,6 +190,11 @@ export async function openCarrierHouse(
       hosts.push(host);
       return host;
     },
+    async eventStore() {
+      const role = await startRole(base.nats.url, dataDir);
+      roles.push(role);
+      return role;
+    },
     async settled(sent, limitMs = 15_000) {
       let last: Account | null = null;
       const done = async () => {
@@ -200,10 +213,12 @@ export async function openCarrierHouse(
     async stop() {
       await Promise.all(hosts.map((host) => host.kill9()));
       await Promise.all([...running].map((each) => each.drain(500)));
+      await Promise.all(roles.map((role) => role.end('SIGKILL')));
       await releaser.stop();
       publisher.close();
       if (given === null) await base.stop();
       await simulator.close();
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 }

@@ -1,6 +1,7 @@
 // Finds the message of every receipt and answers the carrier only when the receipt cannot be lost any more:
 // its event is durable, or the receipt itself is parked. A receipt may overtake its response, come twice, come
 // on another bind, come after a restart, or come for a submit whose outcome nobody knew.
+import type { FindSubmittedReply } from '../../../analytics/contract.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../../model/delivery-event.ts';
 import { canonical } from '../../../model/carrier-message-id.ts';
@@ -29,8 +30,8 @@ export type ReceiptsParts = {
   readonly park: (receipt: KnownReceipt, waits: number, done: (safe: boolean) => void) => void;
   /** A receipt tells what became of a submit; what it returns is called when that is durable. */
   readonly onTold: (submitted: Submitted, kind: EventKind) => () => void;
-  /** Asks the event store for a submit that memory does not hold; null when there is none or it is away. */
-  readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<DeliveryEvent | null>;
+  /** Asks the event store for a submit that memory does not hold. */
+  readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
 };
 
 type Early = {
@@ -179,11 +180,13 @@ export class Receipts {
     const stored = await lookUp(receipt, outstanding.candidates(receipt.carrierMessageId)).finally(() => {
       this.#searching -= 1;
     });
-    if (stored !== null) return this.#settle(stored, kind, receipt, respond);
+    if (stored.result === 'found') return this.#settle(stored.submitted, kind, receipt, respond);
     // The response may have come while the store was asked: then nothing else fits better.
     if (outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped) !== null)
       return this.take(receipt, respond, waits);
-    const fits = unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null);
+    // A message whose id the store has not looked for may be meant, and it fits better than any unknown submit.
+    const mayGuess = stored.result === 'none';
+    const fits = mayGuess ? unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null) : null;
     if (fits !== null) return this.#settle(fits, kind, receipt, respond);
     if (waits >= limits.carrier.parkedReceiptWaitsMs.length) {
       const { carrierMessageId, state, recipient } = receipt;

@@ -3,7 +3,7 @@ import { startAnalytics } from '../../../analytics/analytics-node.ts';
 import {
   type ListMessages,
   type ListMessagesReply,
-  type QueryRefused,
+  type MessageView,
   querySubjects,
   queryTimeoutMs,
 } from '../../../analytics/contract.ts';
@@ -13,8 +13,10 @@ import { account } from './events.ts';
 export type TestNode = EventStore & {
   ask<Reply>(subject: string, question: object): Promise<Reply>;
   /** A page of the test account's messages; throws when the question is refused. */
-  list(question: Partial<ListMessages>): Promise<Exclude<ListMessagesReply, QueryRefused>>;
+  list(question: Partial<ListMessages>): Promise<Page>;
 };
+
+type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
 
 export async function startNode(): Promise<TestNode> {
   const store = await startEventStore();
@@ -28,7 +30,8 @@ export async function startNode(): Promise<TestNode> {
     ask,
     async list(question) {
       const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...question });
-      if ('refused' in reply) throw new Error(reply.detail);
+      if (reply.result === 'none') return { messages: [], nextCursor: null };
+      if (reply.result !== 'found') throw new Error(reply.detail);
       return reply;
     },
     async stop() {

@@ -153,7 +153,7 @@ describe('a record that comes back after its event', () => {
   };
   const found = (carrier: string | null, status: 'accepted' | 'submitted') => () =>
     ({
-      found: true,
+      result: 'found',
       message: { status, history: [{ status, carrier, atMs: 1, error: null }] },
     }) as unknown as GetMessageReply;
   const gone = async () => (await queuedFor('alpha')).length === 0;
@@ -194,7 +194,7 @@ describe('a record that comes back after its event', () => {
     let unavailable = 2;
     const asked = answerWith(() => {
       unavailable -= 1;
-      return unavailable >= 0 ? { refused: 'unavailable', detail: '' } : found(null, 'accepted')();
+      return unavailable >= 0 ? { result: 'unavailable', why: 'away', detail: '' } : found(null, 'accepted')();
     }, message);
     await house.actor(carrierWith(house.simulator));
     await until('published', async () => (await atGamma()).length === 1);

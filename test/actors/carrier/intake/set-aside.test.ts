@@ -180,14 +180,14 @@ describe('a record whose move an earlier life may have begun', () => {
   };
   const found = (status: 'accepted' | 'submitted' | 'delivered') =>
     ({
-      found: true,
+      result: 'found',
       message: { status, history: [{ status, carrier: 'alpha', atMs: 1, error: null }] },
     }) as unknown as GetMessageReply;
   const empty = async () => (await house.bus.manager.streams.info('MT_OTP')).state.messages === 0;
 
   test('and whose copy waits is sent once, by its copy', async () => {
     house = await openCarrierHouse();
-    const asked = answerWith({ found: false });
+    const asked = answerWith({ result: 'none', recordedTo: 0 });
     const accountId = account();
     const messages = Array.from({ length: 20 }, (_, n) => otp(accountId, `a${n}`));
     for (const message of messages) {
@@ -203,7 +203,7 @@ describe('a record whose move an earlier life may have begun', () => {
 
   test('and whose copy waits under an id the stream has forgotten is sent once all the same', async () => {
     house = await openCarrierHouse();
-    answerWith({ found: false });
+    answerWith({ result: 'none', recordedTo: 0 });
     const accountId = account();
     const messages = Array.from({ length: 20 }, (_, n) => otp(accountId, `b${n}`));
     for (const message of messages) {
@@ -218,7 +218,7 @@ describe('a record whose move an earlier life may have begun', () => {
 
   test('and of which no copy waits stays where it is and is sent', async () => {
     house = await openCarrierHouse();
-    const asked = answerWith({ found: false });
+    const asked = answerWith({ result: 'none', recordedTo: 0 });
     const accountId = account();
     for (let n = 0; n < 20; n += 1) {
       const message = otp(accountId, `c${n}`);
@@ -232,7 +232,7 @@ describe('a record whose move an earlier life may have begun', () => {
   });
 
   test.each([
-    ['not begun', { found: false as const }, 1],
+    ['not begun', { result: 'none' as const, recordedTo: 0 }, 1],
     ['begun', found('submitted'), 0],
   ])('when nobody served the carrier for long it is asked about: %s', async (_what, reply, sentTimes) => {
     house = await openCarrierHouse();
@@ -259,7 +259,7 @@ describe('a record whose move an earlier life may have begun', () => {
     ['begun by its first copy', found('submitted'), 0],
     ['ended', found('delivered'), 0],
     ['accepted and no more', found('accepted'), 1],
-    ['not known at all', { found: false as const }, 1],
+    ['not known at all', { result: 'none' as const, recordedTo: 0 }, 1],
   ])('a second copy is asked about: when its message is %s', async (_what, reply, sentTimes) => {
     house = await openCarrierHouse();
     const asked = answerWith(reply);
@@ -282,7 +282,7 @@ describe('a record whose move an earlier life may have begun', () => {
     await house.actor(carrierWith(house.simulator));
     await house.settled(others);
     expect(house.simulator.nonceCount('later')).toBe(0);
-    answerWith({ found: false });
+    answerWith({ result: 'none', recordedTo: 0 });
     await until('it is sent', () => house.simulator.nonceCount('later') === 1);
   });
 });

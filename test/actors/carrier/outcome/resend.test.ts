@@ -36,6 +36,7 @@ const kindsOf = async (kind: string) => (await eventsOf(house.bus)).filter((each
 describe('an answer that does not come', () => {
   test('sends an OTP once more and leaves the rest unknown, as the account asks; history, event and metric tell it', async () => {
     house = await openCarrierHouse({ latency: 'fixed:50' });
+    await house.eventStore();
     house.simulator.setFault('no-resp', { limit: 6 });
     // The others must be out before the first OTP goes again: all six of the silence are for first copies.
     await actor({ responseTimerMs: 1_000 });
@@ -140,6 +141,7 @@ describe('what is no OTP waits a moment for news of its first copy', () => {
 
   test('a late receipt calls the second off', async () => {
     house = await openCarrierHouse({ latency: 'fixed:400' });
+    await house.eventStore();
     house.simulator.setFault('no-resp', { limit: 3 });
     await actor({ responseTimerMs: 200 }, resendAll);
     const sent = await house.send(3);

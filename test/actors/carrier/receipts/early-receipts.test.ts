@@ -28,7 +28,7 @@ test('a receipt that comes during the replay is its own segment’s, not that of
   let asked = 0;
   const lookUp = async () => {
     asked += 1;
-    return null;
+    return { result: 'none', recordedTo: 0 } as const;
   };
   const receipts = new Receipts({
     carrier: 'alpha',

@@ -56,7 +56,7 @@ async function statusOf(messageId: string): Promise<string | null> {
   const question = JSON.stringify({ accountId, messageId });
   const answer = await house.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
   const reply = answer.json<GetMessageReply>();
-  return 'found' in reply && reply.found ? reply.message.status : null;
+  return reply.result === 'found' ? reply.message.status : null;
 }
 
 test('receipts beyond memory find their submits in the event store, whatever the form of the id', async () => {

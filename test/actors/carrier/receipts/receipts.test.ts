@@ -91,6 +91,7 @@ test('a submit that was never answered frees its place at the response timer and
 
 test('an unknown submit is settled by the receipt that comes all the same', async () => {
   house = await openCarrierHouse({ latency: 'fixed:500' });
+  await house.eventStore();
   house.simulator.setFault('no-resp', { limit: 3 });
   await house.actor(carrierWith(house.simulator, { responseTimerMs: 300 }));
   const sent = await house.send(3);

@@ -1,0 +1,69 @@
+// Whether this node has every event that was in EVENTS when a question came: only then "there is none" is an answer.
+// Only the node that records can know: it holds what is not in ClickHouse yet. Questions that come together ask for the
+// end of the stream together, and always after they came.
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Unavailable, UnavailableWhy } from '../contract.ts';
+import type { TakenPosition } from '../recorder/taken-position.ts';
+import { together } from './together.ts';
+
+/** Of the recorder, as far as it matters here. */
+export type Taking = { readonly streamEpoch: number; readonly taken: TakenPosition };
+
+export type UpToDate = {
+  /** How far the stream is recorded or held here; null while another node records. */
+  recordedTo(): number | null;
+  /** What `read` found among everything up to `recordedTo`; `read` begins when all of that is recorded or held. */
+  surely<T>(read: () => Promise<T>): Promise<Surely<T> | Unavailable>;
+};
+
+export type Surely<T> = { readonly result: 'sure'; readonly recordedTo: number; readonly value: T };
+
+type EndOfEvents = { readonly streamEpoch: number; readonly lastSeq: number };
+
+/** `recorder` is asked anew each time; null while another node records. */
+export function upToDateOver(
+  bus: Pick<Bus, 'manager'>,
+  recorder: () => Taking | null,
+  clock: Clock = systemClock,
+): UpToDate {
+  const endOfEvents = together<null, EndOfEvents>(limits.queries.heldMax, async (asked) => {
+    const info = bus.manager.streams.info(streamNames.events);
+    const { created, state } = await withDeadline('the end of EVENTS', limits.queries.catchUpMs, info, clock);
+    // Of what was purged nothing can be missing: only what is recorded is purged.
+    const lastSeq = state.messages === 0 ? 0 : state.last_seq;
+    return asked.map(() => ({ streamEpoch: Date.parse(created), lastSeq }));
+  });
+
+  return {
+    recordedTo: () => recorder()?.taken.seq ?? null,
+    async surely(read) {
+      const from = recorder();
+      if (from === null) return unavailable('behind', 'another node records');
+      let end: EndOfEvents;
+      try {
+        end = await endOfEvents(null);
+      } catch (error) {
+        return unavailable('away', messageOf(error));
+      }
+      if (end.streamEpoch !== from.streamEpoch) return unavailable('behind', 'EVENTS was made anew');
+      if (!(await from.taken.reached(end.lastSeq, limits.queries.catchUpMs))) {
+        return unavailable('behind', `recorded up to ${from.taken.seq} of ${end.lastSeq}`);
+      }
+      const value = await read();
+      // What it held when the reading began may be gone, and not be in ClickHouse.
+      if (!from.taken.isValid) return unavailable('behind', 'another node has begun to record');
+      return { result: 'sure', recordedTo: Math.max(end.lastSeq, from.taken.seq), value };
+    },
+  };
+}
+
+export const unavailable = (why: UnavailableWhy, detail: string): Unavailable => ({
+  result: 'unavailable',
+  why,
+  detail,
+});
