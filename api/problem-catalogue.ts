@@ -184,6 +184,12 @@ export const problemCatalogue = {
     "The account's queue is full",
     'The account sent faster than its carriers take. Slow down; ' + retryHow,
   ),
+  account_schedule_full: entry(
+    429,
+    'owner',
+    'Too many scheduled messages',
+    'The account has as many messages waiting for their time as `limits.shares.scheduled_messages` lets it: send this one nearer to its time, or ask the operator for a larger share. Room comes at the end of each hour in which messages were due.',
+  ),
   queue_full: entry(503, 'operator', 'The queue is full', 'A carrier is behind or away. ' + retryHow),
   overloaded: entry(503, 'operator', 'Too busy', retryHow),
   status_unavailable: entry(

@@ -52,7 +52,7 @@ export const doorLimits = {
      * A message for later is answered when its `scheduled` event is durable too, and no later than this: a batch that
      * begins its last item after beginMs still ends within the idempotency lease.
      */
-    scheduledMs: 6_500,
+    scheduledMs: 6_050,
     /** Requests of one thread that wait for the answer to the same idempotency key. */
     idempotencyWaitersMax: 256,
   },

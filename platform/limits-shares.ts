@@ -33,6 +33,18 @@ export const sharedBounds = {
     perAccount: 512,
     reserve: 256,
   }),
+  /**
+   * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves room for three others that schedule as
+   * much; what the carriers and the system itself put off waits elsewhere (HOLDS, LATER).
+   */
+  scheduled_messages: bound({
+    unit: 'messages that wait for their time; a long one counts once for each KiB of its record',
+    countedIn: 'installation',
+    kind: 'stored',
+    code: 'account_schedule_full',
+    total: 2_000_000,
+    perAccount: 500_000,
+  }),
 } as const satisfies Record<string, BoundSpec>;
 
 export type BoundName = keyof typeof sharedBounds;

@@ -6,6 +6,7 @@ import { inboundLimits } from './limits-inbound.ts';
 import { leaseLimits } from './limits-leases.ts';
 import { asideLimits } from './limits-lanes.ts';
 import { recordLimits } from './limits-records.ts';
+import { waitingLimits } from './limits-waiting.ts';
 import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
@@ -261,6 +262,7 @@ export const limits = {
     requestsInFlightMax: 64,
   },
   ...recordLimits,
+  ...waitingLimits,
   supervision: {
     /** A child may take this long to drain: in-flight submits wait for at most one response timer. */
     drainMs: 12_000,
@@ -290,12 +292,14 @@ export const limits = {
 } as const;
 
 assert(
-  limits.http.idempotencyWrites.deadlineMs + limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax <
+  limits.http.idempotencyWrites.deadlineMs +
+    limits.scheduled.countMs +
+    limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax <
     limits.idempotency.leaseMs,
   'an idempotency lease could be taken over while its first owner still publishes',
 );
 assert(
-  limits.http.batch.beginMs + limits.http.scheduledMs < limits.idempotency.leaseMs,
+  limits.http.batch.beginMs + limits.scheduled.countMs + limits.http.scheduledMs < limits.idempotency.leaseMs,
   'an idempotency lease could be taken over while a batch still waits for the events of what is for later',
 );
 assert(

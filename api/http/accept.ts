@@ -8,6 +8,7 @@ import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
 import type { PublishFailure, Publisher } from '../../cluster/bus/publisher.ts';
+import { type ScheduledShares, unitsOf } from '../../cluster/bus/scheduled-shares.ts';
 import { laneSubject, messageSubject, waitFilter } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent, scheduledEvent } from '../../model/delivery-event.ts';
 import type { MessageId } from '../../model/ids.ts';
@@ -22,6 +23,7 @@ import type { EventSpace } from './event-space.ts';
 export type AcceptParts = {
   readonly publisher: Publisher;
   readonly queues: Pick<AccountQueues, 'placeOf'>;
+  readonly scheduled: Pick<ScheduledShares, 'take' | 'giveBack'>;
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
   readonly eventSpace: EventSpace;
@@ -102,8 +104,9 @@ export function acceptMessage(parts: AcceptParts, message: Message, done: (probl
 }
 
 /**
- * It waits in LATER under a fixed name, and its release has a fixed id: a repeat is dropped here or there. The answer
- * waits for the `scheduled` event, because nobody tells that again before its time, and who cancels asks for it.
+ * Counted first (scheduled-shares.ts). It waits in SCHEDULED under a fixed name, and its release has a fixed id: a
+ * repeat is dropped here or there. The answer waits for the `scheduled` event, because nobody tells that again before
+ * its time, and who cancels asks for it.
  */
 function scheduleMessage(
   parts: AcceptParts,
@@ -119,12 +122,33 @@ function scheduleMessage(
     shardKey: message.messageId,
     cancelable: message.messageId,
   };
-  const answer = onceWithin(parts.clock, limits.http.scheduledMs, done);
-  publishLater(parts.publisher, record, parts.clock.nowMs(), (result) => {
-    if (!result.ok) return answer(problemOfFailure(result.failure));
-    parts.events.write(scheduledEvent(message), (durable) => answer(durable ? null : problemOfFailure('unavailable')));
+  const units = unitsOf(record.payload);
+  const { scheduled, clock } = parts;
+  scheduled.take(message.accountId, dueAtMs, units, (taken) => {
+    if (taken === 'unavailable') return done(problem(503, 'overloaded', 'scheduled messages cannot be counted', [], 1));
+    if (taken === 'account_full') return done(scheduleFull);
+    const answer = onceWithin(clock, limits.http.scheduledMs, done);
+    publishLater(parts.publisher, record, clock.nowMs(), (result) => {
+      // A first try has counted it already.
+      if (result.ok && result.duplicate) scheduled.giveBack(message.accountId, dueAtMs, units);
+      if (!result.ok) {
+        if (result.failure !== 'unavailable') scheduled.giveBack(message.accountId, dueAtMs, units);
+        return answer(problemOfFailure(result.failure));
+      }
+      parts.events.write(scheduledEvent(message), (durable) =>
+        answer(durable ? null : problemOfFailure('unavailable')),
+      );
+    });
   });
 }
+
+const scheduleFull = problem(
+  429,
+  'account_schedule_full',
+  'this account has as many messages waiting for their time as it may',
+  [],
+  60,
+);
 
 /** The writer of events keeps trying while the bus is away: its answer may come too late for a client, and twice. */
 export function onceWithin(

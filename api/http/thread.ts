@@ -10,6 +10,7 @@ import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
 import { registryHolder } from '../../cluster/registry/holder.ts';
@@ -85,6 +86,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const sending: SendSmsParts = {
     publisher,
     queues,
+    scheduled: new ScheduledShares(bus, keyPublisher, data.shares.scheduled_messages, clock),
     events,
     cipher: bodyCipher(data.bodyKey),
     eventSpace,

@@ -11,6 +11,7 @@ import {
 import { nanos } from '@nats-io/transport-node';
 import { type Lane } from '../../model/message.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import { defaultShares, type Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import {
   decisionFilter,
@@ -66,6 +67,7 @@ export type StreamBounds = {
   /** Messages in one MT stream before it refuses. */
   readonly queueMessagesMax: number;
   readonly accountQueueMax?: AccountQueueMax;
+  readonly shares?: Pick<Shares, 'scheduled_messages'>;
   /** Copies of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
@@ -73,7 +75,8 @@ export type StreamBounds = {
 export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };
 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
-  const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault } = bounds;
+  const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
+  const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // A shard's last stop: doors refuse an account that has too much waiting long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
   return [
@@ -81,7 +84,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     messageStream('txn', 2 * gib, subjectMax('txn', 1_500_000), queueMessagesMax),
     messageStream('promo', 4 * gib, subjectMax('promo', 3_000_000), queueMessagesMax),
     // What clients scheduled; each account has a share of it (platform/limits-shares.ts: scheduled_messages).
-    { ...workQueue, name: streamNames.waiting.scheduled, subjects: ['scheduled.>'], max_bytes: 2 * gib },
+    { ...workQueue, name: streamNames.waiting.scheduled, subjects: ['scheduled.>'], max_bytes: scheduledBytes },
     // Accepted messages that a carrier holds until quiet hours end: as many as all accounts may have queued.
     { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: 2 * gib },
     // The system's own short waits: put-offs of some seconds, parked receipts, looks at missing parts. ~500 bytes each.
@@ -225,6 +228,8 @@ export const keyValueBuckets = {
   /** 30 million numbers at ~11 B each, apart from the directory: an import must never leave no room for a revocation. */
   suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: gib },
+  /** What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses every hour of 36 days. */
+  scheduled: { name: 'scheduled', ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
   /** Long texts from subscribers whose parts still come: 100,000 × ~1 KiB. */
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },

@@ -39,6 +39,11 @@ export async function lookOnce(bus: Bus): Promise<void> {
     if (!(ours as readonly string[]).includes(stream)) continue;
     metrics.streamMessages.set({ stream }, state.messages);
     metrics.streamBytes.set({ stream }, state.bytes);
+    if (stream === streamNames.waiting.scheduled) {
+      const units = (bytes: number) => Math.ceil(bytes / limits.scheduled.unitBytes);
+      metrics.sharedBoundUsed.set({ bound: 'scheduled_messages' }, units(state.bytes));
+      metrics.sharedBoundTotal.set({ bound: 'scheduled_messages' }, units(config.max_bytes));
+    }
     metrics.streamFillShare.set({ stream }, fillShare(state.bytes, config.max_bytes, state.messages, config.max_msgs));
   }
   const waiting: { carrier: string; category: string; shard: string; count: number }[] = [];

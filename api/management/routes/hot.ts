@@ -42,6 +42,7 @@ export const postSms = {
     'idempotency_in_progress',
     'idempotency_quota_exceeded',
     'account_queue_full',
+    'account_schedule_full',
     'queue_full',
     'overloaded',
     'request_timeout',

@@ -1,0 +1,213 @@
+// How much each account has waiting in SCHEDULED: one record per account in the bucket `scheduled`, with the units that
+// are due in each hour, written by compare-and-set before a message is published. So the bound holds over all threads and
+// nodes and through every crash: one between count and publish leaves a unit counted too many, until its hour is over.
+// Nothing is counted down when messages leave; an hour that is over no longer counts. It never lets a message pass uncounted.
+import { assert } from '../../platform/assert.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import type { Share } from '../../platform/limits-shares.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { isApiError, noMessage } from './api-errors.ts';
+import type { Bus } from './connect.ts';
+import type { Publisher } from './publisher.ts';
+import { streamOfBucket, subjectInBucket } from './streams.ts';
+import { hourOf } from './subjects.ts';
+
+/** account_full: this account is at its share · unavailable: nobody can tell now, and nothing was counted for certain. */
+export type ScheduledTaken = 'taken' | 'account_full' | 'unavailable';
+
+/** Units of messages that are due in one hour since 1970. */
+type Units = { readonly hour: number; readonly units: number };
+type Asked = Units & {
+  readonly endsAtMs: number;
+  readonly done: (taken: ScheduledTaken) => void;
+};
+type Hours = ReadonlyMap<number, number>;
+/** What was read last, or written by us. */
+type Known = { readonly revision: number; readonly hours: Hours; readonly mark: string; readonly readAtMs: number };
+type Account = { known: Known | null; asked: Asked[]; returned: Units[]; working: boolean };
+
+const stream = streamOfBucket('scheduled');
+const { countMs, accountsMax, refusalMs, gatheredMax, unitBytes, recordBytes } = limits.scheduled;
+const markBytes = 6;
+
+/** What a message takes of its account's share: most take one unit, one of ten segments four. */
+export function unitsOf(payload: Uint8Array): number {
+  return Math.ceil((payload.length + recordBytes) / unitBytes);
+}
+
+export class ScheduledShares {
+  readonly #bus: Bus;
+  readonly #publisher: Publisher;
+  readonly #clock: Clock;
+  readonly #accounts = new Map<string, Account>();
+  #perAccount: number;
+
+  constructor(bus: Bus, publisher: Publisher, share: Share, clock: Clock = systemClock) {
+    this.#bus = bus;
+    this.#publisher = publisher;
+    this.#perAccount = share.perAccount;
+    this.#clock = clock;
+    for (const reason of ['account_full', 'unavailable'])
+      metrics.sharedBoundRefusals.inc({ bound: 'scheduled_messages', reason }, 0);
+  }
+
+  /** `done` is called once, within countMs and never before this returns. */
+  take(accountId: string, dueAtMs: number, units: number, done: (taken: ScheduledTaken) => void): void {
+    const account = this.#accountOf(accountId);
+    const endsAtMs = this.#clock.monotonicMs() + countMs;
+    account.asked.push({ hour: hourOf(Math.floor(dueAtMs / 1_000)), units, endsAtMs, done });
+    void this.#work(accountId, account);
+  }
+
+  /** What was taken and surely not published. Written with the next that is taken; lost in a crash it counts on. */
+  giveBack(accountId: string, dueAtMs: number, units: number): void {
+    const account = this.#accountOf(accountId);
+    account.returned.push({ hour: hourOf(Math.floor(dueAtMs / 1_000)), units });
+    void this.#work(accountId, account);
+  }
+
+  async #work(accountId: string, account: Account): Promise<void> {
+    if (account.working) return;
+    account.working = true;
+    // Whoever asks in the same turn comes along.
+    await Promise.resolve();
+    try {
+      while (account.asked.length > 0 || account.returned.length > 0) await this.#count(accountId, account);
+    } finally {
+      account.working = false;
+    }
+  }
+
+  /** One write for all that asked meanwhile. */
+  async #count(accountId: string, account: Account): Promise<void> {
+    const asked = account.asked.splice(0, gatheredMax);
+    const returned = account.returned.splice(0);
+    const endsAtMs = asked[0]?.endsAtMs ?? this.#clock.monotonicMs() + countMs;
+    try {
+      for (let tries = 0; this.#clock.monotonicMs() < endsAtMs; tries += 1) {
+        account.known ??= await this.#read(accountId, endsAtMs);
+        const { known } = account;
+        const { hours, taken, refused } = decide(known.hours, asked, returned, this.#hourNow(), this.#perAccount);
+        if (refused.length > 0 && this.#clock.monotonicMs() - known.readAtMs > refusalMs) {
+          // Others may have given back since.
+          account.known = null;
+          continue;
+        }
+        if (taken.length > 0 || returned.length > 0) {
+          account.known = await this.#write(accountId, known, hours, endsAtMs);
+          if (account.known === null) {
+            // Another thread or node was first. The more of them there are, the further apart they try again.
+            await this.#clock.sleep((secretBytes(1)[0] ?? 0) % (2 + 2 * tries));
+            continue;
+          }
+        }
+        for (const each of refused) this.#refuse(each, 'account_full');
+        for (const each of taken) each.done('taken');
+        return;
+      }
+    } catch (error) {
+      ignoring(error, 'what an account has scheduled cannot be counted now: nothing is accepted for later');
+    }
+    account.known = null;
+    for (const each of asked) this.#refuse(each, 'unavailable');
+  }
+
+  async #read(accountId: string, endsAtMs: number): Promise<Known> {
+    const query = { last_by_subj: subjectInBucket('scheduled', accountId) };
+    const leftMs = Math.max(1, endsAtMs - this.#clock.monotonicMs());
+    const readAtMs = this.#clock.monotonicMs();
+    const stored = await withDeadline(
+      'what an account has scheduled',
+      leftMs,
+      this.#bus.manager.streams.getMessage(stream, query),
+    ).catch((error: unknown) => {
+      if (isApiError(error, noMessage)) return null;
+      throw error;
+    });
+    if (stored === null) return { revision: 0, hours: new Map(), mark: '', readAtMs };
+    return { revision: stored.seq, ...recordOf(stored.data), readAtMs };
+  }
+
+  /** Null: somebody else has written since it was read. */
+  async #write(accountId: string, known: Known, hours: Hours, endsAtMs: number): Promise<Known | null> {
+    const mark = secretBytes(markBytes).toString('hex');
+    const payload = Buffer.from(JSON.stringify({ mark, hours: Object.fromEntries(hours) }));
+    const result = await this.#publisher.publishOne(subjectInBucket('scheduled', accountId), payload, null, {
+      'Nats-Expected-Last-Subject-Sequence': String(known.revision),
+    });
+    const readAtMs = this.#clock.monotonicMs();
+    if (result.ok) return { revision: result.seq, hours, mark, readAtMs };
+    if (result.failure !== 'conflict') throw new Error(`not counted: ${result.failure}`);
+    const now = await this.#read(accountId, endsAtMs);
+    // A first try of ours got no answer and had landed.
+    return now.mark === mark ? now : null;
+  }
+
+  #refuse({ done }: Asked, reason: 'account_full' | 'unavailable'): void {
+    metrics.sharedBoundRefusals.inc({ bound: 'scheduled_messages', reason });
+    done(reason);
+  }
+
+  #hourNow(): number {
+    return hourOf(Math.floor(this.#clock.nowMs() / 1_000));
+  }
+
+  #accountOf(accountId: string): Account {
+    let account = this.#accounts.get(accountId);
+    if (account !== undefined) return account;
+    account = { known: null, asked: [], returned: [], working: false };
+    this.#accounts.set(accountId, account);
+    if (this.#accounts.size > accountsMax) this.#forgetOne();
+    return account;
+  }
+
+  /** What is forgotten is only read again. */
+  #forgetOne(): void {
+    for (const [accountId, { working, asked, returned }] of this.#accounts) {
+      if (working || asked.length > 0 || returned.length > 0) continue;
+      this.#accounts.delete(accountId);
+      return;
+    }
+  }
+}
+
+/** The hours as they are to be: what is over is left out, what was given back taken off, and each that asked fits or not. */
+export function decide<Asks extends Units>(
+  before: Hours,
+  asked: readonly Asks[],
+  returned: readonly Units[],
+  hourNow: number,
+  perAccount: number,
+): { readonly hours: Hours; readonly taken: readonly Asks[]; readonly refused: readonly Asks[] } {
+  const hours = new Map([...before].filter(([hour, units]) => hour >= hourNow && units > 0));
+  for (const { hour, units } of returned) {
+    const left = Math.max(0, (hours.get(hour) ?? 0) - units);
+    if (left === 0) hours.delete(hour);
+    else hours.set(hour, left);
+  }
+  let sum = [...hours.values()].reduce((total, units) => total + units, 0);
+  const taken: Asks[] = [];
+  const refused: Asks[] = [];
+  for (const each of asked) {
+    if (sum + each.units > perAccount) {
+      refused.push(each);
+      continue;
+    }
+    sum += each.units;
+    hours.set(each.hour, (hours.get(each.hour) ?? 0) + each.units);
+    taken.push(each);
+  }
+  return { hours, taken, refused };
+}
+
+function recordOf(data: Uint8Array): { readonly hours: Hours; readonly mark: string } {
+  const { mark, hours } = JSON.parse(Buffer.from(data).toString('utf8')) as { mark?: unknown; hours?: unknown };
+  assert(typeof mark === 'string' && typeof hours === 'object' && hours !== null, 'not a count of scheduled messages');
+  const counted = Object.entries(hours).map(([hour, units]) => [Number(hour), Number(units)] as const);
+  assert(counted.flat().every(Number.isSafeInteger), 'not a count of scheduled messages');
+  return { mark, hours: new Map(counted) };
+}

@@ -1,0 +1,19 @@
+// The part of limits.ts about what waits for its time and is shared by accounts. A file of its own only for its length;
+// everybody reads it as `limits`.
+
+export const waitingLimits = {
+  scheduled: {
+    /** What one unit of limits.shares.scheduled_messages is: the most messages take one, the longest four. */
+    unitBytes: 1_024,
+    /** Subject, headers and JetStream's own octets of a record, beside the message. */
+    recordBytes: 320,
+    /** How long a message for later waits until it is counted: with its claim and its publish it ends within the lease. */
+    countMs: 900,
+    /** Counted in one write. */
+    gatheredMax: 1_024,
+    /** Accounts whose counts a thread remembers: 1,000 × at most 865 hours × ~40 B = 35 MB. */
+    accountsMax: 1_000,
+    /** An account is refused by what was read this long ago at the most. */
+    refusalMs: 1_000,
+  },
+} as const;
