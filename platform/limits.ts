@@ -187,6 +187,10 @@ export const limits = {
     /** Keys that are not revoked. */
     keysPerAccountMax: 100,
   },
+  auditLog: {
+    /** Of a long list that changed, entries that its audit record names: 50 × ~100 characters. */
+    listedMax: 50,
+  },
   directory: {
     /** A change is promised everywhere within a second; until so long after, two processes may know different things. */
     heardWithinMs: 5_000,

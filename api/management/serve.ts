@@ -4,6 +4,7 @@ import type { z } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
 import type { Account, Directory, KeyEntry } from '../../cluster/directory/contract.ts';
 import { isStoreUnavailable } from '../../cluster/store/connection.ts';
+import type { Actor } from '../../cluster/store/store.ts';
 import { parseIp } from '../../model/ip-address.ts';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -25,6 +26,8 @@ export type Asked<Body, Query, Params> = {
   readonly account: Account;
   /** The client's address, as the ingress saw it. */
   readonly from: string;
+  /** The key, with that address: what the audit log says. */
+  readonly by: Actor;
   readonly body: Body;
   readonly query: Query;
   readonly params: Params;
@@ -114,14 +117,18 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field', 'query parameter');
   if (!query.ok) return { problem: query.problem };
   const from = forwardedFor ?? 'loopback';
+  const by = { name: caller.key.keyId, from };
   if (endpoint.body === undefined)
-    return { asked: { ...caller, from, ...bodyless(), query: query.value, params: params.value }, octets: noOctets };
+    return {
+      asked: { ...caller, from, by, ...bodyless(), query: query.value, params: params.value },
+      octets: noOctets,
+    };
   const json = await readJson(c);
   if ('problem' in json) return json;
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
   return {
-    asked: { ...caller, from, body: body.value, query: query.value, params: params.value },
+    asked: { ...caller, from, by, body: body.value, query: query.value, params: params.value },
     octets: json.octets,
   };
 }

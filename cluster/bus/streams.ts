@@ -14,6 +14,7 @@ import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/lim
 import { defaultShares, type Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import {
+  auditNoteSubject,
   decisionFilter,
   inboundPartFilter,
   inboundSubject,
@@ -120,7 +121,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // What operators ordered of carriers, ~400 bytes each: the last of a subject is in force, what stands before it
       // goes when the audit log in PostgreSQL has it. Three months of an order a minute fit while that is away.
       name: streamNames.orders,
-      subjects: ['ops.>'],
+      subjects: ['ops.>', auditNoteSubject],
       retention: RetentionPolicy.Limits,
       storage: StorageType.File,
       discard: DiscardPolicy.New,

@@ -137,6 +137,9 @@ export function orderSubject(carrier: string, bind: number | null): string {
 
 /** Core NATS: somebody gave an order, look into the stream. */
 export const ordersNewsSubject = 'news.orders';
+
+/** Beside the orders, in their stream: what the audit log is told of besides. */
+export const auditNoteSubject = 'audit.note';
 /** Core NATS: whoever serves carriers says how they are. */
 export const carrierReportsSubject = 'ask.carriers';
 

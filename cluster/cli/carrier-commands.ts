@@ -1,6 +1,7 @@
 // `heliograph carriers …` and `heliograph audit`: what they are called and take. The work is done in carriers.ts and
 // audit.ts, loaded when it is needed.
 import type { Command } from 'commander';
+import { addAuditCommands } from './audit-commands.ts';
 import type { OrderVerb } from '../operations/contract.ts';
 
 const meaning: Record<OrderVerb, string> = {
@@ -34,7 +35,7 @@ export function addCarrierCommands(program: Command): void {
       });
   }
 
-  program
+  const audit = program
     .command('audit')
     .description('who changed or ordered what, newest first')
     .option('--target <target>', 'only what was done to this: a carrier with its binds, a bind such as alpha/2, an id')
@@ -45,6 +46,7 @@ export function addCarrierCommands(program: Command): void {
       const { auditCommand } = await import('./audit.ts');
       await auditCommand(options);
     });
+  addAuditCommands(audit);
 }
 
 export type OrderOptions = { readonly bind?: string; readonly reason?: string; readonly json?: boolean };

@@ -1,6 +1,5 @@
 // `carriers list|pause|drain|resume`: over NATS alone, so that a carrier can be stopped while the database is away; the
 // audit record is durable with the order and reaches the database when that is back.
-import { hostname, userInfo } from 'node:os';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type CarrierConfig } from '../config/configuration.ts';
@@ -18,6 +17,7 @@ import {
 import type { Order, OrderVerb, Pace } from '../operations/contract.ts';
 import type { OrderOptions } from './carrier-commands.ts';
 import { print } from './print.ts';
+import { whereFrom } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
 
 export async function listCarriers(name: string | undefined, options: { json?: boolean }): Promise<void> {
@@ -135,17 +135,6 @@ function noSuch(name: string, { what, there }: NoSuch): FixSetup {
   const list = there.length === 0 ? 'none' : there.join(', ');
   if (what === 'carrier') return new FixSetup(`carrier_not_found: there is no carrier "${name}"; there are: ${list}`);
   return new FixSetup(`bind_not_found: ${name} has the binds ${list}`);
-}
-
-/** Who gives an order, and on which machine: for the audit log. */
-export function whereFrom(): string {
-  let user = 'somebody';
-  try {
-    user = userInfo().username;
-  } catch (error) {
-    ignoring(error, 'the user has no name on this machine');
-  }
-  return `${user}@${hostname()}`;
 }
 
 async function answered<T>(work: Promise<T>): Promise<T> {

@@ -12,10 +12,10 @@ import { type DeadEntry, dropDead, listDead, readDead, replayDead } from '../bus
 import { deadHeaders } from '../bus/dead.ts';
 import { streamNames } from '../bus/streams.ts';
 import { addAuditRecords } from '../store/audit-log.ts';
-import { whereFrom } from './carriers.ts';
 import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead-commands.ts';
 import { contentsOf } from './dead-contents.ts';
 import { print } from './print.ts';
+import { whereFrom } from './who-asks.ts';
 import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 

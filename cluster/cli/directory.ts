@@ -7,7 +7,9 @@ import { type DirectoryOwner, OwnedByAnother, directoryOwner, releaseDirectory, 
 import { databaseNameFile, installationId } from '../store/installation.ts';
 import { openStore } from '../store/store.ts';
 import type { DirectoryOptions } from './directory-commands.ts';
+import { noteForAudit } from '../operations/audit-notes.ts';
 import { print } from './print.ts';
+import { whoAsks } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
 
 export async function ownerCommand(options: DirectoryOptions): Promise<void> {
@@ -21,7 +23,14 @@ export async function releaseCommand(options: DirectoryOptions): Promise<void> {
       'The next role control that starts makes the directory its own: accounts and keys that its PostgreSQL does not have are refused from then on. Stop every role control of the old one first, then: heliograph directory release --yes',
     );
   }
-  const owner = await withBus(releaseDirectory);
+  const owner = await withBus(async (bus) => {
+    const before = await directoryOwner(bus);
+    if (before === null) return null;
+    // First: what cannot be recorded is not done.
+    const detail = { database: before.database, since: new Date(before.sinceMs).toISOString(), host: before.host };
+    await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: whoAsks() });
+    return releaseDirectory(bus);
+  });
   print(options, asJson(owner), [owner === null ? 'Nobody had it' : `Released  ${lineOf(owner)}`]);
 }
 

@@ -12,9 +12,11 @@ import type { RegistryName } from '../../policy/registry/contract.ts';
 import type { Bus } from '../bus/connect.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
-import { importRegistry } from '../registry/import/import.ts';
+import { type ImportReport, importRegistry } from '../registry/import/import.ts';
 import { RegistryVersions, versionName } from '../registry/versions.ts';
+import { type AuditNote, noteForAudit } from '../operations/audit-notes.ts';
 import { print } from './print.ts';
+import { whoAsks } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
 
 export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean; json?: boolean };
@@ -26,8 +28,8 @@ export async function importCommand(name: RegistryName, file: string, options: I
   if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
     throw new FixSetup(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
   }
-  const report = await withRegistryBus((bus) =>
-    importRegistry(bus, {
+  const report = await withRegistryBus(async (bus) => {
+    const imported = await importRegistry(bus, {
       name,
       file,
       delta: options.delta === true,
@@ -36,8 +38,10 @@ export async function importCommand(name: RegistryName, file: string, options: I
       dataDir: settings.dataDir,
       configuration,
       onProgress: (text) => process.stderr.write(`${text}\n`),
-    }),
-  );
+    });
+    await noteForAudit(bus, auditNoteOf(name, file, options, imported));
+    return imported;
+  });
   const { rows } = report;
   for (const each of rows.shown) process.stderr.write(`bad row, ${printable(each)}\n`);
   print(
@@ -63,6 +67,20 @@ export async function importCommand(name: RegistryName, file: string, options: I
         : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two was taken`]),
     ],
   );
+}
+
+function auditNoteOf(name: RegistryName, file: string, options: ImportOptions, report: ImportReport): AuditNote {
+  const { version, changed, numbers: to, numbersBefore: from, rows } = report;
+  const detail = {
+    file,
+    version,
+    changed,
+    numbers: { from, to },
+    bad_rows: rows.badRows,
+    delta: options.delta === true,
+    allow_shrink: options.allowShrink === true,
+  };
+  return { action: 'registry.imported', target: name, detail, by: whoAsks() };
 }
 
 export async function statusCommand(name: RegistryName, options: { json?: boolean }): Promise<void> {

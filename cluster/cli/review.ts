@@ -10,7 +10,6 @@ import { changeAccountSettings } from '../store/account-settings.ts';
 import { activateAccount, suspendAccount } from '../store/accounts.ts';
 import type { SenderStatus } from '../store/schema.ts';
 import { listSenders, setSenderStatus } from '../store/senders.ts';
-import { operator } from '../store/store.ts';
 import { listTemplates, setTemplateStatus } from '../store/templates.ts';
 import type { LimitOptions } from './review-commands.ts';
 import { print, quoted } from './print.ts';
@@ -55,7 +54,7 @@ export async function review(
 ): Promise<void> {
   const done = await withStore(async (store) =>
     noun === 'senders'
-      ? setSenderStatus(store, id as SenderId, status, operator, categoriesOf(options.categories))
+      ? setSenderStatus(store, id as SenderId, status, store.actor, categoriesOf(options.categories))
       : setTemplateStatus(store, id as TemplateId, status, { note: options.note ?? '' }),
   );
   const one = noun.slice(0, -1);

@@ -2,6 +2,7 @@
 // running system. The outbox carries them to every ingress; nothing here talks to an ingress.
 import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../../model/api-key.ts';
 import { type ApiKeyId, isAccountId } from '../../model/ids.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -12,6 +13,7 @@ import type { Page } from '../store/page.ts';
 import { type Store, openStore } from '../store/store.ts';
 import { readConnections } from '../supervisor/data-folder.ts';
 import { print, quoted } from './print.ts';
+import { whoAsks } from './who-asks.ts';
 
 export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
   const made = await withStore((store) => createAccount(store, { name: options.name }));
@@ -108,7 +110,10 @@ async function everyPage<T>(read: (after: string | null) => Promise<Page<T>>): P
 }
 
 /** The database of DATABASE_URL, else of what runs on the data folder. */
-export async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  work: (store: Store) => Promise<T>,
+  withinMs: number = databaseAnswersWithinMs,
+): Promise<T> {
   const settings = loadSettings();
   const url = settings.databaseUrl ?? readConnections(settings.dataDir)?.databaseUrl;
   if (url === undefined || url === null) {
@@ -116,9 +121,9 @@ export async function withStore<T>(work: (store: Store) => Promise<T>): Promise<
       `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or DATABASE_URL`,
     );
   }
-  const store = openStore(url);
+  const store = openStore(url, systemClock, { actor: whoAsks() });
   try {
-    return await withDeadline('the database', databaseAnswersWithinMs, work(store));
+    return await withDeadline('the database', withinMs, work(store));
   } catch (error) {
     if (isStoreUnavailable(error)) throw new FixSetup(`The database cannot be reached: ${messageOf(error)}`, error);
     throw error;

@@ -11,8 +11,10 @@ import { log } from '../../platform/log.ts';
 import type { Bus } from '../bus/connect.ts';
 import { ensureConsumer } from '../bus/ensure.ts';
 import { streamNames } from '../bus/streams.ts';
+import { auditNoteSubject } from '../bus/subjects.ts';
 import { type NewAuditRecord, addAuditRecords } from '../store/audit-log.ts';
 import type { Store } from '../store/store.ts';
+import { decodeAuditNote } from './audit-notes.ts';
 import type { Order } from './contract.ts';
 import { decodeOrder } from './orders.ts';
 import { tidyOrders } from './tidy-orders.ts';
@@ -90,16 +92,16 @@ async function openConsumer(bus: Bus): Promise<Consumer> {
 }
 
 async function write(store: Store, record: JsMsg): Promise<void> {
-  let order: Order;
+  let entry: NewAuditRecord;
   try {
-    order = decodeOrder(record.data);
+    entry = record.subject === auditNoteSubject ? decodeAuditNote(record.data) : auditOf(decodeOrder(record.data));
   } catch (error) {
     // Somebody else's record: there is nothing an audit could say about it, and it must not stand in the way.
     log.error({ alarm: 'order_unreadable', seq: record.seq, error: messageOf(error) }, 'an order cannot be read');
     return record.term();
   }
   try {
-    await addAuditRecords(store, [auditOf(order)]);
+    await addAuditRecords(store, [entry]);
   } catch (error) {
     record.nak(auditRetryMs);
     throw error;

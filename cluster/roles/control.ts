@@ -15,12 +15,14 @@ import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { realCarriers } from '../config/configuration.ts';
+import { reloadVerdict } from '../config/reload.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { startDecisionWriter } from '../directory/decision-writer.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { startProjector } from '../directory/projector.ts';
 import { loadSecrets } from '../embedded/secrets.ts';
+import { noteForAudit, thisMachine } from '../operations/audit-notes.ts';
 import { auditOrders } from '../operations/audit-orders.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
 import { type DemoAccount, type DemoOptions, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../store/demo.ts';
@@ -58,16 +60,16 @@ runRole('control', async (link) => {
 
   const { startManagementApi } = await import('../../api/management/server.ts');
   const directory = await openDirectory(bus);
-  let { carriers } = await loadConfiguration(settings.configFile);
+  let configuration = await loadConfiguration(settings.configFile);
   const demoFile = demoKeysFile(settings.dataDir);
-  const demo = await demoAccount(store, { file: demoFile, realCarriers: realCarriers(carriers) });
+  const demo = await demoAccount(store, { file: demoFile, realCarriers: realCarriers(configuration.carriers) });
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
   const audit = auditOrders(bus, store);
   const decisions = startDecisionWriter({ bus, store, publisher: new Publisher(bus) });
-  const operations = { bus, carriers: () => carriers };
+  const operations = { bus, carriers: () => configuration.carriers };
   const api = await startManagementApi({ store, directory, once, operations, port: settings.controlPort });
 
   return {
@@ -78,8 +80,11 @@ runRole('control', async (link) => {
       return { ok: true, detail: trouble === null ? '' : `changes of tenants wait: ${trouble}` };
     },
     async configure(next) {
-      carriers = next.carriers;
-      void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(carriers) }, link);
+      const verdict = reloadVerdict(configuration, next);
+      configuration = next;
+      void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }, link);
+      const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart };
+      await noteForAudit(bus, { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() });
     },
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);

@@ -3,9 +3,10 @@
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
+import { limits } from '../../platform/limits.ts';
 import { type Rate, rateColumns, rateOf } from './rate.ts';
 import type { AccountsTable } from './schema.ts';
-import { type Actor, type Store, operator, record, transaction } from './store.ts';
+import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
 
 export type AccountSettings = {
   readonly ipAllowlist: readonly string[];
@@ -37,7 +38,7 @@ export async function changeAccountSettings(
   store: Store,
   id: AccountId,
   change: Partial<AccountSettings>,
-  actor: Actor = operator,
+  actor: Actor = store.actor,
 ): Promise<AccountSettings | null> {
   const columns = {
     ...(change.ipAllowlist === undefined ? {} : { ip_allowlist: [...change.ipAllowlist] }),
@@ -56,18 +57,56 @@ export async function changeAccountSettings(
   };
   if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
-    const row = await tx.updateTable('accounts').set(columns).where('id', '=', id).returningAll().executeTakeFirst();
-    if (row === undefined) return null;
+    const before = await tx.selectFrom('accounts').selectAll().where('id', '=', id).forUpdate().executeTakeFirst();
+    if (before === undefined) return null;
+    const row = await tx
+      .updateTable('accounts')
+      .set(columns)
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
     await record(store, tx, {
       accountId: id,
       actor,
       action: 'account.changed',
       target: id,
-      detail: { fields: Object.keys(columns) },
+      detail: auditedChanges(settingsOf(before), settingsOf(row)),
       tell: { entity: 'account', entityId: id },
     });
     return settingsOf(row);
   });
+}
+
+/** Lists of content rules may be long: of those what came and what went, the first of them. */
+function auditedChanges(before: AccountSettings, after: AccountSettings): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(changesOf(before, after)).map(([name, { from, to }]) =>
+      isContentList(name)
+        ? [name, listChange(from as readonly string[], to as readonly string[])]
+        : [name, { from, to }],
+    ),
+  );
+}
+
+const contentLists: readonly string[] = [
+  'contentWords',
+  'linksDenied',
+  'linksAllowed',
+] satisfies (keyof AccountSettings)[];
+const isContentList = (name: string) => contentLists.includes(name);
+
+function listChange(from: readonly string[], to: readonly string[]) {
+  const [was, is] = [new Set(from), new Set(to)];
+  const added = to.filter((each) => !was.has(each));
+  const removed = from.filter((each) => !is.has(each));
+  const { listedMax } = limits.auditLog;
+  return {
+    from: from.length,
+    to: to.length,
+    added: added.slice(0, listedMax),
+    removed: removed.slice(0, listedMax),
+    more: Math.max(0, added.length - listedMax) + Math.max(0, removed.length - listedMax),
+  };
 }
 
 function settingsOf(row: Selectable<AccountsTable>): AccountSettings {

@@ -2,7 +2,7 @@
 import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { plainTextProblem } from '../../model/plain-text.ts';
 import type { AccountStatus } from './schema.ts';
-import { type Actor, type Store, operator, record, transaction } from './store.ts';
+import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 
 export type StoredAccount = {
@@ -17,7 +17,7 @@ const isAccountName = (name: string) => name.length >= 1 && name.length <= 200 &
 
 export async function createAccount(
   store: Store,
-  { name, actor = operator }: { name: string; actor?: Actor },
+  { name, actor = store.actor }: { name: string; actor?: Actor },
 ): Promise<
   { readonly ok: true; readonly account: StoredAccount } | { readonly ok: false; readonly code: 'invalid_name' }
 > {
@@ -35,6 +35,7 @@ export async function createAccount(
       actor,
       action: 'account.created',
       target: id,
+      detail: { name: trimmed },
       tell: { entity: 'account', entityId: id },
     });
   });
@@ -42,9 +43,9 @@ export async function createAccount(
 }
 
 /** False when there is no such account. */
-export const suspendAccount = (store: Store, id: AccountId, actor: Actor = operator) =>
+export const suspendAccount = (store: Store, id: AccountId, actor: Actor = store.actor) =>
   setStatus(store, id, 'suspended', actor);
-export const activateAccount = (store: Store, id: AccountId, actor: Actor = operator) =>
+export const activateAccount = (store: Store, id: AccountId, actor: Actor = store.actor) =>
   setStatus(store, id, 'active', actor);
 
 export async function findAccount(store: Store, id: AccountId): Promise<StoredAccount | null> {
@@ -69,10 +70,19 @@ export async function hasAccounts(store: Store): Promise<boolean> {
 
 async function setStatus(store: Store, id: AccountId, status: AccountStatus, actor: Actor): Promise<boolean> {
   return transaction(store, async (tx) => {
-    const changed = await tx.updateTable('accounts').set({ status }).where('id', '=', id).executeTakeFirst();
-    if (changed.numUpdatedRows === 0n) return false;
+    const before = await tx.selectFrom('accounts').select('status').where('id', '=', id).forUpdate().executeTakeFirst();
+    if (before === undefined) return false;
+    await tx.updateTable('accounts').set({ status }).where('id', '=', id).execute();
+    const detail = changesOf(before, { status });
     const action = status === 'active' ? 'account.activated' : 'account.suspended';
-    await record(store, tx, { accountId: id, actor, action, target: id, tell: { entity: 'account', entityId: id } });
+    await record(store, tx, {
+      accountId: id,
+      actor,
+      action,
+      target: id,
+      detail,
+      tell: { entity: 'account', entityId: id },
+    });
     return true;
   });
 }

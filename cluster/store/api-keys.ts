@@ -7,7 +7,7 @@ import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import { type Rate, rateColumns, rateOf } from './rate.ts';
 import type { ApiKeysTable, Tables } from './schema.ts';
-import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
+import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
 export type StoredApiKey = {
   readonly id: ApiKeyId;
@@ -42,7 +42,7 @@ export async function createKey(
   store: Store,
   wanted: NewKey,
 ): Promise<{ readonly ok: true; readonly key: StoredApiKey; readonly token: string } | KeyRefusal> {
-  const { accountId, livemode, actor = operator } = wanted;
+  const { accountId, livemode, actor = store.actor } = wanted;
   return transaction(store, async (tx) => {
     if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
     const active = await tx
@@ -78,7 +78,7 @@ export async function createKey(
       actor,
       action: 'api_key.created',
       target: row.id,
-      detail: { livemode, scopes: wanted.scopes },
+      detail: { livemode, scopes: wanted.scopes, ...boundsOf(row) },
       tell: { entity: 'key', entityId: row.public_id },
     });
     return { ok: true, key: storedKey(row), token: made.token };
@@ -101,7 +101,7 @@ type Refused<R> = [R] extends [never] ? never : { readonly refused: R };
 export async function revokeKey<R = never>(
   store: Store,
   id: ApiKeyId,
-  { accountId, actor = operator, refuse }: KeyAsked<R> = {},
+  { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
   return transaction(store, async (tx) => {
     const row = await lockedKey(tx, id, accountId);
@@ -116,6 +116,7 @@ export async function revokeKey<R = never>(
       actor,
       action: 'api_key.revoked',
       target: id,
+      detail: { livemode: row.livemode, scopes: row.scopes },
       tell: { entity: 'key', entityId: row.public_id },
     });
     return storedKey({ ...row, revoked_at: revokedAt });
@@ -139,7 +140,7 @@ export async function changeKey<R = never>(
   store: Store,
   id: ApiKeyId,
   change: KeyChange,
-  { accountId, actor = operator, refuse }: KeyAsked<R> = {},
+  { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
   const columns = {
     ...(change.description === undefined ? {} : { description: change.description }),
@@ -167,11 +168,21 @@ export async function changeKey<R = never>(
       actor,
       action: 'api_key.changed',
       target: id,
-      detail: { fields: Object.keys(columns) },
+      detail: changesOf(boundsOf(before), boundsOf(row)),
       tell: { entity: 'key', entityId: row.public_id },
     });
     return storedKey(row);
   });
+}
+
+/** What of a key is changed, as the audit log has it. */
+function boundsOf(row: Selectable<ApiKeysTable>) {
+  return {
+    description: row.description,
+    expires_at: row.expires_at?.toISOString() ?? null,
+    ip_allowlist: row.ip_allowlist,
+    rate_limit: rateOf(row),
+  };
 }
 
 /** Nobody else changes it until the transaction ends. */

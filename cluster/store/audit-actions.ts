@@ -26,6 +26,10 @@ export const auditActions = [
   ...ordered.map((order) => `bind.${order}` as const),
   'dead_record.replayed',
   'dead_record.dropped',
+  'registry.imported',
+  'config.reloaded',
+  'directory.released',
+  'audit.detached',
 ] as const;
 
 export type AuditAction = (typeof auditActions)[number];

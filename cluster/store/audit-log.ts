@@ -3,7 +3,8 @@
 import { type Selectable, sql } from 'kysely';
 import type { AuditAction } from './audit-actions.ts';
 import type { AuditLogTable } from './schema.ts';
-import type { Store } from './store.ts';
+import { appendAudit } from './audit-chain.ts';
+import { type Store, transaction } from './store.ts';
 
 type Audited = {
   readonly atMs: number;
@@ -22,22 +23,13 @@ export type AuditRecord = Audited & { readonly row: number; readonly accountId: 
 
 export async function addAuditRecords(store: Store, records: readonly NewAuditRecord[]): Promise<void> {
   if (records.length === 0) return;
-  await store.db
-    .insertInto('audit_log')
-    .values(
-      records.map(({ recordId, atMs, actor, origin, action, target, detail }) => ({
-        record_id: recordId,
-        at: new Date(atMs),
-        account_id: null,
-        actor,
-        origin,
-        action,
-        target,
-        detail: JSON.stringify(detail),
-      })),
-    )
-    .onConflict((conflict) => conflict.column('record_id').doNothing())
-    .execute();
+  await transaction(store, (tx) =>
+    appendAudit(
+      tx,
+      store.clock,
+      records.map((each) => ({ ...each, accountId: null })),
+    ),
+  );
 }
 
 export type AuditQuestion = {

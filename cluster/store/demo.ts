@@ -2,6 +2,7 @@
 // SMS needs nothing but a paste. Made only in a database without accounts. Its keys stay in a file that only the owner
 // of the data folder can read. A live demo key exists only where all carriers are simulated: nobody made it on purpose,
 // so it must never be able to send for real.
+import { hostname } from 'node:os';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Scope, accountScopes, splitApiKey } from '../../model/api-key.ts';
@@ -34,7 +35,7 @@ export type DemoOptions = {
   readonly realCarriers: readonly string[];
 };
 
-const firstStart = 'first-start';
+const firstStart = { name: 'first-start', from: hostname() };
 const demoSenders = ['HELIOGRAPH', 'Heliograph', 'DEMO', '16247'];
 
 /** Null when this database is no demo's any more: it has accounts of its own, or the demo's keys were revoked. */
@@ -91,7 +92,7 @@ async function accountOfFirstStart(store: Store): Promise<AccountId | null> {
   const row = await store.db
     .selectFrom('audit_log')
     .select('account_id')
-    .where('actor', '=', firstStart)
+    .where('actor', '=', firstStart.name)
     .where('action', '=', 'account.created')
     .orderBy('id', 'desc')
     .limit(1)

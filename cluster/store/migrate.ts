@@ -15,6 +15,7 @@ import { auditOfOrders } from './migrations/0005-audit-of-orders.ts';
 import { inbound } from './migrations/0006-inbound.ts';
 import { accountWeight } from './migrations/0007-account-weight.ts';
 import { installation } from './migrations/0008-installation.ts';
+import { auditChain } from './migrations/0010-audit-chain.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -26,6 +27,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0006-inbound': inbound,
   '0007-account-weight': accountWeight,
   '0008-installation': installation,
+  '0010-audit-chain': auditChain,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */

@@ -128,9 +128,13 @@ export type OutboxTable = {
   created_at: Generated<Date>;
 };
 
-/** Who changed what. `actor` is a key's id, or `operator` for whoever has the database's password. */
+/** Who changed what, chained by hashes (audit-chain.ts). `actor` is a key's id, or `operator` for who has the machine. */
 export type AuditLogTable = {
-  id: Generated<number>;
+  /** From 1, without gaps. */
+  id: number;
+  /** When the row was written: never before the row before it. */
+  recorded_at: Date;
+  /** When it happened. */
   at: Date;
   account_id: AccountId | null;
   actor: string;
@@ -141,7 +145,18 @@ export type AuditLogTable = {
   /** Of what is told from the bus, perhaps more than once; null: written in the change's own transaction. */
   record_id: string | null;
   /** From where: an address, or the user and name of a machine. */
-  origin: Generated<string>;
+  origin: string;
+  prev_hash: Buffer;
+  hash: Buffer;
+};
+
+/** One row: the end of the audit log's chain. Its lock is the turn to write. */
+export type AuditChainTable = {
+  seq: number;
+  hash: Buffer;
+  recorded_at: Date;
+  /** `2026-11`: the partition that was written last. */
+  month: string;
 };
 
 /** One row: what this database is called. */
@@ -160,5 +175,6 @@ export type Tables = {
   subscriber_decisions: SubscriberDecisionsTable;
   outbox: OutboxTable;
   audit_log: AuditLogTable;
+  audit_chain: AuditChainTable;
   installation: InstallationTable;
 };

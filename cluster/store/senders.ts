@@ -7,7 +7,7 @@ import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { SenderStatus, SendersTable } from './schema.ts';
-import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
+import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
 export type StoredSender = {
   readonly id: SenderId;
@@ -29,7 +29,7 @@ export async function createSender(
   store: Store,
   wanted: { accountId: AccountId; name: string; status: SenderStatus; actor?: Actor },
 ): Promise<{ readonly ok: true; readonly sender: StoredSender } | SenderRefusal> {
-  const { accountId, name, status, actor = operator } = wanted;
+  const { accountId, name, status, actor = store.actor } = wanted;
   const kind = senderKindOf(name);
   if (kind === null) return { ok: false, code: 'invalid_sender' };
   return transaction(store, async (tx) => {
@@ -61,19 +61,29 @@ export async function setSenderStatus(
   store: Store,
   id: SenderId,
   status: SenderStatus,
-  actor: Actor = operator,
+  actor: Actor = store.actor,
   categories: readonly Category[] | null = null,
 ): Promise<StoredSender | null> {
   return transaction(store, async (tx) => {
     const approvedFor = categories === null ? null : [...categories];
+    const before = await tx
+      .selectFrom('senders')
+      .select(['name', 'status', 'categories'])
+      .where('id', '=', id)
+      .forUpdate()
+      .executeTakeFirst();
+    if (before === undefined) return null;
     const row = await tx
       .updateTable('senders')
       .set({ status, categories: approvedFor })
       .where('id', '=', id)
       .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) return null;
-    await record(store, tx, changeOf(row, actor, `sender.${status}`));
+      .executeTakeFirstOrThrow();
+    const detail = {
+      name: row.name,
+      ...changesOf({ status: before.status, categories: before.categories }, { status, categories: approvedFor }),
+    };
+    await record(store, tx, { ...changeOf(row, actor, `sender.${status}`), detail });
     return storedSender(row);
   });
 }
@@ -82,7 +92,7 @@ export async function setSenderStatus(
 export async function deleteSender(
   store: Store,
   id: SenderId,
-  { accountId, actor = operator }: { accountId: AccountId; actor?: Actor },
+  { accountId, actor = store.actor }: { accountId: AccountId; actor?: Actor },
 ): Promise<boolean> {
   return transaction(store, async (tx) => {
     const row = await tx

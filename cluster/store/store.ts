@@ -1,30 +1,44 @@
 // The door to the control-plane database. Every change of a tenant goes through `change`, which writes the
 // audit record and the outbox row in the same transaction, so that the directory cannot miss it whatever dies.
 // The hot path never comes here: it reads the directory.
+import { isDeepStrictEqual } from 'node:util';
 import { Kysely, type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
+import { appendAudit } from './audit-chain.ts';
 import { dialectOf } from './connection.ts';
 import type { OutboxTable, Tables } from './schema.ts';
 
 export type Store = {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
+  /** Who makes the changes that name nobody. */
+  readonly actor: Actor;
   close(): Promise<void>;
 };
 
-/** Who asks for a change: a key's id, or the operator (CLI, first start). */
-export type Actor = string;
-export const operator: Actor = 'operator';
+/** Who asks for a change, and from where. */
+export type Actor = {
+  /** A key's id, or the operator (command line, first start). */
+  readonly name: string;
+  /** An address, or user and machine; empty where nobody knows. */
+  readonly from: string;
+};
+export const operator: Actor = { name: 'operator', from: '' };
 
 /** The channel on which the projector is woken; a lost notification costs one poll interval. */
 export const outboxChannel = 'heliograph_outbox';
 
 /** Opens nothing yet: connections are made when they are needed, and again after the database was away. */
-export function openStore(databaseUrl: string, clock: Clock = systemClock): Store {
-  const db = new Kysely<Tables>({ dialect: dialectOf(databaseUrl) });
-  return { db, clock, close: () => db.destroy() };
+export function openStore(
+  databaseUrl: string,
+  clock: Clock = systemClock,
+  { actor = operator, poolMax = limits.store.poolMax }: { actor?: Actor; poolMax?: number } = {},
+): Store {
+  const db = new Kysely<Tables>({ dialect: dialectOf(databaseUrl, { poolMax }) });
+  return { db, clock, actor, close: () => db.destroy() };
 }
 
 export type Change = {
@@ -44,24 +58,28 @@ export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => 
   return store.db.transaction().execute(work);
 }
 
-/** Records a change inside its transaction: the audit record, the outbox row and the wake-up (sent at commit). */
+/** Records a change inside its transaction, as the last thing in it: outbox row, wake-up (sent at commit), audit record. */
 export async function record(store: Store, tx: Transaction<Tables>, change: Change): Promise<void> {
-  await tx
-    .insertInto('audit_log')
-    .values({
-      at: new Date(store.clock.nowMs()),
-      account_id: change.accountId,
-      actor: change.actor,
-      action: change.action,
-      target: change.target,
-      detail: JSON.stringify(change.detail ?? {}),
-    })
-    .execute();
-  if (change.tell === null) return;
-  const rows = [change.tell].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
-  if (rows.length === 0) return;
-  await tx.insertInto('outbox').values(rows).execute();
-  await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
+  const rows = [change.tell ?? []].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
+  if (rows.length > 0) {
+    await tx.insertInto('outbox').values(rows).execute();
+    await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
+  }
+  const { accountId, action, target, detail = {} } = change;
+  const { name: actor, from: origin } = change.actor;
+  await appendAudit(tx, store.clock, [
+    { atMs: null, accountId, actor, origin, action, target, detail, recordId: null },
+  ]);
+}
+
+/** From what to what, of each field that changed. */
+export function changesOf<T extends object>(before: T, after: T): { [name: string]: { from: unknown; to: unknown } } {
+  const names = Object.keys(after) as (keyof T & string)[];
+  return Object.fromEntries(
+    names
+      .filter((name) => !isDeepStrictEqual(before[name], after[name]))
+      .map((name) => [name, { from: before[name] ?? null, to: after[name] ?? null }]),
+  );
 }
 
 /** Keeps two changes of one account apart, and says whether the account exists. */

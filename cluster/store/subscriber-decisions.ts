@@ -12,7 +12,7 @@ import { type ListState, lockedList, tellingOf, touch } from './suppressions.ts'
 /** `block`: the block of the list, as the outbox names it, that has the number. Null: there is no such account. */
 export type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };
 
-export const subscriber = 'subscriber';
+export const subscriber = { name: 'subscriber', from: '' };
 
 export async function writeDecision(store: Store, decision: SubscriberDecision): Promise<Written | null> {
   const { accountId } = decision;

@@ -9,7 +9,7 @@ import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { SuppressionReason, SuppressionsTable, Tables } from './schema.ts';
-import { type Actor, type Store, type Telling, operator, record, transaction } from './store.ts';
+import { type Actor, type Store, type Telling, record, transaction } from './store.ts';
 
 export type StoredSuppression = {
   readonly id: SuppressionId;
@@ -39,7 +39,7 @@ export async function addSuppressions(
   store: Store,
   wanted: NewSuppressions,
 ): Promise<{ readonly ok: true; readonly added: readonly StoredSuppression[] } | SuppressionRefusal> {
-  const { accountId, sender, category, reason, actor = operator } = wanted;
+  const { accountId, sender, category, reason, actor = store.actor } = wanted;
   const numbers = [...new Set(wanted.numbers.map(numberKeyOf))];
   return transaction(store, async (tx) => {
     const account = await lockedList(tx, accountId);
@@ -81,7 +81,7 @@ export async function addSuppressions(
 export async function removeSuppression(
   store: Store,
   id: SuppressionId,
-  { accountId, actor = operator }: { accountId: AccountId; actor?: Actor },
+  { accountId, actor = store.actor }: { accountId: AccountId; actor?: Actor },
 ): Promise<StoredSuppression | null> {
   return transaction(store, async (tx) => {
     const account = await lockedList(tx, accountId);

@@ -7,7 +7,7 @@ import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { TemplateStatus, TemplatesTable } from './schema.ts';
-import { type Actor, type Store, lockAccount, operator, record, transaction } from './store.ts';
+import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
 /** As policy reads it: name, type and size. The store keeps it and does not look inside. */
 export type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
@@ -35,7 +35,7 @@ export async function createTemplate(
   store: Store,
   wanted: NewTemplate,
 ): Promise<{ readonly ok: true; readonly template: StoredTemplate } | TemplateRefusal> {
-  const { accountId, name, category, body, variables, status, actor = operator } = wanted;
+  const { accountId, name, category, body, variables, status, actor = store.actor } = wanted;
   return transaction(store, async (tx) => {
     if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
     const existing = await tx.selectFrom('templates').select('name').where('account_id', '=', accountId).execute();
@@ -66,17 +66,24 @@ export async function setTemplateStatus(
   store: Store,
   id: TemplateId,
   status: TemplateStatus,
-  { note = '', actor = operator }: { note?: string; actor?: Actor } = {},
+  { note = '', actor = store.actor }: { note?: string; actor?: Actor } = {},
 ): Promise<StoredTemplate | null> {
   return transaction(store, async (tx) => {
+    const before = await tx
+      .selectFrom('templates')
+      .select(['status', 'note'])
+      .where('id', '=', id)
+      .forUpdate()
+      .executeTakeFirst();
+    if (before === undefined) return null;
     const row = await tx
       .updateTable('templates')
       .set({ status, note })
       .where('id', '=', id)
       .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) return null;
-    await record(store, tx, changeOf(row, actor, `template.${status}`));
+      .executeTakeFirstOrThrow();
+    const detail = { name: row.name, ...changesOf(before, { status, note }) };
+    await record(store, tx, { ...changeOf(row, actor, `template.${status}`), detail });
     return storedTemplate(row);
   });
 }
@@ -85,7 +92,7 @@ export async function setTemplateStatus(
 export async function deleteTemplate(
   store: Store,
   id: TemplateId,
-  { accountId, actor = operator }: { accountId: AccountId; actor?: Actor },
+  { accountId, actor = store.actor }: { accountId: AccountId; actor?: Actor },
 ): Promise<boolean> {
   return transaction(store, async (tx) => {
     const row = await tx

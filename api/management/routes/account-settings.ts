@@ -45,7 +45,7 @@ export const accountSettingsHandlers = (store: Store) => ({
   },
 
   async change({
-    key,
+    by,
     account,
     body,
     from,
@@ -63,7 +63,7 @@ export const accountSettingsHandlers = (store: Store) => ({
       ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
       ...(inbound === undefined ? {} : { keepInboundText: inbound.keep_text, helpText: inbound.help_text }),
     };
-    return answerOf(await changeAccountSettings(store, account.accountId, change, key.keyId));
+    return answerOf(await changeAccountSettings(store, account.accountId, change, by));
   },
 });
 

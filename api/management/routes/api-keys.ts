@@ -101,7 +101,7 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     return { body: listBody(await listKeys(store, account.accountId, asked.page), keyShape) };
   },
 
-  async create({ key, account, body }: Asked<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<Answer> {
+  async create({ key, by, account, body }: Asked<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<Answer> {
     const wanted = wantedOf(key, body);
     const refusal = refuseNewKey(powersOfEntry(key), wanted, store.clock.nowMs());
     if (refusal !== null) return { problem: refusal };
@@ -110,7 +110,7 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
       accountId: account.accountId,
       ipAllowlist: wanted.networks,
       description: body.description ?? '',
-      actor: key.keyId,
+      actor: by,
     });
     if (!created.ok) {
       const detail =
@@ -130,6 +130,7 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
 
   async change({
     key,
+    by,
     account,
     params,
     body,
@@ -145,14 +146,14 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
     const refuse = (current: StoredApiKey) =>
       refuseKeyChange(powersOfEntry(key), current, change, store.clock.nowMs()) ??
       (current.id === key.keyId ? refusedFields(locksOut(from, ipAllowlist)) : null);
-    const by = { accountId: account.accountId, actor: key.keyId, refuse };
-    return answerOf(await changeKey(store, params.id as ApiKeyId, change, by));
+    const asked = { accountId: account.accountId, actor: by, refuse };
+    return answerOf(await changeKey(store, params.id as ApiKeyId, change, asked));
   },
 
-  async revoke({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async revoke({ key, by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
     const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOfEntry(key), current);
-    const by = { accountId: account.accountId, actor: key.keyId, refuse };
-    return answerOf(await revokeKey(store, params.id as ApiKeyId, by));
+    const asked = { accountId: account.accountId, actor: by, refuse };
+    return answerOf(await revokeKey(store, params.id as ApiKeyId, asked));
   },
 });
 

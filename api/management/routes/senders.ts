@@ -55,9 +55,9 @@ export const senderHandlers = (store: Store) => ({
     return { body: listBody(await listSenders(store, account.accountId, asked.page), senderShapeOf) };
   },
 
-  async create({ key, account, body }: Asked<z.infer<typeof createSenderBody>, unknown, unknown>): Promise<Answer> {
+  async create({ by, account, body }: Asked<z.infer<typeof createSenderBody>, unknown, unknown>): Promise<Answer> {
     const { accountId } = account;
-    const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: key.keyId });
+    const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: by });
     if (created.ok) return { body: senderShapeOf(created.sender) };
     switch (created.code) {
       case 'sender_exists':
@@ -77,9 +77,9 @@ export const senderHandlers = (store: Store) => ({
     }
   },
 
-  async remove({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
-    const by = { accountId: account.accountId, actor: key.keyId };
-    return (await deleteSender(store, params.id as SenderId, by))
+  async remove({ by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+    const asked = { accountId: account.accountId, actor: by };
+    return (await deleteSender(store, params.id as SenderId, asked))
       ? { body: { id: params.id, object: 'sender', deleted: true } }
       : { problem: problem(404, 'not_found', 'no sender of this account has this id') };
   },

@@ -80,9 +80,9 @@ export const suppressionHandlers = (store: Store) => ({
     return { body: listBody(page, suppressionShape) };
   },
 
-  async add({ key, account, body }: Asked<z.infer<typeof addSuppressionBody>, unknown, unknown>): Promise<Answer> {
+  async add({ by, account, body }: Asked<z.infer<typeof addSuppressionBody>, unknown, unknown>): Promise<Answer> {
     const { number, sender = null, category = null, reason } = body;
-    const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: key.keyId };
+    const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: by };
     const added = await addSuppressions(store, wanted);
     if (!added.ok) return { problem: refusalOf(added.code) };
     const [entry] = added.added;
@@ -92,7 +92,7 @@ export const suppressionHandlers = (store: Store) => ({
   },
 
   async import({
-    key,
+    by,
     account,
     body,
   }: Asked<z.infer<typeof importSuppressionsBody>, unknown, unknown>): Promise<Answer> {
@@ -103,7 +103,7 @@ export const suppressionHandlers = (store: Store) => ({
       sender,
       category,
       reason: 'import',
-      actor: key.keyId,
+      actor: by,
     } as const;
     const added = await addSuppressions(store, wanted);
     if (!added.ok) return { problem: refusalOf(added.code) };
@@ -111,9 +111,9 @@ export const suppressionHandlers = (store: Store) => ({
     return { body: { object: 'suppression_import', added: fresh, already_listed: new Set(numbers).size - fresh } };
   },
 
-  async remove({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
-    const by = { accountId: account.accountId, actor: key.keyId };
-    return (await removeSuppression(store, params.id as SuppressionId, by)) === null
+  async remove({ by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+    const asked = { accountId: account.accountId, actor: by };
+    return (await removeSuppression(store, params.id as SuppressionId, asked)) === null
       ? { problem: problem(404, 'not_found', 'no suppressed number of this account has this id') }
       : { body: { id: params.id, object: 'suppression', deleted: true } };
   },

@@ -81,13 +81,13 @@ export const templateHandlers = (store: Store) => ({
     return found === null ? notFound : { body: templateShape(found) };
   },
 
-  async create({ key, account, body }: Asked<z.infer<typeof createTemplateBody>, unknown, unknown>): Promise<Answer> {
+  async create({ by, account, body }: Asked<z.infer<typeof createTemplateBody>, unknown, unknown>): Promise<Answer> {
     const unfit = templateProblem(body);
     if (unfit !== null) {
       return { problem: problemOfFields(422, [{ field: unfit.field, code: 'invalid_field', detail: unfit.detail }]) };
     }
     const { accountId } = account;
-    const created = await createTemplate(store, { ...body, accountId, status: 'pending', actor: key.keyId });
+    const created = await createTemplate(store, { ...body, accountId, status: 'pending', actor: by });
     if (created.ok) return { body: templateShape(created.template) };
     switch (created.code) {
       case 'template_exists':
@@ -103,9 +103,9 @@ export const templateHandlers = (store: Store) => ({
     }
   },
 
-  async remove({ key, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
-    const by = { accountId: account.accountId, actor: key.keyId };
-    return (await deleteTemplate(store, params.id as TemplateId, by))
+  async remove({ by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+    const asked = { accountId: account.accountId, actor: by };
+    return (await deleteTemplate(store, params.id as TemplateId, asked))
       ? { body: { id: params.id, object: 'template', deleted: true } }
       : notFound;
   },

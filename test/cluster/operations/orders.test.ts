@@ -1,6 +1,7 @@
 // Orders on a real nats-server and PostgreSQL: what is in force, how fast everybody knows, and that the audit log has
 // each of them once, whatever was away in between.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decodeAuditNote, noteForAudit } from '../../../cluster/operations/audit-notes.ts';
 import { auditOrders } from '../../../cluster/operations/audit-orders.ts';
 import { answerForCarriers, askForCarriers, mergedBinds } from '../../../cluster/operations/reports.ts';
 import type { BindReport, CarrierReport, OrderVerb } from '../../../cluster/operations/contract.ts';
@@ -9,6 +10,7 @@ import { tidyOrders } from '../../../cluster/operations/tidy-orders.ts';
 import { orderIds, watchOrders } from '../../../cluster/operations/watch-orders.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { addAuditRecords, listAuditRecords } from '../../../cluster/store/audit-log.ts';
+import { verifyAudit } from '../../../cluster/store/audit-verify.ts';
 import type { Store } from '../../../cluster/store/store.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
@@ -154,6 +156,35 @@ describe('the audit log', () => {
       sql`truncate audit_log`,
     ]) {
       await expect(attempt.execute(store.db)).rejects.toThrow('append-only');
+    }
+  });
+});
+
+describe('records of what changes no database', () => {
+  it('wait on the bus and come into the audit log once, between orders, and are no orders to anybody', async () => {
+    const by = { name: 'operator', from: 'me@here' };
+    const detail = { file: 'dnd.csv', allow_shrink: true, numbers: { from: 9, to: 1 } };
+    await noteForAudit(house.bus, { action: 'registry.imported', target: 'dnd', detail, by });
+    await give('pause', 'noted');
+    await noteForAudit(house.bus, { action: 'directory.released', target: 'directory', detail: {}, by });
+    expect((await readOrders(house.bus)).get('noted')?.carrier?.verb).toBe('pause');
+    const audit = auditOrders(house.bus, store);
+    const target = async (of: string) =>
+      (await listAuditRecords(store, { limit: 9, after: null, target: of })).items.map(
+        ({ atMs: _, row: __, ...each }) => each,
+      );
+    await until('all three are there', async () => (await target('directory')).length === 1);
+    expect(await target('dnd')).toEqual([
+      { accountId: null, actor: 'operator', origin: 'me@here', action: 'registry.imported', target: 'dnd', detail },
+    ]);
+    expect(await target('noted')).toHaveLength(1);
+    await audit.close();
+    expect(await verifyAudit(store)).toMatchObject({ ok: true });
+  });
+
+  it('that cannot be read are refused', () => {
+    for (const text of ['', '{}', '[]', 'null', '{"v":2}']) {
+      expect(() => decodeAuditNote(Buffer.from(text))).toThrow('not a readable record');
     }
   });
 });

@@ -133,7 +133,7 @@ describe('a first start', () => {
   test('that died half-way is finished by the next one, with one account', async () => {
     await migrateStore(databaseUrl);
     writeFileSync(file(), '{"unfinished":true}');
-    await createAccount(store, { name: 'Demo', actor: 'first-start' });
+    await createAccount(store, { name: 'Demo', actor: { name: 'first-start', from: 'here' } });
     const { demo } = await ready(launch());
     const accounts = await store.db.selectFrom('accounts').select('id').execute();
     expect(accounts).toEqual([{ id: demo?.accountId }]);

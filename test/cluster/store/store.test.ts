@@ -42,7 +42,7 @@ describe('accounts', () => {
     expect(await findAccount(store, accountId)).toMatchObject({ name: 'Test', status: 'active' });
     expect(await suspendAccount(store, accountId)).toBe(true);
     expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
-    expect(await activateAccount(store, accountId, 'key_X')).toBe(true);
+    expect(await activateAccount(store, accountId, { name: 'key_X', from: '192.0.2.1' })).toBe(true);
     expect(await outbox()).toEqual([`account ${accountId}`, `account ${accountId}`]);
     expect(await audit()).toEqual([
       { action: 'account.created', actor: 'operator', target: accountId },

@@ -1,0 +1,80 @@
+// The only way into the audit log: rows are numbered and chained by their hashes, in the transaction of what they record.
+// Writers take turns by the lock on the chain's one row, from here to the end of their transaction; their NOTIFY makes
+// them do that at the commit anyway, so it costs no throughput of its own. Call it last: whoever holds the chain must not
+// wait for another lock.
+import { type Transaction, sql } from 'kysely';
+import type { AccountId } from '../../model/ids.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { AuditAction } from './audit-actions.ts';
+import { auditHash } from './audit-hash.ts';
+import type { Tables } from './schema.ts';
+
+export type AuditEntry = {
+  /** When it happened; null: now. */
+  readonly atMs: number | null;
+  readonly accountId: AccountId | null;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: AuditAction;
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  /** Of what may be told more than once: the second time changes nothing. */
+  readonly recordId: string | null;
+};
+
+export async function appendAudit(
+  tx: Transaction<Tables>,
+  clock: Clock,
+  entries: readonly AuditEntry[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  const head = await tx.selectFrom('audit_chain').selectAll().forUpdate().executeTakeFirstOrThrow();
+  const fresh = await withoutKnown(tx, entries);
+  if (fresh.length === 0) return;
+  const nowMs = clock.nowMs();
+  // Never before the row before, so that a partition holds an unbroken piece of the chain.
+  const recordedAtMs = Math.max(nowMs, head.recorded_at.getTime());
+  const month = monthOf(recordedAtMs);
+  if (month !== head.month) await sql`select ensure_audit_partition(${month})`.execute(tx);
+  let { seq, hash } = head;
+  const rows = fresh.map((entry) => {
+    seq += 1;
+    const atMs = entry.atMs ?? nowMs;
+    const prev_hash = hash;
+    hash = auditHash(prev_hash, { ...entry, seq, recordedAtMs, atMs });
+    return {
+      id: seq,
+      recorded_at: new Date(recordedAtMs),
+      at: new Date(atMs),
+      account_id: entry.accountId,
+      actor: entry.actor,
+      origin: entry.origin,
+      action: entry.action,
+      target: entry.target,
+      detail: JSON.stringify(entry.detail),
+      record_id: entry.recordId,
+      prev_hash,
+      hash,
+    };
+  });
+  await tx.insertInto('audit_log').values(rows).execute();
+  await tx
+    .updateTable('audit_chain')
+    .set({ seq, hash, recorded_at: new Date(recordedAtMs), month })
+    .execute();
+}
+
+/** `2026-11`, in UTC. */
+export const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
+
+/** Under the lock of the chain nobody else can write the same meanwhile. */
+async function withoutKnown(tx: Transaction<Tables>, entries: readonly AuditEntry[]): Promise<AuditEntry[]> {
+  const ids = entries.flatMap(({ recordId }) => recordId ?? []);
+  if (ids.length === 0) return [...entries];
+  const rows = await tx.selectFrom('audit_log').select('record_id').where('record_id', 'in', ids).execute();
+  const known = new Set(rows.map(({ record_id }) => record_id));
+  return entries.filter(({ recordId }, at) => {
+    const isFirst = recordId === null || entries.findIndex((each) => each.recordId === recordId) === at;
+    return isFirst && !known.has(recordId);
+  });
+}

@@ -1,0 +1,65 @@
+// The months of the audit log: which there are, and how the oldest is taken out of the log by its operator. Its table
+// stays in the database under its name, to be dumped and dropped; the record of its detaching carries its last hash, so
+// that the rest of the chain can still be verified.
+import { sql } from 'kysely';
+import { appendAudit } from './audit-chain.ts';
+import { type Store, transaction } from './store.ts';
+
+export type AuditPartition = {
+  /** `2026-11` */
+  readonly month: string;
+  readonly table: string;
+  readonly rows: number;
+  readonly firstRow: number | null;
+  readonly lastRow: number | null;
+  readonly bytes: number;
+};
+
+export async function auditPartitions(store: Store): Promise<AuditPartition[]> {
+  const { rows: tables } = await sql<{ table: string; bytes: number }>`
+    select child.relname as table, pg_total_relation_size(child.oid) as bytes
+    from pg_inherits join pg_class child on child.oid = inhrelid
+    where inhparent = 'audit_log'::regclass order by child.relname`.execute(store.db);
+  const partitions: AuditPartition[] = [];
+  for (const { table, bytes } of tables) {
+    const { rows } = await sql<{ rows: number; first: number | null; last: number | null }>`
+      select count(*) as rows, min(id) as first, max(id) as last from ${sql.table(table)}`.execute(store.db);
+    const { rows: count = 0, first = null, last = null } = rows[0] ?? {};
+    const month = table.slice('audit_log_'.length).replace('_', '-');
+    partitions.push({ month, table, rows: count, firstRow: first, lastRow: last, bytes });
+  }
+  return partitions;
+}
+
+export type Detached =
+  | { readonly ok: true; readonly partition: AuditPartition }
+  | { readonly ok: false; readonly code: 'no_such_month' | 'not_the_oldest' | 'still_written' };
+
+/** Only the oldest, and never the month that is written to: what stays is one unbroken piece. */
+export async function detachAuditPartition(store: Store, month: string): Promise<Detached> {
+  const all = await auditPartitions(store);
+  const partition = all.find((each) => each.month === month);
+  if (partition === undefined) return { ok: false, code: 'no_such_month' };
+  if (all[0]?.month !== month) return { ok: false, code: 'not_the_oldest' };
+  return transaction(store, async (tx) => {
+    const chain = await tx.selectFrom('audit_chain').select('month').forUpdate().executeTakeFirstOrThrow();
+    if (chain.month === month) return { ok: false, code: 'still_written' };
+    const { table, rows, firstRow, lastRow } = partition;
+    const { rows: last } = await sql<{ hash: Buffer }>`
+      select hash from ${sql.table(table)} where id = ${lastRow}`.execute(tx);
+    await sql`alter table audit_log detach partition ${sql.table(table)}`.execute(tx);
+    await appendAudit(tx, store.clock, [
+      {
+        atMs: null,
+        accountId: null,
+        actor: store.actor.name,
+        origin: store.actor.from,
+        action: 'audit.detached',
+        target: table,
+        detail: { rows, first_row: firstRow, last_row: lastRow, last_hash: last[0]?.hash.toString('hex') ?? null },
+        recordId: null,
+      },
+    ]);
+    return { ok: true, partition };
+  });
+}
