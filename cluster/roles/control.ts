@@ -84,7 +84,11 @@ runRole('control', async (link) => {
       configuration = next;
       void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }, link);
       const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart };
-      await noteForAudit(bus, { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() });
+      const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
+      // What is in force is in force, recorded or not: somebody must know.
+      await noteForAudit(bus, note).catch((error: unknown) =>
+        log.error({ alarm: 'not_audited', ...note, error: messageOf(error) }, 'a reload is not in the audit log'),
+      );
     },
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);

@@ -175,9 +175,9 @@ describe('months', () => {
 
   test('are made as they come; the oldest is detached, its table stays, and the rest is still verified', async () => {
     await someAccounts(3);
-    await nextMonth();
+    nextMonth();
     await someAccounts(2);
-    await nextMonth();
+    nextMonth();
     await someAccounts(1);
     expect(await auditPartitions(store)).toMatchObject([
       { month: '2026-01', table: 'audit_log_2026_01', rows: 3, firstRow: 1, lastRow: 3 },
@@ -197,14 +197,14 @@ describe('months', () => {
     expect(await detachAuditPartition(store, '2026-03')).toEqual({ ok: false, code: 'still_written' });
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 3, first: 6 });
     // A month that simply is not there any more is no detached one.
-    await nextMonth();
+    nextMonth();
     await someAccounts(1);
     await tamper(sql`drop table audit_log_2026_03`);
     expect(await verifyAudit(store)).toMatchObject({ ok: false, brokenAt: 1 });
   });
 
   test('a clock that goes back leaves the order of the rows, and no row without a partition', async () => {
-    await nextMonth();
+    nextMonth();
     await someAccounts(1);
     clock.step(-31 * 86_400_000);
     await someAccounts(1);
