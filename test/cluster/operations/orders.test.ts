@@ -169,12 +169,9 @@ describe('records of what changes no database', () => {
     await noteForAudit(house.bus, { action: 'directory.released', target: 'directory', detail: {}, by });
     expect((await readOrders(house.bus)).get('noted')?.carrier?.verb).toBe('pause');
     const audit = auditOrders(house.bus, store);
-    const target = async (of: string) =>
-      (await listAuditRecords(store, { limit: 9, after: null, target: of })).items.map(
-        ({ atMs: _, row: __, ...each }) => each,
-      );
+    const target = async (of: string) => (await listAuditRecords(store, { limit: 9, after: null, target: of })).items;
     await until('all three are there', async () => (await target('directory')).length === 1);
-    expect(await target('dnd')).toEqual([
+    expect(await target('dnd')).toMatchObject([
       { accountId: null, actor: 'operator', origin: 'me@here', action: 'registry.imported', target: 'dnd', detail },
     ]);
     expect(await target('noted')).toHaveLength(1);
