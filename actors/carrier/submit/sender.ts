@@ -189,7 +189,9 @@ export class Sender {
       return false;
     }
     const verdict = lateGates(held.message, clock.nowMs());
-    if (!verdict.ok) {
+    // Of a message the carrier has a part of, the rest is not held until the morning: its phone shows nothing before.
+    const isBegun = !verdict.ok && verdict.status === 'held' && held.takenBits > 0;
+    if (!verdict.ok && !isBegun) {
       lanes.next();
       if (verdict.status === 'held') onPutOff(held, verdict.code, verdict.untilMs);
       else onRefused(held, verdict.status, verdict.code);
