@@ -1,9 +1,10 @@
-// Keeps EVENTS short without ever taking a record from a reader: purged is only what every consumer has behind it,
-// what is in ClickHouse, and what is older than what an actor replays after a restart: minutes when all of them are
-// there, its whole reach while one is gone. A stream that fills up all the same raises an alarm before the ingress has
-// to answer 503, and then it is short again: what is not recorded yet is never taken.
-import { anyLaneAbandoned } from '../cluster/bus/abandoned-lanes.ts';
+// Keeps EVENTS short without ever taking a record from a reader: purged is only what is in ClickHouse, what every reader
+// has behind it, what is older than two replay windows, and what no carrier's restart needs: its replay floor, however long
+// the carrier has been gone. A stream that fills up all the same raises an alarm that says which carrier keeps it, before
+// the ingress has to answer 503; nothing that is needed is ever taken instead.
+import { waitsFor } from '../cluster/bus/oldest-message.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
+import { type FloorRecord, ReplayFloors } from '../cluster/bus/replay-floors.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
@@ -18,6 +19,9 @@ const keepMs = limits.carrier.replayWindowMs * 2;
 
 /** What a reader of the stream has behind it. */
 export type ReaderPosition = {
+  readonly name: string;
+  /** Durable consumers are nobody's of this system: all of its readers keep their positions themselves. */
+  readonly durable: boolean;
   readonly acks: boolean;
   readonly ackFloorSeq: number;
   readonly deliveredSeq: number;
@@ -27,30 +31,48 @@ export type ReaderPosition = {
 export type Sample = { readonly atMs: number; readonly lastSeq: number };
 
 export function startPurge(bus: Bus, recordedTo: () => number, clock: Clock = systemClock): Purge {
-  /** Where the stream ended at past moments: one for each run within the longest reach, and one before. */
+  const floors = new ReplayFloors(bus);
+  /** Where the stream ended at past moments: one for each run within the time that is kept, and one before. */
   let samples: Sample[] = [];
 
   async function run(): Promise<void> {
-    const { state, config } = await bus.manager.streams.info(streamNames.events);
+    const { created, state, config } = await bus.manager.streams.info(streamNames.events);
     const nowMs = clock.monotonicMs();
     samples = [...samples, { atMs: nowMs, lastSeq: state.last_seq }];
-    samples = samples.filter((_, at) => (samples[at + 1]?.atMs ?? nowMs) > nowMs - limits.carrier.replayReachMs);
+    samples = samples.filter((_, at) => (samples[at + 1]?.atMs ?? nowMs) > nowMs - keepMs);
     metrics.eventsStreamBytes.set(state.bytes);
-    const filling = config.max_bytes > 0 && state.bytes > config.max_bytes * limits.recorder.streamAlarmRatio;
-    if (filling) {
-      log.error({ alarm: 'events_filling', bytes: state.bytes, max: config.max_bytes }, 'EVENTS is filling up');
-    }
-    const keptMs = !filling && (await anyLaneAbandoned(bus, clock.nowMs())) ? limits.carrier.replayReachMs : keepMs;
-    const upTo = purgeableTo(samples, nowMs - keptMs, recordedTo(), await positions(bus));
-    if (upTo < state.first_seq || state.messages === 0) return;
-    const { purged } = await bus.manager.streams.purge(streamNames.events, { seq: upTo + 1 });
+    const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
+    const readers = readersThatCount(await positions(bus), fullness);
+    const upTo = purgeableTo(samples, nowMs - keepMs, recordedTo(), readers);
+    const kept = await keptByCarriers(upTo, await floors.all(), String(created));
+    if (fullness > limits.recorder.streamAlarmRatio) tellFilling(state.bytes, config.max_bytes, kept, recordedTo());
+    if (kept.upTo < state.first_seq || state.messages === 0) return;
+    const { purged } = await bus.manager.streams.purge(streamNames.events, { seq: kept.upTo + 1 });
     metrics.eventsPurged.inc(purged);
+  }
+
+  /** A floor binds as long as a record of its carrier waits anywhere: only then can something of it come again. */
+  async function keptByCarriers(upTo: number, all: ReadonlyMap<string, FloorRecord>, stream: string): Promise<Kept> {
+    let kept: Kept = { upTo, by: null };
+    for (const [carrier, floor] of all) {
+      if (floor.stopped || floor.stream !== stream || floor.seq > kept.upTo) continue;
+      if (await waitsFor(bus, carrier)) kept = { upTo: floor.seq - 1, by: carrier };
+    }
+    return kept;
   }
 
   const cancel: Cancel = clock.every(limits.recorder.purgeEveryMs, () => {
     run().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'EVENTS could not be purged this time'));
   });
   return { run, stop: cancel };
+}
+
+/** What may be purged, and the carrier whose floor is the reason that it is not more. */
+type Kept = { readonly upTo: number; readonly by: string | null };
+
+function tellFilling(bytes: number, max: number, { upTo, by }: Kept, recordedTo: number): void {
+  const why = by === null ? 'what is not recorded yet' : `carrier ${by}: what it has begun has no outcome`;
+  log.error({ alarm: 'events_filling', bytes, max, keptFrom: upTo + 1, recordedTo, by, why }, 'EVENTS is filling up');
 }
 
 /** The last sequence nobody needs any more, of those from before `keptSinceMs`; 0 when there is none. */
@@ -70,12 +92,30 @@ export function purgeableTo(
   return upTo;
 }
 
+/**
+ * An operator's durable consumer is waited for while there is room: beyond that it would stop everybody's messages, and
+ * it goes without what it has not read.
+ */
+export function readersThatCount(all: readonly ReaderPosition[], fullness: number): readonly ReaderPosition[] {
+  if (fullness <= limits.recorder.foreignReadersRatio) return all;
+  const left = all.filter(({ durable, outstanding }) => durable && outstanding > 0);
+  for (const { name, outstanding } of left) {
+    log.error(
+      { alarm: 'events_reader_left', consumer: name, outstanding },
+      'EVENTS is purged before this reader has read it',
+    );
+  }
+  return all.filter(({ durable }) => !durable);
+}
+
 async function positions(bus: Bus): Promise<readonly ReaderPosition[]> {
   const found: ReaderPosition[] = [];
-  for await (const { config, ack_floor, delivered, num_pending, num_ack_pending } of bus.manager.consumers.list(
+  for await (const { name, config, ack_floor, delivered, num_pending, num_ack_pending } of bus.manager.consumers.list(
     streamNames.events,
   )) {
     found.push({
+      name,
+      durable: (config.durable_name ?? '') !== '',
       acks: config.ack_policy !== 'none',
       ackFloorSeq: ack_floor.stream_seq,
       deliveredSeq: delivered.stream_seq,

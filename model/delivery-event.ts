@@ -72,6 +72,11 @@ export type DeliveryEvent = {
   readonly validUntilMs: number;
   /** When the message was to go out; null: at once. */
   readonly scheduledAtMs: number | null;
+  /**
+   * What the carrier already had of the message when this was written, for a reader who does not know what stands
+   * before: bits 1..n are segments it has taken, bit 0 says that this is the one resend. Absent: nothing.
+   */
+  readonly progress?: number;
   /** Only of what came from a subscriber. */
   readonly inbound?: InboundFacts;
 };
@@ -98,19 +103,20 @@ export type Happening = {
   readonly carrierMessageId?: string | null;
   readonly error?: string | null;
   readonly epoch?: number;
+  readonly progress?: number;
   /** Tells apart two happenings that are otherwise alike (a second deferral, say). */
   readonly detail?: string;
 };
 
 export type EventContext = Omit<
   DeliveryEvent,
-  'eventId' | 'kind' | 'atMs' | 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch'
+  'eventId' | 'kind' | 'atMs' | 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch' | 'progress'
 >;
 
 /** The event's identity follows from what happened, never from when or by whom it is told. */
 export function deliveryEvent(context: EventContext, happening: Happening): DeliveryEvent {
-  const { kind, attempt = 0, segment = 0, detail = '' } = happening;
-  return {
+  const { kind, attempt = 0, segment = 0, detail = '', progress = 0 } = happening;
+  const event: DeliveryEvent = {
     eventId: eventIdOf({ messageId: context.messageId, kind, attempt, carrier: context.carrier, segment, detail }),
     kind,
     atMs: happening.atMs,
@@ -138,6 +144,7 @@ export function deliveryEvent(context: EventContext, happening: Happening): Deli
     validUntilMs: context.validUntilMs,
     scheduledAtMs: context.scheduledAtMs,
   };
+  return progress === 0 ? event : { ...event, progress };
 }
 
 /** A message is itself the context of its events. */

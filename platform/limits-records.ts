@@ -28,6 +28,8 @@ export const recordLimits = {
     purgeEveryMs: 30_000,
     /** EVENTS fuller than this raises an alarm: the ingress is about to answer 503. */
     streamAlarmRatio: 0.8,
+    /** Up to here EVENTS waits for durable consumers that are not this system's. */
+    foreignReadersRatio: 0.5,
   },
   queries: {
     /** A question is answered within this, or refused as unavailable. */

@@ -56,8 +56,25 @@ export const limits = {
     ackWaitOtpMs: 2_000,
     ackWaitMs: 10_000,
     responseTimerMs: 10_000,
-    /** How far back an actor reads its own events after a restart: see the assertion below. */
+    /**
+     * So much of its events a carrier reads after a restart at least, and so long it remembers outcomes: an ack may have
+     * been lost. What has no outcome yet is read however old it is (its replay floor). See the assertion below.
+     */
     replayWindowMs: 60_000,
+    /** The replay floor is looked at this often, and stored again at least this often. */
+    floorEveryMs: 5_000,
+    floorAgainMs: 60_000,
+    floorTimeoutMs: 5_000,
+    /** Messages whose state is told once more in one look: × ~250 B. */
+    toldAgainAtOnce: 200,
+    /** An intent whose PDU was not written in this time is closed, and the message begins with a new one. */
+    intentAgeMsMax: 30_000,
+    /** A replay that hears nothing for so long says so and asks again. */
+    replaySilentMs: 10_000,
+    /** A carrier whose replay takes longer begins after the others of its thread. */
+    startWaitMs: 10_000,
+    /** Idle consumers send a heartbeat every two seconds, and are opened anew after five that did not come. */
+    consumerHeardWithinMs: 12_000,
     /** How long a durable intent waits until it has been read in EVENTS: then it is told as not written. */
     claimWaitMs: 8_000,
     /**
@@ -69,8 +86,6 @@ export const limits = {
     putOffAgainMs: 1_000,
     /** An open intent of our own that nobody here holds is left to itself this long: what was told of it may still be read. */
     ownOpenWaitMs: 10_000,
-    /** And how far when nobody served its records lately: 30 min at 1,000/s × 3 events are read in some 10 s. */
-    replayReachMs: 30 * 60_000,
     /** Records a ledger generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */
     ledgerEntriesMax: 500_000,
     /**
@@ -311,8 +326,13 @@ assert(
   'a message would be sent again before its late receipt was looked at',
 );
 assert(
-  limits.carrier.replayWindowMs > limits.carrier.ackWaitMs + limits.carrier.responseTimerMs + 10_000,
-  'a record could be redelivered after its intent fell out of the replay window',
+  limits.carrier.replayWindowMs > 2 * (limits.carrier.consumerHeardWithinMs + limits.carrier.ackWaitMs),
+  'a record whose ack was lost could come back after its outcome fell out of the replay window',
+);
+assert(
+  limits.carrier.intentAgeMsMax * 2 <= limits.carrier.replayWindowMs &&
+    limits.carrier.claimWaitMs < limits.carrier.intentAgeMsMax,
+  'intents that wait for a bind would keep more of EVENTS than every restart reads',
 );
 assert(
   limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,

@@ -37,7 +37,9 @@ import { InboundDoor } from './receipts/inbound-door.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
 import { type ClaimVerdict, SharedClaims, onlyOurs } from './repeats/intent-claims.ts';
 import { Lanes } from './intake/lanes.ts';
+import { HeardTime } from './repeats/heard-time.ts';
 import { Ledger } from './repeats/ledger.ts';
+import { ReplayFloor } from './repeats/replay-floor.ts';
 import { Mover } from './health/mover.ts';
 import { Outstanding } from './receipts/outstanding.ts';
 import { type Pacing, pacing } from './pacing/pacing.ts';
@@ -95,6 +97,8 @@ export type AssembledCarrier = {
   readonly clock: Clock;
   readonly lanes: Lanes<HeldMessage>;
   readonly ledger: Ledger;
+  /** From where a restart must read. */
+  readonly floor: ReplayFloor;
   readonly events: EventWriter;
   readonly outstanding: Outstanding;
   readonly receipts: Receipts;
@@ -118,7 +122,8 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const carrier = { ...parts.carrier };
   const { name } = carrier;
   const lanes = new Lanes<HeldMessage>(parts.laneMax ?? laneHeldMax, limits.carrier.laneAccountsMax, parts.weightOf);
-  const ledger = new Ledger(clock);
+  const heard = new HeardTime(clock);
+  const ledger = new Ledger({ ...clock, monotonicMs: () => heard.ms });
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
@@ -156,6 +161,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     events,
     cipher,
     ledger,
+    nextSeq: () => floor.nextSeq,
     intake: () => intake,
     reroute: () => reroute,
     whyAvoided: () => health.why,
@@ -210,6 +216,11 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     onPutOff: (held, code, untilMs) => settlement.onPutOff(held, code, untilMs),
     lateGates: parts.lateGates ?? passLateGates,
     onNotWritten: (held) => settlement.onNotWritten(held),
+    onIntentOld(held) {
+      settlement.onNotWritten(held);
+      intake.tryAgain(held);
+    },
+    nextSeq: () => floor.nextSeq,
     onHeldBack: (why) => decided.heldBack(why === 'bind' && binds.orders.ordered !== 'running' ? 'order' : why),
   });
   const reroute = new Reroute({
@@ -221,6 +232,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     claims,
     onBehind,
     clock,
+    nextSeq: () => floor.nextSeq,
     carriers: parts.carriers ?? everyCarrierIsGood,
     intake: () => intake,
     finish: (held) => settlement.finish(held),
@@ -257,11 +269,27 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     node,
     accountQueueMax: parts.accountQueueMax ?? accountQueueMaxDefault,
   });
+  const floor = new ReplayFloor({
+    bus,
+    carrier: name,
+    clock,
+    writtenTo: () => events.lastSeq,
+    held: () => intake.held(),
+    ledger,
+    heard,
+    isHeard: () => intake.isHeard,
+    tellAgain(held) {
+      // What another node has begun meanwhile is not closed by it.
+      if (held.epoch === 0) held.epoch = claims.epoch();
+      settlement.onNotWritten(held);
+    },
+  });
   return {
     carrier,
     clock,
     lanes,
     ledger,
+    floor,
     events,
     outstanding,
     receipts,

@@ -15,6 +15,7 @@ import { setGauges } from './carrier-gauges.ts';
 import type { MoveRules } from './health/health-decision.ts';
 import { SlowSpell } from './pacing/slow-spell.ts';
 import { takeParked } from './receipts/parked-receipts.ts';
+import type { EventPlace } from './repeats/ledger.ts';
 import { replayEvents } from './repeats/replay.ts';
 import { type SharedCarrier, sharedCarrier } from './repeats/shared-carrier.ts';
 import { contractNow, reportOf, standDown, takeOrders } from './binds/take-orders.ts';
@@ -28,6 +29,8 @@ export class CarrierActor {
   /** Null where there are no other nodes. */
   readonly #shared: SharedCarrier | null;
   readonly #slowSpell: SlowSpell;
+  /** Ends a start that is still reading. */
+  readonly #stopped = new AbortController();
   #parked: Consumption | null = null;
   #stopTick: Cancel = () => {};
   #stopLooks: Cancel = () => {};
@@ -36,7 +39,8 @@ export class CarrierActor {
     this.#given = given;
     this.#made = assembleCarrier(given);
     this.#slowSpell = new SlowSpell(given.carrier.name);
-    this.#shared = sharedCarrier(given, this.#made, { begin: () => this.#begin(), rest: () => this.#rest() });
+    const { signal } = this.#stopped;
+    this.#shared = sharedCarrier(given, this.#made, { begin: () => this.#begin(), rest: () => this.#rest(), signal });
     if (given.orders !== undefined) takeOrders(this.#made, given.orders);
   }
 
@@ -46,7 +50,9 @@ export class CarrierActor {
     const { carrier, clock, receipts, flight } = this.#made;
     flight.open(bus);
     if (this.#shared === null) {
-      await replayEvents(bus, carrier.name, (event) => this.#learn(event), clock);
+      const fromSeq = await this.#made.floor.open();
+      const learn = (event: DeliveryEvent, place: EventPlace) => this.#learn(event, place);
+      await replayEvents({ bus, carrier: carrier.name, fromSeq, learn, clock, signal: this.#stopped.signal });
       receipts.open();
       await this.#begin();
     } else await this.#shared.start();
@@ -54,9 +60,15 @@ export class CarrierActor {
     this.#stopLooks = clock.every(limits.carrierHealth.lookEveryMs, () => this.#look());
   }
 
+  /** A start that still reads ends with an error; one that is over is left alone. */
+  endStart(): void {
+    this.#stopped.abort(new Error(`${this.#made.carrier.name} stops`));
+  }
+
   /** Takes nothing new, lets what is written be answered, makes every outcome durable, unbinds. */
   async drain(deadlineMs: number): Promise<void> {
-    const { carrier, clock, sender, intake, binds, receipts, events } = this.#made;
+    const { carrier, clock, sender, intake, binds, receipts, events, floor } = this.#made;
+    this.endStart();
     const endAtMs = clock.monotonicMs() + deadlineMs;
     const leftMs = () => Math.max(100, endAtMs - clock.monotonicMs());
     sender.stop();
@@ -74,6 +86,7 @@ export class CarrierActor {
       ignoring(error, 'the drain deadline came before the last event was durable'),
     );
     this.#stopTick();
+    await floor.close(this.#shared === null && events.held === 0);
     intake.close();
     events.close();
     await this.#shared?.close();
@@ -135,9 +148,9 @@ export class CarrierActor {
     this.#parked = null;
   }
 
-  #learn(event: DeliveryEvent): void {
+  #learn(event: DeliveryEvent, place: EventPlace): void {
     const { ledger, outstanding, receipts } = this.#made;
-    ledger.learn(event);
+    ledger.learn(event, place);
     if (event.kind === 'submitted') outstanding.add(event);
     else receipts.learn(event);
   }

@@ -107,7 +107,7 @@ export default async function host(task: HostTask): Promise<void> {
   tell({ type: 'ready' });
   status();
   const stopStatus = systemClock.every(statusEveryMs, status);
-  await drained;
+  await Promise.race([drained, hosted.failed]);
   stopStatus();
   port.close();
 }

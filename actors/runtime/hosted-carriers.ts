@@ -4,7 +4,8 @@
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { isLiveChange } from '../../cluster/config/reload.ts';
 import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { CarrierActor } from '../carrier/carrier-actor.ts';
@@ -13,7 +14,8 @@ import type { CarrierStatus } from '../contract.ts';
 
 export type NewActor = (carrier: CarrierConfig, moves: MoveRules) => CarrierActor;
 
-type Hosted = { carrier: CarrierConfig; actor: CarrierActor };
+/** `started` is pending while the carrier still reads its events. */
+type Hosted = { carrier: CarrierConfig; actor: CarrierActor; started: Promise<void> };
 
 export class HostedCarriers {
   readonly #newActor: NewActor;
@@ -21,9 +23,18 @@ export class HostedCarriers {
   /** Changes and the drain wait for each other. */
   #work: Promise<void> = Promise.resolve();
   #draining = false;
+  readonly #clock: Clock;
+  readonly #failed = Promise.withResolvers<never>();
 
-  constructor(newActor: NewActor) {
+  constructor(newActor: NewActor, clock: Clock = systemClock) {
     this.#newActor = newActor;
+    this.#clock = clock;
+    this.#failed.promise.catch((error: unknown) => ignoring(error, 'whoever waits for it is told'));
+  }
+
+  /** Rejects when a carrier that was given time cannot start after all: then the thread cannot do its work. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
   }
 
   get status(): CarrierStatus[] {
@@ -61,7 +72,12 @@ export class HostedCarriers {
     await this.#work.catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, 'drained in the middle of a change'),
     );
-    await Promise.all([...this.#hosted.values()].map(({ actor }) => actor.drain(deadlineMs)));
+    const each = [...this.#hosted.values()].map(async ({ actor, started }) => {
+      actor.endStart();
+      await started.catch((error: unknown) => ignoring(error, 'it had not begun'));
+      await actor.drain(deadlineMs);
+    });
+    await Promise.all(each);
   }
 
   async #bring(carrier: CarrierConfig, moves: MoveRules): Promise<void> {
@@ -72,13 +88,28 @@ export class HostedCarriers {
       return hosted.actor.configure(carrier, moves);
     }
     log.info({ carrier: carrier.name }, 'the carrier is drained and started with its new configuration');
+    hosted.actor.endStart();
+    await hosted.started.catch((error: unknown) => ignoring(error, 'it is started anew'));
     await hosted.actor.drain(limits.configuration.carrierDrainMs);
     await this.#begin(carrier, moves);
   }
 
   async #begin(carrier: CarrierConfig, moves: MoveRules): Promise<void> {
     const actor = this.#newActor(carrier, moves);
-    this.#hosted.set(carrier.name, { carrier, actor });
-    await actor.start();
+    const started = actor.start();
+    const hosted = { carrier, actor, started };
+    this.#hosted.set(carrier.name, hosted);
+    const late = new AbortController();
+    const waiting = this.#clock.sleep(limits.carrier.startWaitMs, late.signal).then(
+      () => true,
+      () => false,
+    );
+    const isLate = await Promise.race([started.then(() => false), waiting]).finally(() => late.abort());
+    if (!isLate) return;
+    // Its siblings have work: the thread is ready without it.
+    log.warn({ carrier: carrier.name }, 'the carrier still reads its events: it takes work when it has read them');
+    started.catch((error: unknown) => {
+      if (!this.#draining && this.#hosted.get(carrier.name) === hosted) this.#failed.reject(error);
+    });
   }
 }

@@ -27,6 +27,8 @@ export type ConsumeOptions = {
 };
 
 export type Consumption = {
+  /** When the server last sent anything on it, a heartbeat included; monotonic. */
+  heardAtMs(): number;
   /** Stops taking; records already handed over are the handler's to settle. */
   stop(): Promise<void>;
 };
@@ -47,7 +49,8 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   const clock = options.clock ?? systemClock;
   let stopped = false;
   const failures = new Map<number, number>();
-  let opened: Opened | null = await open(bus, options, failures);
+  const heard = { atMs: clock.monotonicMs() };
+  let opened: Opened | null = await open(bus, options, failures, heard);
   const running = keepGoing();
 
   async function keepGoing(): Promise<void> {
@@ -55,7 +58,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
     while (!stopped) {
       let end: End = 'closed';
       try {
-        opened ??= await open(bus, options, failures, again);
+        opened ??= await open(bus, options, failures, heard, again);
         again = true;
         // Stopped while it was opened: stop() had nothing to stop yet.
         if (stopped) opened.messages.stop();
@@ -70,6 +73,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   }
 
   return {
+    heardAtMs: () => heard.atMs,
     async stop() {
       stopped = true;
       opened?.messages.stop();
@@ -83,7 +87,13 @@ type End = 'closed' | 'pull lost';
 type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
 
 /** `again`: it was there before, and need not be brought up to date. */
-async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, number>, again = false): Promise<Opened> {
+async function open(
+  bus: Bus,
+  options: ConsumeOptions,
+  failures: Map<number, number>,
+  heard: { atMs: number },
+  again = false,
+): Promise<Opened> {
   const name = options.consumer.durable_name ?? '';
   if (!again) await ensureConsumer(bus.manager, options.stream, options.consumer);
   const consumer = await bus.jetstream.consumers.get(options.stream, name).catch(async (error: unknown) => {
@@ -94,7 +104,7 @@ async function open(bus: Bus, options: ConsumeOptions, failures: Map<number, num
   const pace = options.unhurried === true ? unhurriedPull : promptPull;
   const clock = options.clock ?? systemClock;
   await hasLeader(consumer, clock);
-  const heard = { atMs: clock.monotonicMs() };
+  heard.atMs = clock.monotonicMs();
   const messages = await consumer.consume({
     max_messages: options.prefetch,
     ...pace,

@@ -71,6 +71,7 @@ function positionsOf(event: DeliveryEvent): unknown[] {
   ];
   // Nearly all events are of messages to subscribers: they end here.
   if (event.inbound !== undefined) positions.push(inboundPositionsOf(event.inbound));
+  else if (event.progress !== undefined) positions.push(null, event.progress);
   return positions;
 }
 
@@ -109,6 +110,7 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     acceptedAtMs: at[23] as number,
     validUntilMs: at[24] as number,
     scheduledAtMs: typeof at[25] === 'number' ? at[25] : null,
+    ...(typeof at[27] === 'number' ? { progress: at[27] } : {}),
     ...(Array.isArray(at[26]) ? { inbound: inboundOf(at[26] as unknown[], at[3] as string) } : {}),
   };
 }

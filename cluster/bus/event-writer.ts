@@ -47,6 +47,7 @@ export class EventWriter {
   /** What the ids of its batches begin with. */
   readonly id = secretBytes(9).toString('base64url');
   #batchCount = 0;
+  #lastSeq = 0;
   #held = 0;
   #closed = false;
 
@@ -63,6 +64,11 @@ export class EventWriter {
   /** Events that are not durable yet. */
   get held(): number {
     return this.#held;
+  }
+
+  /** The highest sequence in EVENTS that one of its batches got: whatever is written next stands behind it. */
+  get lastSeq(): number {
+    return this.#lastSeq;
   }
 
   get hasRoom(): boolean {
@@ -117,7 +123,10 @@ export class EventWriter {
 
   #publish(batch: Batch, payload: Uint8Array, id: string): void {
     this.#publisher.publish(batch.subject, payload, id, (result: PublishResult) => {
-      if (result.ok) return this.#settle(batch, true);
+      if (result.ok) {
+        this.#lastSeq = Math.max(this.#lastSeq, result.seq);
+        return this.#settle(batch, true);
+      }
       if (this.#closed || result.failure === 'closed') return this.#settle(batch, false);
       // The server takes less than we thought. A copy under this id that did arrive has the same event ids.
       if (result.failure === 'too_large') return this.#split(batch);

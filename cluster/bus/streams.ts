@@ -234,6 +234,8 @@ export const keyValueBuckets = {
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
   /** Long texts from subscribers whose parts still come: 100,000 × ~1 KiB. */
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
+  /** For each carrier the place in EVENTS from which it must be read after a restart: ~100 B each. */
+  replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
   /** A beat for each actor thread and a lease for each bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** Three versions of 60 million numbers, in chunks. */

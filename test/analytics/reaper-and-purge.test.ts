@@ -1,7 +1,6 @@
 // What the reaper settles and what the purge may take, decided purely; and a run of both on real parts.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { purgeableTo, startPurge } from '../../analytics/purge.ts';
-import { isAbandoned } from '../../cluster/bus/abandoned-lanes.ts';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/queries/unflushed.ts';
 import { receiptNeverCame, startReaper } from '../../analytics/reaper.ts';
@@ -45,7 +44,7 @@ describe('EVENTS is purged', () => {
     { atMs: 0, lastSeq: 100 },
     { atMs: 30_000, lastSeq: 200 },
   ];
-  const reader = { acks: true, ackFloorSeq: 70, deliveredSeq: 90, outstanding: 30 };
+  const reader = { name: 'x', durable: false, acks: true, ackFloorSeq: 70, deliveredSeq: 90, outstanding: 30 };
 
   test('only where it is older than what is kept', () => {
     expect(purgeableTo(samples, -1, 1_000, [])).toBe(0);
@@ -58,21 +57,6 @@ describe('EVENTS is purged', () => {
     expect(purgeableTo(samples, 0, 1_000, [reader])).toBe(70);
     expect(purgeableTo(samples, 0, 1_000, [{ ...reader, acks: false }])).toBe(90);
     expect(purgeableTo(samples, 0, 1_000, [{ ...reader, outstanding: 0 }])).toBe(100);
-  });
-});
-
-describe('a lane counts as abandoned', () => {
-  const nowMs = 1_000_000_000;
-  const lane = (num_ack_pending: number, servedAgoMs: number) => ({
-    num_ack_pending,
-    delivered: { consumer_seq: 1, stream_seq: 1, last_active: new Date(nowMs - servedAgoMs).toISOString() as never },
-  });
-
-  test('when it holds unsettled records and nobody served it for half a replay window', () => {
-    const half = limits.carrier.replayWindowMs / 2;
-    expect(isAbandoned(lane(1, half), nowMs)).toBe(true);
-    expect(isAbandoned(lane(1, half - 1), nowMs)).toBe(false);
-    expect(isAbandoned(lane(0, half * 100), nowMs)).toBe(false);
   });
 });
 

@@ -32,6 +32,8 @@ export type RerouteParts = {
   /** Somebody else's word in EVENTS stands before the `rerouted` of this message. */
   readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
   readonly clock: Clock;
+  /** No event written from now on gets a lower sequence. */
+  readonly nextSeq: () => number;
   readonly carriers: CarrierHealthView;
   readonly intake: () => Intake;
   /** Acks the record when nothing else of it is on its way. */
@@ -73,6 +75,8 @@ export class Reroute {
     const { message } = held;
     held.stage = 'settling';
     held.epoch = claims.epoch();
+    const from = { seq: this.#parts.nextSeq(), storedAtMs: Number.POSITIVE_INFINITY };
+    if (held.neededFromSeq === 0) held.neededFromSeq = from.seq;
     held.eventsInFlight += 1; // given back when the publish is acknowledged
     const rerouted = eventOfMessage(message, {
       kind: 'rerouted',
@@ -84,7 +88,7 @@ export class Reroute {
     });
     const publish = (verdict: ClaimVerdict) => {
       if (verdict === 'new') {
-        ledger.reroute(held.key, { to, why, atMs: rerouted.atMs });
+        ledger.reroute(held.key, { to, why, atMs: rerouted.atMs }, from);
         return this.#publish(held, to, why, mayComeBack);
       }
       held.eventsInFlight -= 1;

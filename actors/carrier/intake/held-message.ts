@@ -35,6 +35,10 @@ export type HeldMessage = {
   tries: number;
   /** Under which its last intent was written; see intent-claims.ts. */
   epoch: number;
+  /** When that intent was written, monotonic. */
+  intentAtMs: number;
+  /** A restart has to read EVENTS from this sequence on to know what became of it; 0 while nothing was written. */
+  neededFromSeq: number;
   /** A refusal after which it wants to another carrier, while other segments of it still wait for their answers. */
   leaving: Refusal | null;
   /** The carrier's last word on it; null before the first. */
@@ -68,6 +72,11 @@ export type Refusal = {
 
 /** Bits 1..count: all segments of a message, as `takenBits` has them. */
 export const allTakenBits = (count: number): number => ((1 << count) - 1) << 1;
+
+/** What the carrier has of it, as its events say it (DeliveryEvent.progress). */
+export function progressOf({ takenBits, message }: Pick<HeldMessage, 'takenBits' | 'message'>): number {
+  return takenBits | (message.resends > 0 ? 1 : 0);
+}
 
 /** A PDU may be written only while the record is surely ours. */
 export function holdIsValid(held: HeldMessage, nowMs: number): boolean {

@@ -97,6 +97,14 @@ export class Intake {
     return this.#held.size;
   }
 
+  /** Whether every consumer of its lanes was heard a moment ago; true while it takes nothing. */
+  get isHeard(): boolean {
+    const { bus, clock } = this.#parts;
+    if (!bus.connected()) return false;
+    const sinceMs = clock.monotonicMs() - limits.carrier.consumerHeardWithinMs;
+    return this.#consumptions.every(({ heardAtMs }) => heardAtMs() >= sinceMs);
+  }
+
   /** Everything held, in the order it came. */
   held(): Iterable<HeldMessage> {
     return this.#held.values();
@@ -234,6 +242,7 @@ export class Intake {
     if (isOpen(verdict) && !this.#isLeftOpen(held.key)) return held.record.nak(limits.bus.nakDelayMsMax);
     held.takenBits = ledger.takenBitsOf(held.key);
     held.tries = triesOf(ledger.attemptOf(held.key));
+    held.neededFromSeq = ledger.neededFromSeq(held.key);
     ledger.markResent(held);
     this.#held.set(held.key, held);
     if (!this.#goOnWith(held, verdict)) this.#toLane(held);
@@ -314,6 +323,8 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     place: null,
     tries: 0,
     epoch: 0,
+    intentAtMs: 0,
+    neededFromSeq: 0,
     leaving: null,
     lastRefusal: message.delays > 0 ? putOffFor(message) : null,
     pdus: [],

@@ -21,6 +21,7 @@ import {
   type Refusal,
   allTakenBits,
   isDone,
+  progressOf,
   segmentsToSend,
 } from '../intake/held-message.ts';
 import type { Intake } from '../intake/intake.ts';
@@ -44,6 +45,8 @@ export type SettlementParts = {
   readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
   readonly ledger: Ledger;
   readonly clock: Clock;
+  /** No event written from now on gets a lower sequence. */
+  readonly nextSeq: () => number;
   readonly intake: () => Intake;
   readonly reroute: () => Reroute;
   /** Why the carrier is avoided right now; empty when it is not. */
@@ -287,7 +290,12 @@ export class Settlement {
     if (closing === null || held.outstanding > 0) return;
     held.closing = null;
     // Else another event has closed it: its end, or what became of its last segment.
-    if (held.stage !== 'settling') this.#write(held, { kind: 'deferred', ...closing, atMs: this.#parts.clock.nowMs() });
+    if (held.stage === 'settling') return;
+    const fromSeq = this.#parts.nextSeq();
+    const deferred = { ...closing, kind: 'deferred', progress: progressOf(held) } as const;
+    // Whoever reads it knows what the carrier has of the message, and need not look further back.
+    const onDurable = () => (held.neededFromSeq = fromSeq);
+    this.#write(held, { ...deferred, atMs: this.#parts.clock.nowMs() }, onDurable);
   }
 
   /**

@@ -1,9 +1,8 @@
-// Reads a carrier's events as long as its actor lives, beginning with the replay window: what other nodes write about
+// Reads a carrier's events as long as its actor lives, beginning at its replay floor: what other nodes write about
 // messages they hold is known here a moment later, and the order is that of the stream, the same for everybody. Only
-// where nodes share a carrier; alone, replay.ts reads the window once. It learns nothing itself.
-import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+// where nodes share a carrier; alone, replay.ts reads them once. It learns nothing itself.
+import { type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import { decodeEvents } from '../../../cluster/bus/event-record.ts';
 import { promptPull, watchPulls } from '../../../cluster/bus/lost-pull.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
@@ -11,26 +10,33 @@ import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { reachOf } from './replay.ts';
+import type { EventPlace } from './ledger.ts';
+import { learnRecord } from './replay.ts';
 
 export type FollowParts = {
   readonly bus: Bus;
   readonly carrier: string;
+  /** The first sequence to read. */
+  readonly fromSeq: number;
   /** The events' writer of this actor: its batches are known by their ids. */
   readonly writerId: string;
   /** Each event once, in stream order. `isOwn`: this actor has written it itself. */
-  readonly learn: (event: DeliveryEvent, isOwn: boolean) => void;
+  readonly learn: (event: DeliveryEvent, isOwn: boolean, place: EventPlace) => void;
   readonly clock?: Clock;
+  /** Ends it before everything that was there has been read: the carrier is to stop. */
+  readonly signal?: AbortSignal;
 };
 
 export type Following = {
   /** Something that must be there has not come: the consumer is made anew behind what was read. */
   again(): void;
+  /** Up to which sequence everything was read; Infinity when it is all there is. Rejects when nobody can say. */
+  readTo(): Promise<number>;
   stop(): Promise<void>;
 };
 
-const caughtUpWithinMs = 60_000;
 const retryAfterMs = 500;
 const recordsPerPull = 500;
 /** A consumer of which this is heard is replaced: the client's own mending is not waited for. */
@@ -38,13 +44,13 @@ const lostStatuses: ReadonlySet<string> = new Set(['heartbeats_missed', 'consume
 
 /** Resolves when everything that was there has been learnt; then it goes on. */
 export async function followEvents(parts: FollowParts): Promise<Following> {
-  const { bus, carrier, writerId, learn, clock = systemClock } = parts;
+  const { bus, carrier, fromSeq, writerId, learn, clock = systemClock, signal } = parts;
   const ownPrefix = `${writerId}.`;
-  const since = new Date(clock.nowMs() - (await reachOf(bus, carrier, clock.nowMs()))).toISOString();
-  let lastSeq = 0;
+  let lastSeq = Math.max(1, fromSeq) - 1;
   let stopped = false;
   let isOnlyPullLost = false;
   let messages: ConsumerMessages | null = null;
+  let consumer: Consumer | null = null;
   const caughtUp = Promise.withResolvers<void>();
 
   function take(record: JsMsg): void {
@@ -52,24 +58,17 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     if (record.seq > lastSeq) {
       lastSeq = record.seq;
       const isOwn = record.headers?.get('Nats-Msg-Id').startsWith(ownPrefix) === true;
-      try {
-        for (const event of decodeEvents(record.data)) learn(event, isOwn);
-      } catch (error) {
-        ignoring(error, 'a poison batch of events was skipped by a follower');
-      }
+      learnRecord(record, (event, place) => learn(event, isOwn, place));
     }
     if (record.info.pending === 0) caughtUp.resolve();
   }
 
   async function open(): Promise<ConsumerMessages> {
     isOnlyPullLost = false;
-    const from =
-      lastSeq === 0
-        ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: since }
-        : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: lastSeq + 1 };
-    const consumer = await bus.jetstream.consumers.get(streamNames.events, {
+    consumer = await bus.jetstream.consumers.get(streamNames.events, {
       filter_subjects: eventFilter(carrier),
-      ...from,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: lastSeq + 1,
     });
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) caughtUp.resolve();
@@ -106,13 +105,29 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     messages?.stop();
     await Promise.race([running, clock.sleep(2_000)]);
   };
+  const readTo = async () => {
+    if (consumer === null) throw new Error('the events are not read at the moment');
+    const toSeq = lastSeq;
+    const asked = consumer.info();
+    const { num_pending: waiting } = await withDeadline('a follower', limits.carrier.floorTimeoutMs, asked, clock);
+    return waiting === 0 ? Number.POSITIVE_INFINITY : toSeq;
+  };
+  const stopTelling = clock.every(limits.carrier.replaySilentMs, () =>
+    log.warn({ alarm: 'replay_waits', carrier, lastSeq }, 'the carrier takes no work until it has read its events'),
+  );
+  const onAbort = () => caughtUp.reject(signal?.reason);
+  signal?.addEventListener('abort', onAbort);
+  if (signal?.aborted === true) onAbort();
   try {
-    await withDeadline(`replay of ${carrier}`, caughtUpWithinMs, caughtUp.promise, clock);
+    await caughtUp.promise;
   } catch (error) {
     await stop();
     throw error;
+  } finally {
+    stopTelling();
+    signal?.removeEventListener('abort', onAbort);
   }
-  return { again, stop };
+  return { again, readTo, stop };
 }
 
 async function watch(messages: ConsumerMessages): Promise<void> {

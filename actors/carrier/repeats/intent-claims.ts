@@ -7,7 +7,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
 import type { HeldMessage } from '../intake/held-message.ts';
-import type { Ledger, LedgerVerdict } from './ledger.ts';
+import type { EventPlace, Ledger, LedgerVerdict } from './ledger.ts';
 
 /** `new`: ours counts, go on · `lost`: nobody can tell us any more · otherwise what stood before it. */
 export type ClaimVerdict = LedgerVerdict | 'lost';
@@ -60,12 +60,12 @@ export class SharedClaims implements IntentClaims {
   }
 
   /** Every event of the carrier in stream order, our own too. The ledger learns it here. */
-  learn(event: DeliveryEvent, isOwn: boolean): void {
+  learn(event: DeliveryEvent, isOwn: boolean, place?: EventPlace): void {
     const { kind } = event;
-    if (!isOwn || (kind !== 'intent' && kind !== 'rerouted')) return this.#ledger.learn(event);
+    if (!isOwn || (kind !== 'intent' && kind !== 'rerouted')) return this.#ledger.learn(event, place);
     const key = holdKey(event.messageId, event.hop, delaysOf(event.attempt));
     const verdict = this.#ledger.claimVerdict(key, event.epoch);
-    this.#ledger.learn(event);
+    this.#ledger.learn(event, place);
     this.#tell(nameOf(kind, key, event.attempt), event.epoch, verdict);
   }
 

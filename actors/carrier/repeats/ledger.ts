@@ -1,6 +1,7 @@
-// What became of the records this carrier has seen in the replay window: it makes a redelivery harmless. A
-// record with an outcome is only acked again; one with an intent from an earlier life and no outcome is
-// `unknown`; anything else is new. After a restart it is filled by replay.ts from the actor's own events.
+// What became of the records this carrier has seen: it makes a redelivery harmless. A record with an outcome is only
+// acked again; one with an intent from an earlier life and no outcome is `unknown`; anything else is new. After a
+// restart it is filled by replay.ts from the carrier's own events. What has no outcome yet is kept however long that
+// takes, and says from where a restart must read (replay-floor.ts).
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -21,7 +22,14 @@ type Progress = {
   epoch: number;
   /** It is on its way into LATER. */
   putOff?: PutOff | null;
+  /** The event from which on all of this can be read again. */
+  from: EventPlace;
 };
+
+/** Where an event is in EVENTS, and when the server stored it (by its own clock). */
+export type EventPlace = { readonly seq: number; readonly storedAtMs: number };
+
+const nowhere: EventPlace = { seq: 0, storedAtMs: 0 };
 
 export class Ledger {
   readonly #settled: Generations<string, true>;
@@ -29,7 +37,7 @@ export class Ledger {
   readonly #progress = new Map<string, Progress>();
 
   /** Records on their way to another carrier whose publish is not acknowledged yet, as far as is known here. */
-  readonly #rerouted: Generations<string, Rerouted>;
+  readonly #rerouted: Generations<string, { readonly rerouted: Rerouted; readonly from: EventPlace }>;
 
   constructor(clock: Clock = systemClock) {
     this.#rerouted = new Generations(limits.carrier.replayWindowMs, limits.carrier.ledgerEntriesMax, clock);
@@ -86,12 +94,12 @@ export class Ledger {
 
   /** Where a record was on its way to; null when it was not. */
   reroutedOf(key: string): Rerouted | null {
-    return this.#rerouted.get(key) ?? null;
+    return this.#rerouted.get(key)?.rerouted ?? null;
   }
 
   /** Its `rerouted` event is durable: from now on it may only go there. */
-  reroute(key: string, rerouted: Rerouted): void {
-    this.#rerouted.set(key, rerouted);
+  reroute(key: string, rerouted: Rerouted, from: EventPlace = nowhere): void {
+    this.#rerouted.set(key, { rerouted, from });
     this.#progress.delete(key);
   }
 
@@ -101,8 +109,35 @@ export class Ledger {
     this.#progress.delete(key);
   }
 
+  /** From where EVENTS must be read to know this of a record again; 0 when nothing of it is known here. */
+  neededFromSeq(key: string): number {
+    return (this.#progress.get(key) ?? this.#rerouted.get(key))?.from.seq ?? 0;
+  }
+
+  /** From where it must be read for everything that has no outcome yet; Infinity when that is nothing. */
+  get needsFromSeq(): number {
+    let seq = Number.POSITIVE_INFINITY;
+    for (const progress of this.#progress.values()) if (matters(progress)) seq = Math.min(seq, progress.from.seq);
+    for (const { from } of this.#rerouted.values()) seq = Math.min(seq, from.seq);
+    return seq;
+  }
+
+  /**
+   * No record of the carrier was stored before that moment: what was told of any before is of records that are gone.
+   * Without this, one that a person took out of its stream would keep EVENTS for ever.
+   */
+  forgetBefore(storedAtMs: number): number {
+    let forgotten = 0;
+    for (const [key, { from }] of this.#progress) {
+      if (from.storedAtMs >= storedAtMs) continue;
+      this.#progress.delete(key);
+      forgotten += 1;
+    }
+    return forgotten;
+  }
+
   /** One event of an earlier life, in stream order. */
-  learn(event: DeliveryEvent): void {
+  learn(event: DeliveryEvent, place: EventPlace = nowhere): void {
     const key = holdKey(event.messageId, event.hop, delaysOf(event.attempt));
     switch (event.kind) {
       case 'accepted':
@@ -117,17 +152,17 @@ export class Ledger {
         if (this.claimVerdict(key, event.epoch) !== 'new') return;
         this.#remember(key, {
           open: true,
-          bits: this.takenBitsOf(key),
+          ...this.#progressTold(key, event),
           attempt: event.attempt,
-          resent: this.wasResent(key),
           epoch: event.epoch,
+          from: this.#placeFor(key, event, place),
         });
         return;
       case 'resent':
-        this.#learnResent(key, event);
+        this.#learnResent(key, event, place);
         return;
       case 'deferred':
-        this.#learnDeferred(key, event);
+        this.#learnDeferred(key, event, place);
         return;
       case 'submitted':
       case 'delivered':
@@ -135,7 +170,7 @@ export class Ledger {
         this.#learnSegment(key, event);
         return;
       case 'rerouted':
-        this.#learnRerouted(key, event);
+        this.#learnRerouted(key, event, place);
         return;
       default:
         this.settle(key);
@@ -143,19 +178,36 @@ export class Ledger {
   }
 
   /** A deferral into LATER ends this record (`error` says which way it was deferred); a short one reopens it. */
-  #learnDeferred(key: string, event: DeliveryEvent): void {
+  #learnDeferred(key: string, event: DeliveryEvent, place: EventPlace): void {
     if (event.segment === 0) return this.settle(key);
-    const progress = this.#progress.get(key);
+    const before = this.#progress.get(key);
+    const putOff = readPutOff(event);
+    if (before === undefined && putOff === null && (event.progress ?? 0) === 0) return;
     // A batch that was published again can stand behind the next intent: that one is still open.
-    if (progress === undefined || progress.attempt > event.attempt) return;
+    if (before !== undefined && before.attempt > event.attempt) return;
     // Nobody closes what another node has begun.
-    if (progress.epoch !== event.epoch && event.epoch !== 0) return;
-    progress.open = false;
-    progress.putOff = readPutOff(event);
+    const isTheirs = before !== undefined && before.epoch !== event.epoch && event.epoch !== 0;
+    if (isTheirs && (before.open || before.putOff)) return;
+    const { attempt, epoch } = event;
+    const from = this.#placeFor(key, event, place);
+    this.#remember(key, { open: false, ...this.#progressTold(key, event), attempt, epoch, putOff, from });
+  }
+
+  /** What the carrier has of it: what was read of that, and what the event itself says of what came before. */
+  #progressTold(key: string, { progress = 0 }: DeliveryEvent): Pick<Progress, 'bits' | 'resent'> {
+    return { bits: this.takenBitsOf(key) | (progress & ~1), resent: this.wasResent(key) || (progress & 1) === 1 };
   }
 
   /** It may go again, unless an intent behind this one says that it did. */
-  #learnResent(key: string, { attempt }: DeliveryEvent): void {
+  /** From this event on, when it says all that is known from those before it. */
+  #placeFor(key: string, { progress = 0 }: DeliveryEvent, place: EventPlace): EventPlace {
+    const before = this.#progress.get(key);
+    if (before === undefined) return place;
+    const known = before.bits | (before.resent ? 1 : 0);
+    return (progress & known) === known ? place : before.from;
+  }
+
+  #learnResent(key: string, { attempt }: DeliveryEvent, place: EventPlace): void {
     const before = this.#progress.get(key);
     const wentAgain = before !== undefined && before.open && before.attempt > attempt;
     this.#remember(key, {
@@ -164,14 +216,15 @@ export class Ledger {
       bits: before?.bits ?? 0,
       attempt: Math.max(before?.attempt ?? 0, attempt),
       resent: true,
+      from: before?.from ?? place,
     });
   }
 
-  #learnRerouted(key: string, event: DeliveryEvent): void {
+  #learnRerouted(key: string, event: DeliveryEvent, place: EventPlace): void {
     if (this.claimVerdict(key, event.epoch) !== 'new') return;
     const rerouted = readRerouted(event);
     if (rerouted === null) return this.settle(key);
-    this.reroute(key, rerouted);
+    this.reroute(key, rerouted, place);
   }
 
   #learnSegment(key: string, event: DeliveryEvent): void {
@@ -189,4 +242,9 @@ export class Ledger {
     }
     this.#progress.set(key, progress);
   }
+}
+
+/** Of a record that may go again as if nothing had been, nothing has to be read. */
+function matters({ open, bits, resent, putOff }: Progress): boolean {
+  return open || bits !== 0 || resent || (putOff ?? null) !== null;
 }

@@ -1,80 +1,114 @@
-// After a start the actor reads its carrier's events of the replay window, before it takes any work: which
-// records already have an outcome, which were in the middle of a submit, and which submits still wait for a
-// receipt. The window is longer than any record can wait for its redelivery (limits.ts asserts it).
-import { DeliverPolicy } from '@nats-io/jetstream';
-import { isAbandoned } from '../../../cluster/bus/abandoned-lanes.ts';
+// After a start a carrier reads its own events before it takes any work: which records already have an outcome, which
+// were in the middle of a submit, and which submits still wait for a receipt. Where it begins is the carrier's replay
+// floor (replay-floor.ts). It reads to the end however long that takes: without its intents a carrier must not begin.
+import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
-import { consumerInfo } from '../../../cluster/bus/ensure.ts';
-import { formerConsumerName, messageConsumerName, streamNames } from '../../../cluster/bus/streams.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
-import { waitingAside } from '../../../cluster/bus/waiting-aside.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import { laneOf } from '../../../model/message.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
-import { withDeadline } from '../../../platform/deadline.ts';
-import { ignoring } from '../../../platform/errors.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import type { EventPlace } from './ledger.ts';
 
-const replayDeadlineMs = 60_000;
+export type ReplayParts = {
+  readonly bus: Bus;
+  readonly carrier: string;
+  /** The first sequence to read. */
+  readonly fromSeq: number;
+  readonly learn: (event: DeliveryEvent, place: EventPlace) => void;
+  readonly clock?: Clock;
+  /** Ends it: the carrier is to stop before it has begun. */
+  readonly signal?: AbortSignal;
+};
 
-/** Calls `learn` for every event of the window in stream order; resolves with how many there were. */
-export async function replayEvents(
-  bus: Bus,
-  carrier: string,
-  learn: (event: DeliveryEvent) => void,
-  clock: Clock = systemClock,
-): Promise<number> {
-  const reachMs = await reachOf(bus, carrier, clock.nowMs());
-  const since = new Date(clock.nowMs() - reachMs).toISOString();
-  const consumer = await bus.jetstream.consumers.get(streamNames.events, {
-    filter_subjects: eventFilter(carrier),
-    deliver_policy: DeliverPolicy.StartTime,
-    opt_start_time: since,
-  });
-  const { num_pending: total } = await consumer.info();
-  if (total === 0) return 0;
-  const messages = await consumer.consume({ max_messages: 500 });
-  let events = 0;
-  const reading = (async () => {
-    for await (const record of messages) {
-      try {
-        for (const event of decodeEvents(record.data)) {
-          learn(event);
-          events += 1;
-        }
-      } catch (error) {
-        // The recorder moves it to DEAD; a replay must not stop at it.
-        ignoring(error, 'a poison batch of events was skipped by the replay');
-      }
-      if (record.info.pending === 0) break;
-    }
-  })();
-  try {
-    await withDeadline(`replay of ${carrier}`, replayDeadlineMs, reading, clock);
-  } finally {
-    await messages.close();
-  }
-  log.info({ carrier, events }, 'replayed');
-  return events;
-}
+const retryAfterMs = 500;
+const recordsPerPull = 500;
 
 /**
- * How far back to read. Records that an earlier life held and never settled come back however long nobody was
- * here: when their consumer was last served longer ago than the window, the window would miss their intents.
+ * Calls `learn` for every event from there on in stream order; resolves with how many there were. When the stream is
+ * silent it says so and tries again, behind what it has read. Rejects only with the signal's reason.
  */
-export async function reachOf(bus: Bus, carrier: string, nowMs: number): Promise<number> {
-  const { replayWindowMs, replayReachMs } = limits.carrier;
-  const looks = Object.values(laneOf).map(async (lane) => {
-    const aside = await waitingAside(bus, lane, carrier);
-    const shards = [...Array.from({ length: limits.bus.accountShards }, (_, shard) => shard), ...aside.keys()];
-    const names = shards.map((shard) => messageConsumerName(lane, carrier, shard));
-    const infos = [formerConsumerName(lane, carrier), ...names].map((name) =>
-      consumerInfo(bus.manager, streamNames.messages[lane], name),
-    );
-    // Without a consumer nothing can come back through it.
-    return (await Promise.all(infos)).some((info) => info !== null && isAbandoned(info, nowMs));
+export async function replayEvents(parts: ReplayParts): Promise<number> {
+  const { carrier, fromSeq, clock = systemClock, signal } = parts;
+  const beganAtMs = clock.monotonicMs();
+  const read = { nextSeq: fromSeq, events: 0 };
+  while (!(await readOn(parts, read, clock))) {
+    log.warn({ alarm: 'replay_waits', carrier, ...read }, 'the carrier takes no work until it has read its events');
+    await clock.sleep(retryAfterMs, signal);
+  }
+  const ms = Math.round(clock.monotonicMs() - beganAtMs);
+  log.info({ carrier, events: read.events, fromSeq, ms }, 'replayed');
+  return read.events;
+}
+
+/** False when the stream went silent first. */
+async function readOn(
+  { bus, carrier, learn, signal }: ReplayParts,
+  read: { nextSeq: number; events: number },
+  clock: Clock,
+): Promise<boolean> {
+  signal?.throwIfAborted();
+  const silence = Promise.withResolvers<false>();
+  let heardAtMs = clock.monotonicMs();
+  const stopWatch = clock.every(limits.carrier.replaySilentMs / 4, () => {
+    if (clock.monotonicMs() - heardAtMs >= limits.carrier.replaySilentMs) silence.resolve(false);
   });
-  return (await Promise.all(looks)).includes(true) ? replayReachMs : replayWindowMs;
+  const onAbort = () => silence.resolve(false);
+  signal?.addEventListener('abort', onAbort);
+  let isOver = false;
+  let stop = () => {};
+  const reading = (async () => {
+    const consumer = await bus.jetstream.consumers.get(streamNames.events, {
+      filter_subjects: eventFilter(carrier),
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: Math.max(1, read.nextSeq),
+    });
+    const { num_pending: waiting } = await consumer.info();
+    if (waiting === 0) return true;
+    const messages = await consumer.consume({ max_messages: recordsPerPull });
+    stop = () => messages.stop();
+    for await (const record of messages) {
+      heardAtMs = clock.monotonicMs();
+      if (isOver) return false;
+      if (record.seq >= read.nextSeq) {
+        read.events += learnRecord(record, learn);
+        read.nextSeq = record.seq + 1;
+      }
+      if (record.info.pending === 0) return true;
+    }
+    return false;
+  })().catch((error: unknown) => {
+    log.warn({ carrier, error: messageOf(error) }, 'the events of a carrier cannot be read');
+    return false;
+  });
+  try {
+    const isAll = await Promise.race([reading, silence.promise]);
+    signal?.throwIfAborted();
+    return isAll;
+  } finally {
+    stopWatch();
+    signal?.removeEventListener('abort', onAbort);
+    isOver = true;
+    stop();
+  }
+}
+
+/** How many events the record had. */
+export function learnRecord(
+  record: Pick<JsMsg, 'data' | 'seq' | 'timestampNanos'>,
+  learn: (event: DeliveryEvent, place: EventPlace) => void,
+): number {
+  const place = { seq: record.seq, storedAtMs: Number(record.timestampNanos / 1_000_000n) };
+  try {
+    const events = decodeEvents(record.data);
+    for (const event of events) learn(event, place);
+    return events.length;
+  } catch (error) {
+    // The recorder moves it to DEAD; a replay must not stop at it.
+    ignoring(error, 'a poison batch of events was skipped');
+    return 0;
+  }
 }

@@ -16,6 +16,7 @@ import { bindKey } from '../../lease/lease-records.ts';
 import { type AssembledCarrier, type CarrierActorParts, contractOf } from '../assemble.ts';
 import { type Following, followEvents } from './follow.ts';
 import type { SharedClaims } from './intent-claims.ts';
+import type { EventPlace } from './ledger.ts';
 
 export type SharedCarrierParts = {
   readonly bus: Bus;
@@ -29,10 +30,12 @@ export type SharedCarrierParts = {
   readonly begin: () => Promise<void>;
   /** Takes none any more. */
   readonly rest: () => Promise<void>;
+  /** It is to stop, perhaps before it has begun. */
+  readonly signal: AbortSignal;
 };
 
 /** Takes work from now on, and stops taking any. */
-export type Work = Pick<SharedCarrierParts, 'begin' | 'rest'>;
+export type Work = Pick<SharedCarrierParts, 'begin' | 'rest' | 'signal'>;
 
 /** Null where there are no other nodes. */
 export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, work: Work): SharedCarrier | null {
@@ -70,14 +73,18 @@ export class SharedCarrier {
 
   /** Resolves when it knows what it must know; binds come when it is its turn to have them. */
   async start(): Promise<void> {
-    const { bus, made, claims, leases } = this.#parts;
-    this.#following = await followEvents({
+    const { bus, made, claims, leases, signal } = this.#parts;
+    const following = await followEvents({
       bus,
       carrier: made.carrier.name,
+      fromSeq: await made.floor.open(),
       writerId: made.events.id,
-      learn: (event, isOwn) => this.#learn(event, isOwn),
+      learn: (event, isOwn, place) => this.#learn(event, isOwn, place),
       clock: made.clock,
+      signal,
     });
+    made.floor.readTo = () => following.readTo();
+    this.#following = following;
     made.receipts.open();
     this.#served = leases.serve(made.carrier.name, this.#keys, this.#handlers);
     this.#served.ready();
@@ -251,9 +258,9 @@ export class SharedCarrier {
     intake.handBack();
   }
 
-  #learn(event: DeliveryEvent, isOwn: boolean): void {
+  #learn(event: DeliveryEvent, isOwn: boolean, place: EventPlace): void {
     const { claims, made } = this.#parts;
-    claims.learn(event, isOwn);
+    claims.learn(event, isOwn, place);
     // What we wrote ourselves is known where it belongs since then.
     if (isOwn) return;
     const { receipts } = made;

@@ -7,10 +7,11 @@ import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { LateGates } from '../../../policy/late/late-gates.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { RejectMessage } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
 import { attemptNumber, triesMax } from './attempt.ts';
-import { type HeldMessage, holdIsValid, segmentsToSend } from '../intake/held-message.ts';
+import { type HeldMessage, holdIsValid, progressOf, segmentsToSend } from '../intake/held-message.ts';
 import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
 import { type Lanes, slotsKeptFor, tokensKeptFor } from '../intake/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
@@ -57,6 +58,10 @@ export type SenderParts = {
   readonly lateGates: LateGates;
   /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
   readonly onNotWritten: (held: HeldMessage) => void;
+  /** The same of one whose intent has become old: it goes back to its lane, and begins with a new intent. */
+  readonly onIntentOld: (held: HeldMessage) => void;
+  /** No event written from now on gets a lower sequence. */
+  readonly nextSeq: () => number;
   /** The next message or PDU has to wait, and what for. */
   readonly onHeldBack?: (why: HeldBackBy) => void;
 };
@@ -148,6 +153,7 @@ export class Sender {
 
   #pump(): void {
     if (this.#closed) return;
+    this.#putBackOld();
     this.#writeReady();
     while (!this.#stopped) {
       const held = this.#parts.lanes.peek();
@@ -218,6 +224,9 @@ export class Sender {
     held.eventsInFlight += 1;
     this.#reserved += slots;
     const attempt = attemptNumber(held.message.delays, held.tries);
+    const fromSeq = this.#parts.nextSeq();
+    held.intentAtMs = chosenAtMs;
+    if (held.neededFromSeq === 0) held.neededFromSeq = fromSeq;
     const begin = (verdict: ClaimVerdict) => {
       this.#reserved -= slots;
       pacing.intentTook(clock.monotonicMs() - chosenAtMs);
@@ -227,16 +236,43 @@ export class Sender {
       for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
       this.wake();
     };
-    const intent = eventOfMessage(held.message, { kind: 'intent', atMs: clock.nowMs(), attempt, epoch: held.epoch });
+    const happening = { kind: 'intent', attempt, epoch: held.epoch, progress: progressOf(held) } as const;
+    const intent = eventOfMessage(held.message, { ...happening, atMs: clock.nowMs() });
     events.write(
       intent,
       (durable) => {
         held.eventsInFlight -= 1;
-        if (durable) return claims.confirm('intent', held, begin);
+        if (durable) {
+          // It says all that was known by then: what stands before it is not needed any more.
+          held.neededFromSeq = fromSeq;
+          return claims.confirm('intent', held, begin);
+        }
         this.#reserved -= slots; // stopping: the record goes back to its stream unwritten
       },
       held.category === 'otp',
     );
+  }
+
+  /**
+   * A PDU follows its intent soon, or not at all: when no bind takes any for a while, an intent is told as not written,
+   * and the message waits in its lane as before. So what stands open in EVENTS was begun a moment ago.
+   */
+  #putBackOld(): void {
+    const { clock, onIntentOld } = this.#parts;
+    const beforeMs = clock.monotonicMs() - limits.carrier.intentAgeMsMax;
+    const oldest = this.#ready[this.#readyAt];
+    if (oldest === undefined || oldest.held.intentAtMs > beforeMs) return;
+    const isOld = ({ held }: ReadySegment) =>
+      held.stage === 'sending' && held.intentAtMs <= beforeMs && held.outstanding === 0;
+    const ready = this.#ready.slice(this.#readyAt);
+    const old = new Set(ready.filter(isOld).map(({ held }) => held));
+    if (old.size === 0) return;
+    this.#ready = ready.filter(({ held }) => !old.has(held));
+    this.#readyAt = 0;
+    for (const held of old) {
+      held.stage = 'resting';
+      onIntentOld(held);
+    }
   }
 
   #writeReady(): void {

@@ -27,7 +27,7 @@ const eventOf = (carrier: string, attempt: number): DeliveryEvent =>
 const publish = (event: DeliveryEvent, id: string) =>
   publisher.publishOne(`ev.${event.carrier}.0`, encodeEvents([event]), id);
 const follow = (carrier: string, learn: (event: DeliveryEvent, isOwn: boolean) => void): Promise<Following> =>
-  followEvents({ bus: test_.bus, carrier, writerId: 'own', learn });
+  followEvents({ bus: test_.bus, carrier, fromSeq: 1, writerId: 'own', learn });
 
 test('what was there is learnt before it is ready, then what comes, in order, and own batches are known', async () => {
   await publish(eventOf('order', 1), 'other.1');

@@ -1,0 +1,26 @@
+// When the oldest record that waits for a carrier was stored, asked of the server: what was written about a carrier's
+// messages before that is about messages that are gone.
+import { withDeadline } from '../../platform/deadline.ts';
+import { type Lane, laneOf } from '../../model/message.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from './connect.ts';
+import { streamNames } from './streams.ts';
+import { laneFilter } from './subjects.ts';
+
+/** By the server's clock; Infinity when nothing waits, held records included. */
+export async function oldestStoredAtMs(bus: Pick<Bus, 'manager'>, carrier: string): Promise<number> {
+  const lanes = Object.values(laneOf);
+  const asked = Promise.all(lanes.map((lane) => oldestIn(bus, lane, carrier)));
+  return Math.min(...(await withDeadline('the oldest record of a carrier', limits.carrier.floorTimeoutMs, asked)));
+}
+
+async function oldestIn({ manager }: Pick<Bus, 'manager'>, lane: Lane, carrier: string): Promise<number> {
+  const query = { seq: 1, next_by_subj: laneFilter(lane, carrier) };
+  const record = await manager.streams.getMessage(streamNames.messages[lane], query);
+  return record === null ? Number.POSITIVE_INFINITY : record.time.getTime();
+}
+
+/** Whether any record waits for the carrier, held ones included. */
+export async function waitsFor(bus: Pick<Bus, 'manager'>, carrier: string): Promise<boolean> {
+  return Number.isFinite(await oldestStoredAtMs(bus, carrier));
+}

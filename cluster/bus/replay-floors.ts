@@ -1,0 +1,92 @@
+// Where each carrier's events must be read from after a restart, as a sequence of EVENTS: one small record for each
+// carrier in a bucket. Its actor writes it (actors/carrier/repeats/replay-floor.ts) and begins there; the purge of EVENTS
+// never takes anything behind it. A sequence and no time: it holds whatever any clock says, and for however long
+// nobody was there.
+import type { KV } from '@nats-io/kv';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from './connect.ts';
+import { openBucket } from './ensure.ts';
+import { streamNames } from './streams.ts';
+
+export type FloorRecord = {
+  /** When EVENTS was made: a floor of another stream says nothing about this one. */
+  readonly stream: string;
+  /** The first sequence that must be read. */
+  readonly seq: number;
+  /** It stopped with nothing begun: nobody needs what is before its next start. */
+  readonly stopped: boolean;
+};
+
+/** What EVENTS has: from which sequence on, and up to which. */
+export type StreamEnds = { readonly stream: string; readonly firstSeq: number; readonly lastSeq: number };
+
+export class ReplayFloors {
+  readonly #bus: Bus;
+  #bucket: Promise<KV> | null = null;
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  /** Null when this carrier has none. Rejects when the bus does not answer. */
+  async read(carrier: string): Promise<FloorRecord | null> {
+    const bucket = await this.#open();
+    const entry = await withDeadline('a replay floor', limits.carrier.floorTimeoutMs, bucket.get(carrier));
+    if (entry === null || entry.operation !== 'PUT') return null;
+    return recordIn(entry.string());
+  }
+
+  async write(carrier: string, record: FloorRecord): Promise<void> {
+    const bucket = await this.#open();
+    await withDeadline('a replay floor', limits.carrier.floorTimeoutMs, bucket.put(carrier, JSON.stringify(record)));
+  }
+
+  /** Of all carriers that have ever run on this bus. */
+  async all(): Promise<ReadonlyMap<string, FloorRecord>> {
+    const bucket = await this.#open();
+    const floors = new Map<string, FloorRecord>();
+    for await (const carrier of await bucket.keys()) {
+      const record = await this.read(carrier);
+      if (record !== null) floors.set(carrier, record);
+    }
+    return floors;
+  }
+
+  /** What EVENTS has now. */
+  async ends(): Promise<StreamEnds> {
+    const asked = this.#bus.manager.streams.info(streamNames.events);
+    const { created, state } = await withDeadline('the ends of EVENTS', limits.carrier.floorTimeoutMs, asked);
+    return { stream: String(created), firstSeq: state.first_seq, lastSeq: state.last_seq };
+  }
+
+  #open(): Promise<KV> {
+    this.#bucket ??= openBucket(this.#bus, 'replay').catch((error: unknown) => {
+      this.#bucket = null;
+      throw error;
+    });
+    return this.#bucket;
+  }
+}
+
+/**
+ * Where a carrier begins to read: at its floor, or at the beginning when it has none, when the floor is one of a
+ * stream that is no more, or when the stream has lost its end (power loss) and ends before it.
+ */
+export function replayStart(floor: FloorRecord | null, ends: StreamEnds): number {
+  const holds = floor !== null && floor.stream === ends.stream && floor.seq <= ends.lastSeq + 1;
+  return holds ? Math.max(floor.seq, ends.firstSeq) : ends.firstSeq;
+}
+
+/** A record that cannot be read is none: then everything is read, and nothing is kept for it. */
+function recordIn(text: string): FloorRecord | null {
+  try {
+    const { stream, seq, stopped } = JSON.parse(text) as Partial<FloorRecord>;
+    if (typeof stream !== 'string' || typeof seq !== 'number' || !Number.isSafeInteger(seq)) return null;
+    return { stream, seq, stopped: stopped === true };
+  } catch (error) {
+    ignoring(error, 'it is written anew by the next life of its carrier');
+    return null;
+  }
+}
