@@ -7,6 +7,7 @@ import { leaseLimits } from './limits-leases.ts';
 import { asideLimits } from './limits-lanes.ts';
 import { recordLimits } from './limits-records.ts';
 import { waitingLimits } from './limits-waiting.ts';
+import { replayLimits } from './limits-replay.ts';
 import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
@@ -56,25 +57,7 @@ export const limits = {
     ackWaitOtpMs: 2_000,
     ackWaitMs: 10_000,
     responseTimerMs: 10_000,
-    /**
-     * So much of its events a carrier reads after a restart at least, and so long it remembers outcomes: an ack may have
-     * been lost. What has no outcome yet is read however old it is (its replay floor). See the assertion below.
-     */
-    replayWindowMs: 60_000,
-    /** The replay floor is looked at this often, and stored again at least this often. */
-    floorEveryMs: 5_000,
-    floorAgainMs: 60_000,
-    floorTimeoutMs: 5_000,
-    /** Messages whose state is told once more in one look: × ~250 B. */
-    toldAgainAtOnce: 200,
-    /** An intent whose PDU was not written in this time is closed, and the message begins with a new one. */
-    intentAgeMsMax: 30_000,
-    /** A replay that hears nothing for so long says so and asks again. */
-    replaySilentMs: 10_000,
-    /** A carrier whose replay takes longer begins after the others of its thread. */
-    startWaitMs: 10_000,
-    /** Idle consumers send a heartbeat every two seconds, and are opened anew after five that did not come. */
-    consumerHeardWithinMs: 12_000,
+    ...replayLimits,
     /** How long a durable intent waits until it has been read in EVENTS: then it is told as not written. */
     claimWaitMs: 8_000,
     /**
@@ -328,11 +311,6 @@ assert(
 assert(
   limits.carrier.replayWindowMs > 2 * (limits.carrier.consumerHeardWithinMs + limits.carrier.ackWaitMs),
   'a record whose ack was lost could come back after its outcome fell out of the replay window',
-);
-assert(
-  limits.carrier.intentAgeMsMax * 2 <= limits.carrier.replayWindowMs &&
-    limits.carrier.claimWaitMs < limits.carrier.intentAgeMsMax,
-  'intents that wait for a bind would keep more of EVENTS than every restart reads',
 );
 assert(
   limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,

@@ -76,7 +76,7 @@ export class ReplayFloors {
  */
 export function replayStart(floor: FloorRecord | null, ends: StreamEnds): number {
   const holds = floor !== null && floor.stream === ends.stream && floor.seq <= ends.lastSeq + 1;
-  return holds ? Math.max(floor.seq, ends.firstSeq) : ends.firstSeq;
+  return Math.max(1, ends.firstSeq, holds ? floor.seq : 0);
 }
 
 /** A record that cannot be read is none: then everything is read, and nothing is kept for it. */

@@ -1,16 +1,19 @@
 // What the reaper settles and what the purge may take, decided purely; and a run of both on real parts.
+import { AckPolicy } from '@nats-io/jetstream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { purgeableTo, startPurge } from '../../analytics/purge.ts';
+import { purgeableTo, readersThatCount, startPurge } from '../../analytics/purge.ts';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/queries/unflushed.ts';
 import { receiptNeverCame, startReaper } from '../../analytics/reaper.ts';
 import { startRecorder } from '../../analytics/recorder/recorder.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { ReplayFloors } from '../../cluster/bus/replay-floors.ts';
 import { foldEvents } from '../../model/fold.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
+import { startBus } from '../support/bus.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
@@ -57,6 +60,66 @@ describe('EVENTS is purged', () => {
     expect(purgeableTo(samples, 0, 1_000, [reader])).toBe(70);
     expect(purgeableTo(samples, 0, 1_000, [{ ...reader, acks: false }])).toBe(90);
     expect(purgeableTo(samples, 0, 1_000, [{ ...reader, outstanding: 0 }])).toBe(100);
+  });
+});
+
+describe('an operator’s durable consumer', () => {
+  const own = { name: 'own', durable: false, acks: false, ackFloorSeq: 0, deliveredSeq: 5, outstanding: 9 };
+  const foreign = { ...own, name: 'export', durable: true, acks: true };
+  const { foreignReadersRatio } = limits.recorder;
+
+  test('is waited for while EVENTS has room, and not beyond', () => {
+    expect(readersThatCount([own, foreign], foreignReadersRatio)).toEqual([own, foreign]);
+    expect(readersThatCount([own, foreign], foreignReadersRatio + 0.01)).toEqual([own]);
+  });
+
+  test('of a full EVENTS does not keep it, and one that is half full waits for it', async () => {
+    const { bus, stop } = await startBus();
+    const publisher = new Publisher(bus);
+    const manager = bus.manager;
+    await manager.consumers.add('EVENTS', { durable_name: 'export', ack_policy: AckPolicy.Explicit });
+    for (let count = 0; count < 40; count += 1) await publisher.publishOne('ev.alpha.0', Buffer.alloc(1_000), null);
+    let skippedMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
+    const purge = startPurge(bus, () => 40, clock);
+    await purge.run();
+    skippedMs = limits.carrier.replayWindowMs * 2;
+    await purge.run();
+    expect((await manager.streams.info('EVENTS')).state.messages).toBe(40);
+    const { config } = await manager.streams.info('EVENTS');
+    await manager.streams.update('EVENTS', { ...config, max_bytes: 70_000 });
+    await purge.run();
+    expect((await manager.streams.info('EVENTS')).state.messages).toBe(0);
+    purge.stop();
+    publisher.close();
+    await stop();
+  });
+});
+
+describe('a carrier’s replay floor', () => {
+  test('keeps EVENTS as long as one of its records waits, configured or not, and not when none does', async () => {
+    const { bus, stop } = await startBus();
+    const publisher = new Publisher(bus);
+    const floors = new ReplayFloors(bus);
+    for (let count = 0; count < 10; count += 1) await publisher.publishOne('ev.beta.0', Buffer.alloc(100), null);
+    const { stream } = await floors.ends();
+    await floors.write('removed', { stream, seq: 4, stopped: false });
+    await floors.write('rested', { stream, seq: 2, stopped: true });
+    await publisher.publishOne('mt.txn.removed.0', Buffer.from('x'), null);
+    await publisher.publishOne('mt.txn.rested.0', Buffer.from('x'), null);
+    let skippedMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
+    const purge = startPurge(bus, () => 10, clock);
+    await purge.run();
+    skippedMs = 100 * 3_600_000;
+    await purge.run();
+    expect((await bus.manager.streams.info('EVENTS')).state.first_seq).toBe(4);
+    await bus.manager.streams.purge('MT_TXN', { filter: 'mt.txn.removed.>' });
+    await purge.run();
+    expect((await bus.manager.streams.info('EVENTS')).state.messages).toBe(0);
+    purge.stop();
+    publisher.close();
+    await stop();
   });
 });
 

@@ -15,15 +15,8 @@ import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
-import {
-  type Closing,
-  type HeldMessage,
-  type Refusal,
-  allTakenBits,
-  isDone,
-  progressOf,
-  segmentsToSend,
-} from '../intake/held-message.ts';
+import { allTakenBits, isDone, progressOf, segmentsToSend } from '../intake/held-message.ts';
+import type { Closing, HeldMessage, Refusal } from '../intake/held-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Ledger } from '../repeats/ledger.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
@@ -291,11 +284,11 @@ export class Settlement {
     held.closing = null;
     // Else another event has closed it: its end, or what became of its last segment.
     if (held.stage === 'settling') return;
-    const fromSeq = this.#parts.nextSeq();
-    const deferred = { ...closing, kind: 'deferred', progress: progressOf(held) } as const;
+    const { nextSeq, clock } = this.#parts;
+    const fromSeq = nextSeq();
+    const deferred = { ...closing, kind: 'deferred', progress: progressOf(held), atMs: clock.nowMs() } as const;
     // Whoever reads it knows what the carrier has of the message, and need not look further back.
-    const onDurable = () => (held.neededFromSeq = fromSeq);
-    this.#write(held, { ...deferred, atMs: this.#parts.clock.nowMs() }, onDurable);
+    this.#write(held, deferred, () => (held.neededFromSeq = fromSeq));
   }
 
   /**

@@ -68,6 +68,10 @@ export class ReplayFloor {
     return Math.max(this.#parts.writtenTo(), this.#samples.at(-1)?.lastSeq ?? 0) + 1;
   }
 
+  get isLooking(): boolean {
+    return this.#looking;
+  }
+
   async look(): Promise<void> {
     if (this.#looking || !this.#isOpen) return;
     this.#looking = true;

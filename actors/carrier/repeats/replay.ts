@@ -1,7 +1,7 @@
 // After a start a carrier reads its own events before it takes any work: which records already have an outcome, which
 // were in the middle of a submit, and which submits still wait for a receipt. Where it begins is the carrier's replay
 // floor (replay-floor.ts). It reads to the end however long that takes: without its intents a carrier must not begin.
-import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { type Consumer, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -60,16 +60,24 @@ async function readOn(
   signal?.addEventListener('abort', onAbort);
   let isOver = false;
   let stop = () => {};
+  // Left there it would keep EVENTS from being purged until the server forgets it.
+  const discard = (consumer: Consumer) =>
+    void consumer.delete().catch((error: unknown) => ignoring(error, 'the server forgets it by itself'));
   const reading = (async () => {
     const consumer = await bus.jetstream.consumers.get(streamNames.events, {
       filter_subjects: eventFilter(carrier),
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: Math.max(1, read.nextSeq),
     });
+    stop = () => discard(consumer);
+    if (isOver) discard(consumer);
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) return true;
     const messages = await consumer.consume({ max_messages: recordsPerPull });
-    stop = () => messages.stop();
+    stop = () => {
+      messages.stop();
+      discard(consumer);
+    };
     for await (const record of messages) {
       heardAtMs = clock.monotonicMs();
       if (isOver) return false;

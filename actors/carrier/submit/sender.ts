@@ -15,6 +15,7 @@ import { type HeldMessage, holdIsValid, progressOf, segmentsToSend } from '../in
 import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
 import { type Lanes, slotsKeptFor, tokensKeptFor } from '../intake/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
+import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';
 import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
 
 /** What a response is matched with: the session gives it back with the answer. */
@@ -27,15 +28,6 @@ export type SubmitToken = {
   /** The port it was written to, and the number pacing knows it by. */
   readonly bind: number;
   number: number;
-};
-
-/** One bind as the sender sees it. */
-export type SubmitPort = {
-  /** Submits it may have out at once; 0 when it is not bound. */
-  readonly window: number;
-  /** Submits it would take now; 0 when it is not bound or its socket is full. */
-  readonly windowFree: number;
-  submit(pdu: ShortMessage, token: SubmitToken): boolean;
 };
 
 export type SenderParts = {
@@ -118,7 +110,7 @@ export class Sender {
   /** After stop: nothing more can be written now, because all is, or because no bind takes any. */
   get rested(): boolean {
     if (this.#reserved > 0) return false;
-    return this.#ready.length === 0 || this.#widestPort() < 0;
+    return this.#ready.length === 0 || widestPort(this.#parts.ports) < 0;
   }
 
   /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
@@ -160,12 +152,13 @@ export class Sender {
       if (held === undefined) return;
       if (!this.#mayBegin(held)) continue;
       const pdus = Math.max(1, segmentsToSend(held).length);
-      const windows = this.#windowsBound();
+      const windows = windowsBound(this.#parts.ports);
       if (windows === 0) return this.#parts.onHeldBack?.('bind'); // it wakes us
       const kept = slotsKeptFor(held.category, windows);
       const slots = Math.min(pdus, windows - kept);
       // An answer or a bind wakes us.
-      if (this.#windowFree() - this.#reserved - kept < slots) return this.#parts.onHeldBack?.('window');
+      if (windowFree(this.#parts.ports) - (this.#ready.length - this.#readyAt) - this.#reserved - kept < slots)
+        return this.#parts.onHeldBack?.('window');
       if (!this.#parts.events.hasRoom) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
       const segments = pdus * segmentsPerPdu(held.message, held.pdus);
@@ -286,7 +279,7 @@ export class Sender {
       }
       // Not ours any more, or a segment before it was refused: then it is not written.
       if (held.stage === 'sending') {
-        const bind = this.#widestPort();
+        const bind = widestPort(this.#parts.ports);
         if (bind < 0) break;
         const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.pdus), now);
         if (waitMs > 0) {
@@ -326,33 +319,6 @@ export class Sender {
     const carried = held.pdus[segment - 1];
     if (carried === undefined) throw new RejectMessage('message_empty', 'a message without segments');
     return submitPdu(held.message, carried, this.#parts.carrier, this.#parts.clock.nowMs());
-  }
-
-  /** Of the binds there are now: a long message waits for as much as they hold, not for a bind that is away. */
-  #windowsBound(): number {
-    let windows = 0;
-    for (const port of this.#parts.ports) windows += port.window;
-    return windows;
-  }
-
-  #windowFree(): number {
-    let free = 0;
-    for (const port of this.#parts.ports) free += port.windowFree;
-    return free - (this.#ready.length - this.#readyAt);
-  }
-
-  /** The index of the port with the most room; -1 when none has any. */
-  #widestPort(): number {
-    let widest = -1;
-    let free = 0;
-    const { ports } = this.#parts;
-    for (let bind = 0; bind < ports.length; bind += 1) {
-      const { windowFree } = ports[bind] as SubmitPort;
-      if (windowFree <= free) continue;
-      widest = bind;
-      free = windowFree;
-    }
-    return widest;
   }
 
   #wakeIn(delayMs: number, why: HeldBackBy): void {
