@@ -82,6 +82,11 @@ export const metrics = {
     'reason',
   ]),
   busInFlight: gauge('bus_publishes_in_flight', 'Publishes that wait for JetStream'),
+  eventsUnread: counter(
+    'events_unread_total',
+    'Events this version cannot read (a newer one wrote them), by reader; the recorder moves its own to DEAD',
+    ['reader'],
+  ),
   eventsShortened: counter('events_shortened_total', 'Events too large for a record, told without what was too long', [
     'carrier',
   ]),

@@ -1,8 +1,9 @@
 // What the recorder has taken from the stream and not yet written: the rows of a closed range of records as text, and
 // the records themselves for whoever asks about a message before it is in ClickHouse. Nothing here keeps an object
 // per event: at full load that would be the garbage collector's main work (measured: a third of the role's CPU).
-import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { readBatch } from '../../cluster/bus/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+import { fitsRow } from '../store/event-row.ts';
 
 /** An event of a message that is older than the memory of ids: its row counts only if ClickHouse does not have it. */
 export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
@@ -78,7 +79,9 @@ export class Batch {
   #index(): ReadonlyMap<string, readonly DeliveryEvent[]> {
     const byMessage = (this.#byMessage ??= new Map());
     for (; this.#indexed < this.#records.length; this.#indexed += 1) {
-      for (const event of decodeEvents(this.#records[this.#indexed] as Uint8Array).flatMap(expandEvent)) {
+      for (const event of readBatch(this.#records[this.#indexed] as Uint8Array)
+        .events.filter(fitsRow)
+        .flatMap(expandEvent)) {
         const held = byMessage.get(event.messageId);
         if (held === undefined) byMessage.set(event.messageId, [event]);
         else held.push(event);

@@ -1,7 +1,13 @@
 // Turns the records of EVENTS into batches of new rows: decodes, expands, drops what is known, closes a batch when it
 // is large or old enough. It holds a bounded number of rows and then makes the reader wait. It never writes.
 import type { JsMsg } from '@nats-io/jetstream';
-import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import {
+  type EventBatch,
+  type UnreadEvent,
+  encodeUnread,
+  readBatch,
+  unreadOf,
+} from '../../cluster/bus/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -69,17 +75,21 @@ export class Batcher {
   take(record: EventRecord): Promise<void> | undefined {
     // The range to repeat ends here even when its last record is no longer in the stream.
     if (this.#replay !== null && record.seq > this.#replay.last) this.#close();
-    let events: DeliveryEvent[];
+    let batch: EventBatch;
     try {
-      events = decodeEvents(record.data);
+      batch = readBatch(record.data);
     } catch (error) {
       return this.#options.bury(record, messageOf(error)).then(() => this.#add(record.seq, null, []));
     }
-    if (!events.every(fitsRow)) {
-      const why = 'an event in it does not fit a row';
-      return this.#options.bury(record, why).then(() => this.#add(record.seq, null, events.filter(fitsRow)));
-    }
-    return this.#add(record.seq, record.data, events);
+    const { events, unread } = batch;
+    const apart = [...unread, ...events.filter((event) => !fitsRow(event)).map(unfit)];
+    if (apart.length === 0) return this.#add(record.seq, record.data, events);
+    // Only those: the others of the record are recorded now.
+    metrics.eventsUnread.inc({ reader: 'recorder' }, apart.length);
+    const why = `${String(apart.length)} of ${String(events.length + unread.length)} events: ${apart[0]?.why ?? ''}`;
+    return this.#options
+      .bury({ seq: record.seq, subject: record.subject, data: encodeUnread(apart) }, why)
+      .then(() => this.#add(record.seq, record.data, events.filter(fitsRow)));
   }
 
   /** Closes the batch when it is old enough and nothing else waits to be written. */
@@ -161,3 +171,5 @@ export class Batcher {
     this.#options.closed();
   }
 }
+
+const unfit = (event: DeliveryEvent): UnreadEvent => unreadOf(event, 'an event that does not fit a row');

@@ -1,13 +1,16 @@
 // A batch of delivery events as octets on the bus: [version, [event, …]], every event an array whose
 // positions are frozen just as in message-record.ts. The kind travels as its place in `eventKinds`, which
-// therefore only ever grows at its end.
+// therefore only ever grows at its end. Each event is read by itself: one that a newer version wrote and this one
+// cannot read keeps none of the others from being read (docs/upgrades.md has the rule for both sides).
 import { Packr } from 'msgpackr';
 import { type DeliveryEvent, type InboundFacts, eventKinds } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
 import { keywords } from '../../model/keyword.ts';
 import { categories } from '../../model/message.ts';
+import { assert } from '../../platform/assert.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
 
 export const eventRecordVersion = 1;
 
@@ -17,16 +20,47 @@ export function encodeEvents(events: readonly DeliveryEvent[]): Buffer {
   return packr.pack([eventRecordVersion, events.map(positionsOf)]);
 }
 
-/** Throws RejectMessage('poison_record') when the octets are no batch this version can read. */
-export function decodeEvents(octets: Uint8Array): DeliveryEvent[] {
+/** An event of a record that cannot be read here, as it came. */
+export type UnreadEvent = { readonly raw: unknown; readonly why: string };
+export type EventBatch = { readonly events: readonly DeliveryEvent[]; readonly unread: readonly UnreadEvent[] };
+
+/** Throws RejectMessage('poison_record') when the octets are no batch of events at all. */
+export function readBatch(octets: Uint8Array): EventBatch {
+  let batch: readonly unknown[];
   try {
-    const [version, batch] = packr.unpack(octets) as [number, unknown[][]];
-    if (version !== eventRecordVersion) throw new Error(`record version ${version}`);
-    return batch.map(eventOf);
+    const [version, events] = packr.unpack(octets) as [unknown, unknown];
+    if (version !== eventRecordVersion) throw new Error(`record version ${String(version)}`);
+    if (!Array.isArray(events)) throw new Error('no list of events');
+    batch = events;
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable batch of events: ${String(error)}`);
   }
+  const events: DeliveryEvent[] = [];
+  const unread: UnreadEvent[] = [];
+  for (const raw of batch) {
+    const why = whyUnread(raw);
+    if (why === null) events.push(eventOf(raw as readonly unknown[]));
+    else unread.push({ raw, why });
+  }
+  return { events, unread };
 }
+
+/** The events of a record that `reader` can read; the others are counted. Throws as readBatch does. */
+export function decodeEvents(octets: Uint8Array, reader: EventReader = 'other'): readonly DeliveryEvent[] {
+  const { events, unread } = readBatch(octets);
+  if (unread.length > 0) metrics.eventsUnread.inc({ reader }, unread.length);
+  return events;
+}
+/** Who reads, for the metric. */
+export type EventReader = 'recorder' | 'carrier' | 'other';
+
+/** What could not be read, as a record of its own: it can be put back into EVENTS when a version reads it that can. */
+export function encodeUnread(unread: readonly UnreadEvent[]): Buffer {
+  return packr.pack([eventRecordVersion, unread.map(({ raw }) => raw)]);
+}
+
+/** One that can be read and yet not be kept. */
+export const unreadOf = (event: DeliveryEvent, why: string): UnreadEvent => ({ raw: positionsOf(event), why });
 
 /** As much of an event as fits into a record whatever it says: no text longer than the bound, no body. */
 export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
@@ -82,7 +116,7 @@ function inboundPositionsOf({ sealedBody, keepBody, keyword, parts, receivedId }
 function eventOf(at: readonly unknown[]): DeliveryEvent {
   const kind = eventKinds[at[1] as number];
   const category = categories[at[14] as number];
-  if (kind === undefined || category === undefined || !isWhole(at)) throw new Error('not an event');
+  assert(kind !== undefined && category !== undefined, 'an event that cannot be read was taken for one that can');
   return {
     eventId: at[0] as EventId,
     kind,
@@ -125,7 +159,14 @@ function inboundOf(at: readonly unknown[], messageId: string): InboundFacts {
   };
 }
 
-/** What readers do arithmetic with or look up by; version 1 always had it, so a record without it is poison. */
+/** Null when it can be read. */
+function whyUnread(at: unknown): string | null {
+  if (!Array.isArray(at) || !isWhole(at)) return 'not an event';
+  if (eventKinds[at[1] as number] === undefined) return `an event of the unknown kind ${String(at[1])}`;
+  return categories[at[14] as number] === undefined ? `an event of the unknown category ${String(at[14])}` : null;
+}
+
+/** What readers do arithmetic with or look up by; version 1 always had it. */
 function isWhole(at: readonly unknown[]): boolean {
   for (const place of [0, 3, 4, 6]) if (typeof at[place] !== 'string') return false;
   for (const place of [2, 7, 8, 9, 10, 23, 24]) if (typeof at[place] !== 'number') return false;

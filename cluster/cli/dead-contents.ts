@@ -5,7 +5,7 @@ import { maskNumber } from '../../platform/log.ts';
 import type { Message } from '../../model/message.ts';
 import type { BodyCipher } from '../bus/body-cipher.ts';
 import type { DeadRead } from '../bus/dead-records.ts';
-import { decodeEvents } from '../bus/event-record.ts';
+import { readBatch } from '../bus/event-record.ts';
 import { decodeDecision, decodeInbound } from '../bus/inbound-record.ts';
 import { decodeMessage } from '../bus/message-record.ts';
 import { streamNames } from '../bus/streams.ts';
@@ -54,8 +54,11 @@ function read({ stream, subject, data }: DeadRead): DeadContents {
 }
 
 function eventFields(data: Uint8Array): DeadContents['fields'] {
-  const events = decodeEvents(data);
+  const { events, unread } = readBatch(data);
   const [first] = events;
+  const [foreign] = unread;
+  if (first === undefined && foreign !== undefined)
+    return { kind: 'events', events: unread.length, first: foreign.why };
   if (first === undefined) throw new Error('a batch without events');
   const { kind, messageId, accountId, carrier } = first;
   return { kind: 'events', events: events.length, first: kind, message_id: messageId, account: accountId, carrier };

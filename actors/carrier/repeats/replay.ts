@@ -111,7 +111,7 @@ export function learnRecord(
 ): number {
   const place = { seq: record.seq, storedAtMs: Number(record.timestampNanos / 1_000_000n) };
   try {
-    const events = decodeEvents(record.data);
+    const events = decodeEvents(record.data, 'carrier');
     for (const event of events) learn(event, place);
     return events.length;
   } catch (error) {
