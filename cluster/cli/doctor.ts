@@ -17,6 +17,7 @@ import { isFree } from '../embedded/ports.ts';
 import { postgresReady } from '../embedded/postgres.ts';
 import { isAlive } from '../embedded/processes.ts';
 import { directoryState } from './directory.ts';
+import { noteOnCluster } from './doctor-nats.ts';
 import { examineCarriers } from './doctor-carriers.ts';
 import { type Connections, readConnections } from '../supervisor/data-folder.ts';
 
@@ -70,8 +71,11 @@ export async function examine(
   const { configFile, dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl, roles } =
     settings as Settings;
   let carriers: readonly CarrierConfig[] | null = null;
+  let streamReplicas = 1;
   await check('configuration', async () => {
-    ({ carriers } = await readConfiguration(configFile, env));
+    const configuration = await readConfiguration(configFile, env);
+    ({ carriers } = configuration);
+    ({ streamReplicas } = configuration.limits);
     const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
     return `${configFile}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
@@ -92,7 +96,10 @@ export async function examine(
     const url = natsUrl ?? running?.natsUrl;
     if (url === undefined) return embeddedNats(natsServerBinary(env));
     await natsReady(url, serverWithinMs);
-    return `${hostOf(url)} answers, JetStream too: nats-server ${await natsVersion(url)}`;
+    const version = await natsVersion(url);
+    const old = noteOnCluster(version, streamReplicas);
+    if (old !== null) findings.push({ check: 'NATS cluster', ok: true, note: true, detail: old });
+    return `${hostOf(url)} answers, JetStream too: nats-server ${version}`;
   });
   await check('PostgreSQL', async () => {
     const url = databaseUrl ?? running?.databaseUrl;

@@ -17,6 +17,10 @@ export type NatsCluster = {
   /** One server alone. */
   urlOf(server: number): string;
   kill9(server: number): Promise<void>;
+  /** SIGSTOP: it answers nothing and closes nothing. */
+  pause(server: number): void;
+  /** SIGCONT */
+  resume(server: number): void;
   restart(server: number): void;
   stop(): Promise<void>;
 };
@@ -83,6 +87,9 @@ jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}, max_file_store:
       servers[server]?.kill();
       await servers[server]?.exited;
     },
+    // The whole group: the server and the shell that holds it.
+    pause: (server) => void process.kill(-(servers[server]?.pid ?? 0), 'SIGSTOP'),
+    resume: (server) => void process.kill(-(servers[server]?.pid ?? 0), 'SIGCONT'),
     restart(server) {
       servers[server] = start(server);
     },

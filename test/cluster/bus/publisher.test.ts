@@ -68,6 +68,26 @@ test('each stream has a bound of its own: one that gives no answer takes no room
   expect(await Promise.all(silent)).toEqual(silent.map(() => ({ ok: false, failure: 'closed' })));
 });
 
+test('a duplicate without a place in the stream is not durable: it is sent again until it has one, or given up', async () => {
+  // The answer of a leader before 2.10.20 whose followers do not have the record, word for word.
+  const unstored = '{"stream":"MT_TXN", "seq":0,"duplicate": true}';
+  const answers = [unstored, unstored, '{"stream":"MT_TXN", "seq":5,"duplicate": true}'];
+  let asked = 0;
+  const leader = test_.bus.connection.subscribe('leader.*', {
+    callback: (_error, request) => {
+      asked += 1;
+      request.respond(request.subject === 'leader.never' ? unstored : answers.shift());
+    },
+  });
+  closing.push(() => leader.unsubscribe());
+  const publishes = publisher({ deadlineMs: 5_000 });
+  expect(await publishes.publishOne('leader.late', payload, 'late')).toEqual({ ok: true, seq: 5, duplicate: true });
+  expect(asked).toBe(3);
+  const impatient = publisher({ deadlineMs: 400 });
+  const never = await impatient.publishOne('leader.never', payload, 'never');
+  expect(never).toEqual({ ok: false, failure: 'unavailable' });
+});
+
 test('a record the server would not take is refused before it takes a place, one octet less is stored', async () => {
   const publishes = publisher({ inFlightMax: 1 });
   const most = test_.bus.connection.info?.max_payload ?? 0;

@@ -1,0 +1,91 @@
+// A replicated stream notes the id of a record before its copies have it, and servers before 2.10.20 answer a repeat of
+// it as a duplicate without a place in the stream. Three real nats-servers, both followers stopped: what is told as
+// durable meanwhile must be there when the leader is killed and the followers go on.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { type PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { eventOfMessage } from '../../model/delivery-event.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { recordsOf, waitingIn } from '../support/bus.ts';
+import { messageWith } from '../support/messages.ts';
+import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
+
+let cluster: NatsCluster;
+const closing: (() => unknown)[] = [];
+beforeAll(async () => {
+  cluster = await startNatsCluster();
+}, 90_000);
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+afterAll(() => cluster.stop());
+
+async function leaderOf(bus: Bus, stream: string): Promise<number> {
+  const { cluster: group } = await bus.manager.streams.info(stream);
+  return Number(group?.leader?.split('-')[1] ?? -1);
+}
+
+/** Asks leaders to step down until one server leads both streams. */
+async function oneLeader(bus: Bus): Promise<number> {
+  return until(
+    'one server leads both streams',
+    async () => {
+      const [events, messages] = await Promise.all([leaderOf(bus, 'EVENTS'), leaderOf(bus, 'MT_TXN')]);
+      if (events >= 0 && events === messages) return { leader: events };
+      await bus.connection.request('$JS.API.STREAM.LEADER.STEPDOWN.MT_TXN', '', { timeout: 2_000 });
+      await systemClock.sleep(500);
+      return false;
+    },
+    { limitMs: 60_000, everyMs: 100 },
+  ).then(({ leader }) => leader);
+}
+
+const subject = 'mt.txn.alpha.0';
+
+test('followers stopped, then the leader killed: nothing is told as durable that is not, and what waited becomes so', async () => {
+  const looking = await connectBus(cluster.url(), 'looking');
+  closing.push(() => looking.close());
+  const leader = await oneLeader(looking);
+  const followers = [0, 1, 2].filter((server) => server !== leader);
+  const bus = await connectBus(cluster.urlOf(leader), 'publishing');
+  closing.push(() => bus.close());
+  const door = new Publisher(bus);
+  const actors = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const writer = new EventWriter(actors);
+  closing.push(() => [writer.close(), door.close(), actors.close()]);
+  const publish = (id: string) => door.publishOne(subject, Buffer.from(id), id);
+  expect(await publish('before')).toMatchObject({ ok: true });
+
+  for (const follower of followers) cluster.pause(follower);
+  closing.push(() => followers.forEach((follower) => cluster.resume(follower)));
+  const event = eventOfMessage(messageWith({ carrier: 'alpha' }), { kind: 'intent', atMs: 1, attempt: 1, segment: 1 });
+  let durable: boolean | null = null;
+  writer.write(event, (isDurable) => (durable = isDurable), true);
+  const results = new Map<string, PublishResult>();
+  // As a client that gets no 202 and asks again under the same key.
+  for (const id of ['one', 'two', 'one']) results.set(id, await publish(id));
+  const accepted = [...results].filter(([, result]) => result.ok).map(([id]) => id);
+  expect(accepted).toEqual([]);
+  expect(durable).toBe(null);
+
+  await cluster.kill9(leader);
+  for (const follower of followers) cluster.resume(follower);
+  await until('the intent is durable', () => durable === true, { limitMs: 60_000 });
+  const again = await until(
+    'what was never accepted is accepted at last',
+    async () => {
+      const result = await publish('one');
+      return result.ok && result;
+    },
+    { limitMs: 60_000, everyMs: 200 },
+  );
+  expect(again.ok && again.seq).toBeGreaterThan(0);
+  const stored = (await waitingIn(bus, 'MT_TXN')).map((record) => Buffer.from(record.data).toString());
+  expect(stored.filter((id) => id === 'before' || id === 'one').toSorted()).toEqual(['before', 'one']);
+  const events = (await recordsOf(bus, 'EVENTS', 'ev.alpha.>')).flatMap((record) => decodeEvents(record.data));
+  expect(events.map((each) => each.eventId)).toEqual([event.eventId]);
+  cluster.restart(leader);
+}, 180_000);
