@@ -84,6 +84,12 @@ export const problemCatalogue = {
     'Ask from an allowed network, or extend `ip_allowlist` of the key or the account.',
   ),
   rate_limited: entry(429, 'client', 'Too many requests', 'Slow down to the rate in `RateLimit-Policy`; ' + retryHow),
+  account_busy: entry(
+    429,
+    'client',
+    'Too much of this account is at work',
+    'Wait for the answers of earlier requests: one account uses only its share of what all have. ' + retryHow,
+  ),
   idempotency_quota_exceeded: entry(
     429,
     'client',

@@ -45,6 +45,33 @@ export const sharedBounds = {
     total: 2_000_000,
     perAccount: 500_000,
   }),
+  /** Eight accounts at their share fill it. */
+  management_requests: bound({
+    unit: 'management requests at work',
+    countedIn: 'control process',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 64,
+    perAccount: 8,
+  }),
+  /** Each writes up to 10,000 numbers in one transaction, 0.2 to 1 s of PostgreSQL and a connection. */
+  management_imports: bound({
+    unit: 'imports of suppressed numbers at work',
+    countedIn: 'control process',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 4,
+    perAccount: 2,
+  }),
+  /** Each leaves a row in the audit log, ~600 B with its indexes: 3,600 an hour are 52 MB a day of one account. */
+  management_writes: bound({
+    unit: 'changes by the management API an hour, each a row of the audit log',
+    countedIn: 'control process',
+    kind: 'hourly',
+    code: 'rate_limited',
+    total: 360_000,
+    perAccount: 3_600,
+  }),
 } as const satisfies Record<string, BoundSpec>;
 
 export type BoundName = keyof typeof sharedBounds;

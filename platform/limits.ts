@@ -175,7 +175,12 @@ export const limits = {
     statsBodyBytesMax: 16 * 1024,
   },
   store: {
-    poolMax: 8,
+    /** Of the management API: two writes of each of seven accounts, and as much again for reads. */
+    poolMax: 16,
+    /** The projector's own: the outbox, a comparison beside it, and one to spare. Nobody's requests keep it waiting. */
+    projectorPoolMax: 3,
+    /** For subscribers' decisions, orders and the start: the system's own work. */
+    systemPoolMax: 4,
     connectTimeoutMs: 2_000,
     statementTimeoutMs: 4_000,
     idleInTransactionMs: 10_000,
@@ -261,7 +266,10 @@ export const limits = {
     pageMax: 100,
     /** Shorter than the ingress waits for a forwarded request, longer than one statement. */
     requestDeadlineMs: 8_000,
-    requestsInFlightMax: 64,
+    /** Before it is known who asks; what accounts may have at work is `management_requests` of the shares. */
+    requestsInFlightMax: 256,
+    /** Writes of one account that run at the same time: each locks the account's row. */
+    writesAtOnce: 2,
   },
   ...recordLimits,
   ...waitingLimits,

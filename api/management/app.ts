@@ -3,6 +3,7 @@
 import { Hono } from 'hono';
 import type { Directory } from '../../cluster/directory/contract.ts';
 import type { Store } from '../../cluster/store/store.ts';
+import type { Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { problem } from '../problem.ts';
@@ -29,6 +30,7 @@ import {
 } from './routes/suppressions.ts';
 import { deleteTemplateById, getTemplate, getTemplates, postTemplate, templateHandlers } from './routes/templates.ts';
 import { type Variables, problemOfError, serveEndpoint } from './serve.ts';
+import { SharedWork } from './shared-work.ts';
 
 export const apiVersion = '0.1.0';
 
@@ -78,10 +80,12 @@ export type ManagementParts = {
   readonly directory: Directory;
   readonly once: Once;
   readonly operations: CarrierOperations;
+  /** Left out: the defaults. */
+  readonly shares?: Shares;
 };
 
-export function managementApp({ store, directory, once, operations }: ManagementParts): Hono<Variables> {
-  const parts = { directory, once };
+export function managementApp({ store, directory, once, operations, shares }: ManagementParts): Hono<Variables> {
+  const parts = { directory, once, work: new SharedWork(shares) };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];
   let inFlight = 0;

@@ -22,6 +22,8 @@ export type Endpoint<
   readonly scope: Scope;
   /** It changes what live messages depend on: a test key may not. */
   readonly liveOnly?: true;
+  /** A long write: few of them may run. */
+  readonly isImport?: true;
   /** A write that an account may still make while it is suspended. */
   readonly whileSuspended?: true;
   readonly body?: Body;
@@ -40,6 +42,8 @@ export type Answer = { readonly body: unknown } | { readonly problem: Problem };
 
 /** What any authenticated route may answer, whatever it does. */
 const everywhere: readonly ProblemCode[] = [
+  'account_busy',
+  'overloaded',
   'missing_api_key',
   'invalid_api_key',
   'scope_missing',

@@ -17,6 +17,7 @@ import type { Answer, Endpoint } from './endpoint.ts';
 import { type Keyed, type Once, readIdempotencyKey } from './once-per-key.ts';
 import { answerProblem } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
+import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
 
 export type Variables = { Variables: { requestId: string } };
@@ -35,7 +36,7 @@ export type Asked<Body, Query, Params> = {
 
 const noKey = { key: '' } as const;
 
-export type ServeParts = { readonly directory: Directory; readonly once: Once };
+export type ServeParts = { readonly directory: Directory; readonly once: Once; readonly work: SharedWork };
 
 /** Puts a route and its handler into the app. */
 export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
@@ -46,15 +47,27 @@ export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extend
 ): void {
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
   app.on(endpoint.method.toUpperCase(), path, async (c) => {
+    let leave = () => {};
+    let working: Promise<unknown> = Promise.resolve();
     try {
-      const read = await readRequest(c, parts.directory, endpoint);
+      const admitted = admit(c, parts.directory, endpoint);
+      if ('problem' in admitted) return answerProblem(c, admitted.problem);
+      const { accountId } = admitted.account;
+      const place = parts.work.enter(accountId, endpoint);
+      if (!place.ok) return answerProblem(c, place.problem);
+      leave = place.leave;
+      const read = await readRequest(c, admitted, endpoint);
       if ('problem' in read) return answerProblem(c, read.problem);
       const { asked, octets } = read;
-      const work = () => withDeadline('the request', limits.management.requestDeadlineMs, handle(asked));
+      const work = () => {
+        const handling = endpoint.method === 'get' ? handle(asked) : parts.work.write(accountId, () => handle(asked));
+        working = handling;
+        return withDeadline('the request', limits.management.requestDeadlineMs, handling);
+      };
       const key = endpoint.method === 'get' ? noKey : readIdempotencyKey(c);
       if ('problem' in key) return answerProblem(c, key.problem);
       const keyed: Keyed = {
-        accountId: asked.account.accountId,
+        accountId,
         livemode: asked.key.livemode,
         operation: `${c.req.method} ${c.req.path}`,
         idempotencyKey: key.key,
@@ -66,6 +79,9 @@ export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extend
       return c.json(answer.body as object, endpoint.answer.status);
     } catch (error) {
       return answerProblem(c, problemOfError(error, c.get('requestId')));
+    } finally {
+      // Who was answered that it took too long still has its work in the database.
+      void working.then(leave, leave);
     }
   });
 }
@@ -81,11 +97,10 @@ export function problemOfError(error: unknown, requestId: string): Problem {
   return problem(500, 'internal_error', 'something broke on our side; the log has the cause');
 }
 
-async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
-  c: Context<Variables>,
-  directory: Directory,
-  endpoint: Endpoint<B, Q, P>,
-): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
+type Admitted = { readonly key: KeyEntry; readonly account: Account; readonly from: string };
+
+/** Who asks, and may they: everything that is known without the body. */
+function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint): Admitted | { problem: Problem } {
   // Read as the door reads it: what only one of the two took for a key would pass the door's gates unseen.
   const authenticated = authenticate(directory, c.req.header('authorization') ?? '');
   if (!authenticated.ok) return authenticated;
@@ -105,6 +120,14 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (isWrite && caller.account.status === 'suspended') {
     return { problem: problem(403, 'account_suspended', 'the account is suspended: it may read, and revoke API keys') };
   }
+  return { ...caller, from: forwardedFor ?? 'loopback' };
+}
+
+async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
+  c: Context<Variables>,
+  caller: Admitted,
+  endpoint: Endpoint<B, Q, P>,
+): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
   const header = refuseHeaders(c, endpoint);
   if (header !== null) return { problem: header };
 
@@ -116,11 +139,10 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (!params.ok) return { problem: params.problem };
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field', 'query parameter');
   if (!query.ok) return { problem: query.problem };
-  const from = forwardedFor ?? 'loopback';
-  const by = { name: caller.key.keyId, from };
+  const by = { name: caller.key.keyId, from: caller.from };
   if (endpoint.body === undefined)
     return {
-      asked: { ...caller, from, by, ...bodyless(), query: query.value, params: params.value },
+      asked: { ...caller, by, ...bodyless(), query: query.value, params: params.value },
       octets: noOctets,
     };
   const json = await readJson(c);
@@ -128,7 +150,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
   return {
-    asked: { ...caller, from, by, body: body.value, query: query.value, params: params.value },
+    asked: { ...caller, by, body: body.value, query: query.value, params: params.value },
     octets: json.octets,
   };
 }

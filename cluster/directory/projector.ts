@@ -12,7 +12,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { Bus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { clientConfigOf } from '../store/connection.ts';
-import { type Store, outboxChannel } from '../store/store.ts';
+import { openStore, outboxChannel } from '../store/store.ts';
 import { AlarmClock } from './alarm-clock.ts';
 import { BusCalls } from './bus-calls.ts';
 import { OwnedByAnother, claimDirectory } from './owner.ts';
@@ -28,7 +28,6 @@ export type Projector = {
 
 export type ProjectorOptions = {
   readonly databaseUrl: string;
-  readonly store: Store;
   readonly bus: Bus;
   readonly clock?: Clock;
   readonly reconcileEveryMs?: number;
@@ -38,7 +37,9 @@ export type ProjectorOptions = {
 const projectorLock = 0x48_45_4c_49;
 
 export function startProjector(options: ProjectorOptions): Projector {
-  const { databaseUrl, store, bus, clock = systemClock } = options;
+  const { databaseUrl, bus, clock = systemClock } = options;
+  // Connections of its own: requests that hold all of theirs must not keep a revocation waiting.
+  const store = openStore(databaseUrl, systemClock, { poolMax: limits.store.projectorPoolMax });
   const reconcileEveryMs = options.reconcileEveryMs ?? limits.directory.reconcileEveryMs;
   const stopping = new AbortController();
   const alarm = new AlarmClock(clock);
@@ -140,6 +141,7 @@ export function startProjector(options: ProjectorOptions): Projector {
       alarm.ring();
       await running;
       await reconciling;
+      await store.close();
     },
   };
 }

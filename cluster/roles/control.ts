@@ -47,9 +47,10 @@ runRole('control', async (link) => {
 
   const [bus] = await Promise.all([connectBus(natsUrl, 'control'), migrateWhenUp(databaseUrl, link)]);
   const store = openStore(databaseUrl);
+  const system = openStore(databaseUrl, systemClock, { poolMax: limits.store.systemPoolMax });
   mkdirSync(settings.dataDir, { recursive: true });
   writeFileSync(databaseNameFile(settings.dataDir), `${await installationId(store)}\n`);
-  const projector = startProjector({ databaseUrl, store, bus });
+  const projector = startProjector({ databaseUrl, bus });
   const outboxIsEmpty = async () => {
     const refused = projector.refused();
     // Then nothing else of this role may run here: all of it would write into the wrong database.
@@ -67,10 +68,14 @@ runRole('control', async (link) => {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
-  const audit = auditOrders(bus, store);
-  const decisions = startDecisionWriter({ bus, store, publisher: new Publisher(bus) });
+  const audit = auditOrders(bus, system);
+  const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus) });
   const operations = { bus, carriers: () => configuration.carriers };
-  const api = await startManagementApi({ store, directory, once, operations, port: settings.controlPort });
+  const api = await startManagementApi({
+    ...{ store, directory, once, operations },
+    shares: configuration.limits.shares,
+    port: settings.controlPort,
+  });
 
   return {
     ready: { port: api.port, demo: demo === null ? null : demoToTell(demo, demoFile) },
@@ -95,7 +100,7 @@ runRole('control', async (link) => {
       await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
       await directory.close();
-      await store.close();
+      await Promise.all([store.close(), system.close()]);
       keys.close();
       await bus.close();
     },

@@ -53,6 +53,7 @@ export const importSuppressions = {
   ...shared,
   method: 'post',
   path: '/v1/suppressions/import',
+  isImport: true,
   liveOnly: true,
   summary: 'Suppress many numbers',
   description: `At most ${limits.suppression.importMax} in one request; what is listed already stays. Safe to repeat.`,

@@ -2,7 +2,6 @@
 // trips over: each request is answered, and none with a 5xx.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { limits } from '../../../platform/limits.ts';
 import { type OpenApi, type Operation, operationsOf } from '../../fuzz/document.ts';
 import { valuesOf } from '../../fuzz/schema-values.ts';
 import { hints, soundBodies, withOneText } from '../../fuzz/sound-values.ts';
@@ -77,9 +76,8 @@ test('hostile texts in every string field and parameter are answered without a 5
     }
   }
   expect(work.length).toBeGreaterThan(500);
-  const half = Math.ceil(limits.management.requestsInFlightMax / 8);
   await Promise.all(
-    Array.from({ length: half }, async () => {
+    Array.from({ length: 8 }, async () => {
       for (let next = work.pop(); next !== undefined; next = work.pop()) await next();
     }),
   );

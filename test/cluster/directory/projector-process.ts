@@ -12,6 +12,6 @@ if (what === 'commit-and-die') {
   await revokeKey(store, keyId);
   process.kill(process.pid, 'SIGKILL');
 } else {
-  startProjector({ databaseUrl, store, bus: await connectBus(natsUrl, 'projector') });
+  startProjector({ databaseUrl, bus: await connectBus(natsUrl, 'projector') });
   process.send?.('started');
 }

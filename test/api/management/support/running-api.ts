@@ -13,6 +13,7 @@ import type { CarrierConfig } from '../../../../cluster/config/configuration.ts'
 import { auditOrders } from '../../../../cluster/operations/audit-orders.ts';
 import { type Scope, scopes } from '../../../../model/api-key.ts';
 import type { AccountId } from '../../../../model/ids.ts';
+import { type Shares, defaultShares } from '../../../../platform/limits-shares.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { type DirectoryHouse, openDirectoryHouse } from '../../../support/directory-house.ts';
 import { newAccount, newKey } from '../../../support/tenants.ts';
@@ -39,8 +40,15 @@ export type RunningApi = DirectoryHouse & {
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
 };
 
+/** Tests of other things ask as much at once as they like. */
+const unhurried: Shares = {
+  ...defaultShares,
+  management_requests: { total: 64, perAccount: 64, reserve: 0 },
+  management_writes: { total: 1_000_000, perAccount: 1_000_000, reserve: 0 },
+};
+
 /** `carriers`: what is configured; nobody serves them. */
-export async function runApi(carriers: readonly CarrierConfig[] = []): Promise<RunningApi> {
+export async function runApi(carriers: readonly CarrierConfig[] = [], shares: Shares = unhurried): Promise<RunningApi> {
   const house = await openDirectoryHouse();
   const { bus, store, directory } = house;
   house.project();
@@ -49,7 +57,7 @@ export async function runApi(carriers: readonly CarrierConfig[] = []): Promise<R
   const once = oncePerKey(requests, bodyCipher(Buffer.alloc(32, 7)));
   const audit = auditOrders(bus, store);
   const operations = { bus, carriers: () => carriers };
-  const api = await startManagementApi({ store, directory, once, operations, port: 0 });
+  const api = await startManagementApi({ store, directory, once, operations, shares, port: 0 });
 
   async function knownKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
     const { token } = await newKey(store, of, { livemode, scopes: allowed });

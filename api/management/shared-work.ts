@@ -1,0 +1,164 @@
+// What accounts share of the management API: requests at work, imports, writes an hour. An account at its share gets its
+// own 429 and takes nothing from the others. Of one account's writes two run at a time, because each of them locks the
+// account's row: more would wait in the database, each with a connection that others need.
+import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
+import { DeadlineExceeded } from '../../platform/deadline.ts';
+import { type Share, type Shares, defaultShares } from '../../platform/limits-shares.ts';
+import { limits } from '../../platform/limits.ts';
+import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type Pace, paceOf, takeTurn } from '../http/rate-limits/gcra.ts';
+import { type Problem, problem } from '../problem.ts';
+import type { Endpoint } from './endpoint.ts';
+
+export type Place = { readonly ok: true; leave(): void } | { readonly ok: false; readonly problem: Problem };
+
+type Asked = Pick<Endpoint, 'method' | 'isImport' | 'whileSuspended'>;
+
+export class SharedWork {
+  readonly #requests: SharedBound;
+  readonly #imports: SharedBound;
+  readonly #writes: WriteRate;
+  readonly #turns = new WriteTurns();
+
+  constructor(shares: Shares = defaultShares, clock: Clock = systemClock) {
+    this.#requests = new SharedBound('management_requests', shares.management_requests);
+    this.#imports = new SharedBound('management_imports', shares.management_imports);
+    this.#writes = new WriteRate(shares.management_writes, clock);
+  }
+
+  /** Before the body is read. Who has a place leaves it when the work has ended. */
+  enter(account: string, { method, isImport, whileSuspended }: Asked): Place {
+    const taken = this.#requests.take(account);
+    if (taken !== 'taken') return refused(taken, 'management requests of this account are at work');
+    const leaveRequest = () => this.#requests.giveBack(account);
+    if (isImport === true) {
+      const import_ = this.#imports.take(account);
+      if (import_ !== 'taken') {
+        leaveRequest();
+        return refused(import_, 'imports of this account are at work');
+      }
+    }
+    const leave = () => {
+      if (isImport === true) this.#imports.giveBack(account);
+      leaveRequest();
+    };
+    // Revoking a key must always be possible, and is bounded by the keys there are.
+    const late = method === 'get' || whileSuspended === true ? null : this.#writes.refuse(account);
+    if (late === null) return { ok: true, leave };
+    leave();
+    return { ok: false, problem: late };
+  }
+
+  /** Runs a write when it is its account's turn. */
+  write<T>(account: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(account, work);
+  }
+}
+
+function refused(taken: Exclude<Taken, 'taken'>, what: string): Place {
+  return taken === 'account_full'
+    ? { ok: false, problem: problem(429, 'account_busy', `as many ${what} as one account may have`, [], 1) }
+    : { ok: false, problem: problem(503, 'overloaded', 'too many management requests wait for an answer', [], 1) };
+}
+
+const hourUs = 3_600_000_000;
+
+/** Writes an hour: each leaves an audit record that nobody deletes. The whole hour's share may come at once. */
+export class WriteRate {
+  readonly #share: Share;
+  readonly #clock: Clock;
+  readonly #ofAccount: Pace;
+  readonly #ofAll: Pace;
+  readonly #arrivals = new Map<string, number>();
+  #allArrivalUs = 0;
+
+  constructor(share: Share, clock: Clock = systemClock) {
+    this.#share = share;
+    this.#clock = clock;
+    this.#ofAccount = paceOf(share.perAccount, hourUs, share.perAccount);
+    this.#ofAll = paceOf(share.total, hourUs, share.total);
+    metrics.sharedBoundTotal.set({ bound: 'management_writes' }, share.total);
+  }
+
+  /** Null when the account may write now, and then it has. */
+  refuse(account: string): Problem | null {
+    const nowUs = epochUs(this.#clock.monotonicMs());
+    const own = takeTurn(this.#ofAccount, this.#arrivals.get(account) ?? 0, nowUs);
+    if (!own.ok) {
+      metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: 'account_full' });
+      const detail = `more than ${this.#share.perAccount} changes an hour with this account`;
+      return problem(429, 'rate_limited', detail, [], Math.ceil(own.retryUs / 1_000_000));
+    }
+    const all = takeTurn(this.#ofAll, this.#allArrivalUs, nowUs);
+    if (!all.ok) {
+      metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: 'full' });
+      const detail = 'more changes an hour than this installation takes';
+      return problem(503, 'overloaded', detail, [], Math.ceil(all.retryUs / 1_000_000));
+    }
+    this.#allArrivalUs = all.arrivalUs;
+    this.#arrivals.set(account, own.arrivalUs);
+    if (this.#arrivals.size > accountsMax) this.#forgetRested(nowUs);
+    return null;
+  }
+
+  /** Accounts whose whole share is there again. At most `total` an hour have written, so this is bounded. */
+  #forgetRested(nowUs: number): void {
+    for (const [account, arrivalUs] of this.#arrivals) if (arrivalUs <= nowUs) this.#arrivals.delete(account);
+  }
+}
+
+const accountsMax = 10_000;
+
+type Waiting = { readonly endsAtMs: number; readonly begin: () => void; readonly giveUp: () => void };
+
+/** As many writes of one account at a time as `writesAtOnce`; the others wait in their order. */
+export class WriteTurns {
+  readonly #clock: Clock;
+  readonly #running = new Map<string, number>();
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  async run<T>(account: string, work: () => Promise<T>): Promise<T> {
+    await this.#turn(account);
+    try {
+      return await work();
+    } finally {
+      this.#next(account);
+    }
+  }
+
+  #turn(account: string): Promise<void> {
+    const running = this.#running.get(account) ?? 0;
+    if (running < limits.management.writesAtOnce) {
+      this.#running.set(account, running + 1);
+      return Promise.resolve();
+    }
+    const { requestDeadlineMs } = limits.management;
+    return new Promise((resolve, reject) => {
+      const waiting = this.#waiting.get(account) ?? [];
+      this.#waiting.set(account, waiting);
+      waiting.push({
+        endsAtMs: this.#clock.monotonicMs() + requestDeadlineMs,
+        begin: resolve,
+        giveUp: () => reject(new DeadlineExceeded('an earlier change of the account', requestDeadlineMs)),
+      });
+    });
+  }
+
+  /** Whoever was answered by now must not have its work done all the same. */
+  #next(account: string): void {
+    const waiting = this.#waiting.get(account) ?? [];
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      if (next.endsAtMs > this.#clock.monotonicMs()) return next.begin();
+      next.giveUp();
+    }
+    this.#waiting.delete(account);
+    const running = (this.#running.get(account) ?? 1) - 1;
+    if (running === 0) this.#running.delete(account);
+    else this.#running.set(account, running);
+  }
+}

@@ -1,0 +1,159 @@
+// What accounts share of the management API: one that does all it can is answered 429, and nobody else notices.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SharedWork, WriteRate, WriteTurns } from '../../../api/management/shared-work.ts';
+import { until } from '../../../platform/deadline.ts';
+import { defaultShares } from '../../../platform/limits-shares.ts';
+import { limits } from '../../../platform/limits.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { within } from '../../support/running-clock.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+describe('300 imports of one account', () => {
+  let running: RunningApi;
+  beforeAll(async () => {
+    running = await runApi([], defaultShares);
+  });
+  afterAll(async () => running.stop());
+
+  test('keep nobody else from reading, and no revocation from being in force within a second', async () => {
+    const flooder = await running.newKey(await running.newAccount(), true);
+    const victim = await running.newKey(await running.newAccount(), true);
+    const toRevoke = (await running.call('POST', '/v1/api-keys', { key: victim, json: { scopes: ['sms:send'] } })).body;
+    const json = { numbers: Array.from({ length: 10_000 }, (_, at) => `+88017${10_000_000 + at}`) };
+    const flood = new Map<number, number>();
+    let left = 300;
+    let isOver = false;
+    const flooding = Promise.all(
+      Array.from({ length: 64 }, async () => {
+        while (left > 0) {
+          left -= 1;
+          const { status } = await running.call('POST', '/v1/suppressions/import', { key: flooder, json });
+          flood.set(status, (flood.get(status) ?? 0) + 1);
+        }
+      }),
+    ).then(() => (isOver = true));
+
+    const seen: number[] = [];
+    const reading = (async () => {
+      while (!isOver) seen.push((await running.call('GET', '/v1/account', { key: victim })).status);
+    })();
+    await until('the flood has begun', () => flood.size > 0);
+    const revoked = await running.call('DELETE', `/v1/api-keys/${toRevoke.id}`, { key: victim });
+    expect(revoked.status).toBe(200);
+    const isRefused = () => !running.directory.authenticate(toRevoke.key).ok;
+    await until('the revocation is in force', isRefused, within(1_000));
+    await Promise.all([flooding, reading]);
+    expect(new Set(seen)).toEqual(new Set([200]));
+    expect(seen.length).toBeGreaterThan(3);
+    expect([...flood.keys()].toSorted()).toEqual([200, 429]);
+  });
+
+  test('an account has its share of requests at work, and the next one is told so', async () => {
+    const work = new SharedWork();
+    const read = { method: 'get' } as const;
+    const places = Array.from({ length: 8 }, () => work.enter('a', read));
+    expect(places.every(({ ok }) => ok)).toBe(true);
+    expect(work.enter('a', read)).toMatchObject({ problem: { status: 429, code: 'account_busy', retryAfterS: 1 } });
+    expect(work.enter('b', read).ok).toBe(true);
+    for (const place of places) if (place.ok) place.leave();
+    expect(work.enter('a', read).ok).toBe(true);
+  });
+
+  test('two imports of an account and four of all may be at work; a refused one holds no place', async () => {
+    const work = new SharedWork();
+    const an = { method: 'post', isImport: true } as const;
+    for (const account of ['a', 'a', 'b', 'b']) expect(work.enter(account, an).ok).toBe(true);
+    expect(work.enter('a', an)).toMatchObject({ problem: { status: 429, code: 'account_busy' } });
+    for (let times = 0; times < 100; times += 1) {
+      expect(work.enter('c', an)).toMatchObject({ problem: { status: 503, code: 'overloaded' } });
+    }
+    expect(work.enter('c', { method: 'get' }).ok).toBe(true);
+  });
+});
+
+describe('writes an hour', () => {
+  test('are the share of an account at once and its rate afterwards; others have theirs; the total is for all', () => {
+    const clock = new ManualClock();
+    const rate = new WriteRate({ total: 25, perAccount: 10, reserve: 0 }, clock);
+    for (let times = 0; times < 10; times += 1) expect(rate.refuse('a')).toBeNull();
+    expect(rate.refuse('a')).toMatchObject({ status: 429, code: 'rate_limited', retryAfterS: 360 });
+    for (let times = 0; times < 10; times += 1) expect(rate.refuse('b')).toBeNull();
+    for (let times = 0; times < 5; times += 1) expect(rate.refuse('c')).toBeNull();
+    expect(rate.refuse('c')).toMatchObject({ status: 503, code: 'overloaded' });
+    clock.step(0);
+    clock.advance(360_000);
+    expect(rate.refuse('a')).toBeNull();
+    expect(rate.refuse('a')).not.toBeNull();
+  });
+
+  test('over the API: the account is told when, still reads and revokes its keys, and others write', async () => {
+    const shares = { ...defaultShares, management_writes: { total: 100, perAccount: 4, reserve: 0 } };
+    const running = await runApi([], shares);
+    try {
+      const ids: string[] = [];
+      for (let at = 0; at < 4; at += 1) {
+        const made = await running.call('POST', '/v1/api-keys', { json: { scopes: ['sms:send'] } });
+        expect(made.status).toBe(201);
+        ids.push(made.body.id);
+      }
+      const fifth = await running.call('POST', '/v1/senders', { json: { name: 'FIFTH' } });
+      expect(refusal(fifth)).toMatchObject({ status: 429, code: 'rate_limited' });
+      expect(Number(fifth.headers.get('retry-after'))).toBeGreaterThan(800);
+      expect((await running.call('GET', '/v1/api-keys')).status).toBe(200);
+      for (const id of ids) expect((await running.call('DELETE', `/v1/api-keys/${id}`)).status).toBe(200);
+      expect((await running.call('POST', '/v1/senders', { json: { name: 'OTHER' }, key: running.other })).status).toBe(
+        201,
+      );
+    } finally {
+      await running.stop();
+    }
+  });
+});
+
+describe('turns of an account', () => {
+  test('two writes run at a time, the rest in their order, and other accounts do not wait', async () => {
+    const turns = new WriteTurns();
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const write = (account: string, name: string) =>
+      turns.run(account, async () => {
+        begun.push(name);
+        await new Promise<void>((resolve) => ends.push(resolve));
+      });
+    const all = ['1', '2', '3', '4'].map((name) => write('a', name));
+    all.push(write('b', 'b'));
+    await until('three run', () => begun.length === 3);
+    expect(begun).toEqual(['1', '2', 'b']);
+    ends.shift()?.();
+    await until('the third runs', () => begun.length === 4);
+    expect(begun.at(-1)).toBe('3');
+    for (let end = ends.shift(); begun.length < 5 || end !== undefined; end = ends.shift()) {
+      end?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(all);
+  });
+
+  test('whoever waited past its deadline is not run any more', async () => {
+    const clock = new ManualClock();
+    const turns = new WriteTurns(clock);
+    const ends: (() => void)[] = [];
+    const long = () => turns.run('a', () => new Promise<void>((resolve) => ends.push(resolve)));
+    const first = [long(), long()];
+    let ran = false;
+    const late = turns.run('a', async () => {
+      ran = true;
+    });
+    const refused = expect(late).rejects.toThrow('did not finish within');
+    await until('two run', () => ends.length === 2);
+    clock.advance(limits.management.requestDeadlineMs);
+    for (const end of ends) end();
+    await Promise.all(first);
+    await refused;
+    expect(ran).toBe(false);
+    await turns.run('a', async () => {
+      ran = true;
+    });
+    expect(ran).toBe(true);
+  });
+});
