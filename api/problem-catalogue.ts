@@ -84,12 +84,6 @@ export const problemCatalogue = {
     'Ask from an allowed network, or extend `ip_allowlist` of the key or the account.',
   ),
   rate_limited: entry(429, 'client', 'Too many requests', 'Slow down to the rate in `RateLimit-Policy`; ' + retryHow),
-  account_busy: entry(
-    429,
-    'client',
-    'Too much of this account is at work',
-    'Wait for the answers of earlier requests: one account uses only its share of what all have. ' + retryHow,
-  ),
   idempotency_quota_exceeded: entry(
     429,
     'client',
@@ -184,6 +178,13 @@ export const problemCatalogue = {
   ),
 
   // what we cannot do now
+  account_busy: entry(
+    429,
+    'client',
+    'The account does too much at once',
+    'As much of this account is at work as may be (`detail` names what); others are served. Wait for answers before you ask for more; ' +
+      retryHow,
+  ),
   account_queue_full: entry(
     429,
     'client',

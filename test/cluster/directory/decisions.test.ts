@@ -182,7 +182,12 @@ describe('a subscriber’s decision', () => {
   test('is audited with the message that asked for it', async () => {
     const decision = decisionOf('stop');
     await writeDecision(house.store, decision);
-    const rows = await house.store.db.selectFrom('audit_log').selectAll().where('account_id', '=', accountId).execute();
+    const rows = await house.store.db
+      .selectFrom('audit_log')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .orderBy('id')
+      .execute();
     expect(rows.at(-1)).toMatchObject({
       actor: 'subscriber',
       action: 'suppression.opted_out',
