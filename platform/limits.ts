@@ -1,6 +1,7 @@
 // Every bound of the system, with its arithmetic. Relations between bounds are asserted at load, so a
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
+import { controlLimits } from './limits-control.ts';
 import { doorLimits } from './limits-doors.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { leaseLimits } from './limits-leases.ts';
@@ -96,6 +97,7 @@ export const limits = {
     queriedSubmitsMax: 1_000,
     queryAfterMs: [2 * 60_000, 10 * 60_000, 60 * 60_000],
   },
+  ...controlLimits,
   ...routingLimits,
   ...leaseLimits,
   inbound: inboundLimits,
@@ -174,26 +176,6 @@ export const limits = {
     bindWaitMs: 30_000,
     statsBodyBytesMax: 16 * 1024,
   },
-  store: {
-    /** Of the management API: two writes of each of seven accounts, and as much again for reads. */
-    poolMax: 16,
-    /** The projector's own: the outbox, a comparison beside it, and one to spare. Nobody's requests keep it waiting. */
-    projectorPoolMax: 3,
-    /** For subscribers' decisions, orders and the start: the system's own work. */
-    systemPoolMax: 4,
-    connectTimeoutMs: 2_000,
-    statementTimeoutMs: 4_000,
-    idleInTransactionMs: 10_000,
-    migrationTimeoutMs: 10 * 60_000,
-    /** An account's entry in the directory stays under 4 KiB with this many sender names. */
-    sendersPerAccountMax: 200,
-    /** Keys that are not revoked. */
-    keysPerAccountMax: 100,
-  },
-  auditLog: {
-    /** Of a long list that changed, entries that its audit record names: 50 × ~100 characters. */
-    listedMax: 50,
-  },
   directory: {
     /** A change is promised everywhere within a second; until so long after, two processes may know different things. */
     heardWithinMs: 5_000,
@@ -260,16 +242,6 @@ export const limits = {
     streamsLookEveryMs: 5_000,
     /** A bind that is tried by the doctor: connection, answer to the bind, answer to enquire_link. */
     probeStepMs: 5_000,
-  },
-  management: {
-    pageDefault: 20,
-    pageMax: 100,
-    /** Shorter than the ingress waits for a forwarded request, longer than one statement. */
-    requestDeadlineMs: 8_000,
-    /** Before it is known who asks; what accounts may have at work is `management_requests` of the shares. */
-    requestsInFlightMax: 256,
-    /** Writes of one account that run at the same time: each locks the account's row. */
-    writesAtOnce: 2,
   },
   ...recordLimits,
   ...waitingLimits,

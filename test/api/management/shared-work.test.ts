@@ -45,7 +45,7 @@ describe('300 imports of one account', () => {
     await Promise.all([flooding, reading]);
     expect(new Set(seen)).toEqual(new Set([200]));
     expect(seen.length).toBeGreaterThan(3);
-    expect([...flood.keys()].toSorted()).toEqual([200, 429]);
+    expect(new Set(flood.keys())).toEqual(new Set([200, 429]));
   });
 
   test('an account has its share of requests at work, and the next one is told so', async () => {

@@ -67,7 +67,7 @@ async function database(name: string): Promise<Database> {
 }
 
 /** Compares everything several times a second. */
-function project({ url, store }: Database): Projector {
+function project({ url }: Database): Projector {
   const projector = startProjector({ databaseUrl: url, bus, reconcileEveryMs: 200 });
   projectors.push(projector);
   return projector;
