@@ -16,16 +16,15 @@ export const doorLimits = {
     requestIdCharsMax: 128,
     /** Wrong fields reported at once; more would only repeat themselves. */
     fieldProblemsMax: 10,
-    /** Per thread. 5,000/s × 200 ms: more waiting requests than this and an honest 503 is the better answer. */
-    requestsInFlightMax: 1_000,
     /** The whole body must be there by then: below the 10 s after which uWebSockets.js drops an idle connection. */
     bodyMs: 8_000,
-    /** A request on its way to the control role, and how many a thread lets wait. */
+    /** And it must come at this rate on the mean, once the grace is over: two lost packets are resent by then. */
+    bodyBytesPerS: 1_024,
+    bodyGraceMs: 3_000,
+    /** A request on its way to the control role; how many a thread lets wait: limits-shares.ts. */
     forwardMs: 10_000,
-    forwardsInFlightMax: 128,
     /** Status and list questions: the store gives up by itself at 2 s and says so. */
     statusMs: 3_000,
-    statusInFlightMax: 256,
     /** Above this share of EVENTS the door refuses: every accepted message still needs room for its events. */
     eventsFullShare: 0.9,
     eventsLookMs: 1_000,

@@ -50,6 +50,8 @@ export const recordLimits = {
     listWindowRows: 200_000,
     /** A message this young may still be on its way to the recorder: its get waits a moment. */
     youngMs: 10_000,
+    /** And so far ahead of this node's clock may its time be: another node made its id. */
+    aheadMs: 1_000,
     youngWaitMs: 1_000,
     waitersMax: 500,
     /** So long a question waits until everything that was in EVENTS when it came has been read; the recorder is ms behind. */

@@ -7,7 +7,13 @@ import { assert } from './assert.ts';
  * total: units for all accounts together · perAccount: units one account may use · reserve: units of the total that only
  * OTP and the system's own work may use.
  */
-export type Share = { readonly total: number; readonly perAccount: number; readonly reserve: number };
+export type Share = {
+  readonly total: number;
+  readonly perAccount: number;
+  readonly reserve: number;
+  /** Of OTP and single messages, which have a share apart; left out: as much as `perAccount`. */
+  readonly perAccountOtp?: number;
+};
 
 export type BoundSpec = Share & {
   /** What one unit is. */
@@ -25,13 +31,75 @@ const bound = (spec: Omit<BoundSpec, 'reserve'> & { reserve?: number }): BoundSp
 export const sharedBounds = {
   /** 512 × ~400 bytes saturate the bus (measured); a batch of one account must leave room for others' OTP. */
   publish_slots: bound({
-    unit: 'publishes of messages that wait for JetStream',
+    unit: 'publishes of messages that wait for JetStream; the reserve is for single messages',
     countedIn: 'ingress thread',
     kind: 'at once',
     code: 'account_busy',
-    total: 1_024,
-    perAccount: 512,
-    reserve: 256,
+    total: 1_536,
+    /** Items of batches: 4 batches × 32 at once. */
+    perAccount: 128,
+    /** Single messages: 5,000/s × 200 ms. */
+    perAccountOtp: 1_000,
+    reserve: 1_024,
+  }),
+  /** Half-sent requests hold memory and a place, and time only of whoever sends them: 512 × 256 KiB = 128 MiB at worst. */
+  bodies_received: bound({
+    unit: 'request bodies that are still coming; the reserve is for single messages',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 512,
+    perAccount: 64,
+    perAccountOtp: 128,
+    reserve: 192,
+  }),
+  /** 5,000/s × 200 ms of single messages: more waiting requests than this and an honest refusal is the better answer. */
+  requests_at_work: bound({
+    unit: 'requests that wait for their answer; the reserve is for single messages',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 2_000,
+    perAccount: 250,
+    perAccountOtp: 1_000,
+    reserve: 1_000,
+  }),
+  /** They take turns of 1 ms; 32 batches of 1,000 messages are some 16 MiB of parsed fields. */
+  batches_at_work: bound({
+    unit: 'batches whose messages are being accepted',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 32,
+    perAccount: 4,
+  }),
+  /** Connections to the control role. */
+  requests_forwarded: bound({
+    unit: 'requests on their way to the management API, from their headers to their answer',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 128,
+    perAccount: 16,
+  }),
+  /** Without a key; in the place of an account stands the address that asks. A browser opens six connections. */
+  pages_read: bound({
+    unit: 'readers of /docs and /openapi.json, for each address in the place of an account',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'rate_limited',
+    total: 32,
+    perAccount: 8,
+  }),
+  /** The event store answers one at a time; a young message is waited for up to a second. */
+  status_questions: bound({
+    unit: 'questions to the event store; the reserve is for cancels and repeats under an idempotency key',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 256,
+    perAccount: 32,
+    reserve: 64,
   }),
   /**
    * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves room for three others that schedule as
@@ -81,7 +149,8 @@ export type Shares = Readonly<Record<BoundName, Share>>;
 export const boundNames = Object.keys(sharedBounds) as BoundName[];
 
 /** What is expected instead, when these three numbers do not fit together; null when they do. */
-export function shareProblem({ total, perAccount, reserve }: Share): string | null {
+export function shareProblem({ total, perAccount, reserve, perAccountOtp }: Share): string | null {
+  if (perAccountOtp !== undefined && perAccountOtp >= total) return `OTP of one account below the total of ${total}`;
   if (reserve >= total) return `a reserve below the total of ${total}`;
   const most = total - reserve;
   if (perAccount > most) return `at most ${most} for one account: the total of ${total} less the reserve of ${reserve}`;
@@ -90,8 +159,8 @@ export function shareProblem({ total, perAccount, reserve }: Share): string | nu
 
 export const defaultShares: Shares = Object.fromEntries(
   boundNames.map((name) => {
-    const { total, perAccount, reserve } = sharedBounds[name];
-    return [name, { total, perAccount, reserve }];
+    const { total, perAccount, reserve, perAccountOtp }: BoundSpec = sharedBounds[name];
+    return [name, { total, perAccount, reserve, ...(perAccountOtp !== undefined && { perAccountOtp }) }];
   }),
 ) as Record<BoundName, Share>;
 

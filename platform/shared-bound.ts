@@ -26,6 +26,7 @@ export class SharedBound {
   readonly name: BoundName;
   #share: Share;
   #used = 0;
+  readonly #usedMetric: { set(value: number): void };
   /** Units held by account; an account's OTP have a share apart, so that its own campaign does not stop them. */
   readonly #ordinary = new Map<string, number>();
   readonly #otp = new Map<string, number>();
@@ -34,7 +35,9 @@ export class SharedBound {
     this.name = name;
     this.#share = share;
     metrics.sharedBoundTotal.set({ bound: name }, share.total);
-    metrics.sharedBoundUsed.set({ bound: name }, 0);
+    // On the way of every message: the metrics library would build a key from the labels each time.
+    this.#usedMetric = metrics.sharedBoundUsed.labels({ bound: name });
+    this.#usedMetric.set(0);
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: name, reason }, 0);
   }
 
@@ -53,7 +56,7 @@ export class SharedBound {
   }
 
   take(account: string, use: Use = 'ordinary', units = 1): Taken {
-    const taken = this.#decide(account, use, units);
+    const taken = this.look(account, use, units);
     if (taken !== 'taken') {
       metrics.sharedBoundRefusals.inc({ bound: this.name, reason: taken });
       return taken;
@@ -63,7 +66,7 @@ export class SharedBound {
       const held = this.#held(use);
       held.set(account, (held.get(account) ?? 0) + units);
     }
-    metrics.sharedBoundUsed.set({ bound: this.name }, this.#used);
+    this.#usedMetric.set(this.#used);
     return 'taken';
   }
 
@@ -78,12 +81,14 @@ export class SharedBound {
     }
     this.#used -= units;
     assert(this.#used >= 0, `more given back to ${this.name} than was taken`);
-    metrics.sharedBoundUsed.set({ bound: this.name }, this.#used);
+    this.#usedMetric.set(this.#used);
   }
 
-  #decide(account: string, use: Use, units: number): Taken {
-    const { total, perAccount, reserve } = this.#share;
-    if (use !== 'system' && this.usedBy(account, use) + units > perAccount) return 'account_full';
+  /** What `take` would come to, without taking or counting it. */
+  look(account: string, use: Use = 'ordinary', units = 1): Taken {
+    const { total, perAccount, perAccountOtp, reserve } = this.#share;
+    const own = use === 'otp' ? (perAccountOtp ?? perAccount) : perAccount;
+    if (use !== 'system' && this.usedBy(account, use) + units > own) return 'account_full';
     const room = use === 'ordinary' ? total - reserve : total;
     return this.#used + units > room ? 'full' : 'taken';
   }

@@ -29,7 +29,9 @@ export async function getMessage(sources: Sources, question: GetMessage): Promis
   const { messageId } = question;
   if (!isMessageId(messageId) || typeof question.accountId !== 'string') return { result: 'none', recordedTo: 0 };
   const { arrivals, upToDate, clock = systemClock } = sources;
-  const isYoung = timeOfMessageId(messageId) > clock.nowMs() - limits.queries.youngMs;
+  const ageMs = clock.nowMs() - timeOfMessageId(messageId);
+  // An id from further ahead than clocks differ was made up: nothing of it is on its way.
+  const isYoung = ageMs < limits.queries.youngMs && ageMs >= -limits.queries.aheadMs;
   if (question.upToDate !== true) {
     // The wait begins before the look-up: an event that comes during it is not missed either.
     const mayWait = isYoung && question.wait !== false && sources.unflushed.eventsOf(messageId).length === 0;

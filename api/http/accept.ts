@@ -15,10 +15,12 @@ import type { MessageId } from '../../model/ids.ts';
 import type { Category, Message } from '../../model/message.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import type { Use } from '../../platform/shared-bound.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Caller } from './bearer.ts';
 import type { EventSpace } from './event-space.ts';
+import { type Places, refuseTaken } from './places.ts';
 
 export type AcceptParts = {
   readonly publisher: Publisher;
@@ -27,6 +29,7 @@ export type AcceptParts = {
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
   readonly eventSpace: EventSpace;
+  readonly places: Places;
   readonly clock: Clock;
 };
 
@@ -89,8 +92,26 @@ export function hasRoomInStream(
   return parts.publisher.hasRoom(scheduledAtMs === null ? laneSubject(category) : waitFilter('scheduled'));
 }
 
-/** `done` gets null when the message is durable, else the problem to answer with. */
-export function acceptMessage(parts: AcceptParts, message: Message, done: (problem: Problem | null) => void): void {
+/**
+ * `done` gets null when the message is durable, else the problem to answer with. `use`: a single message is 'otp' whatever
+ * its category, an item of a batch is 'ordinary' and leaves room for the single ones of everybody.
+ */
+export function acceptMessage(
+  parts: AcceptParts,
+  message: Message,
+  use: Use,
+  done: (problem: Problem | null) => void,
+): void {
+  const { publishes } = parts.places;
+  const refusal = refuseTaken(publishes, publishes.take(message.accountId, use));
+  if (refusal !== null) return done(refusal);
+  publishMessage(parts, message, (problem) => {
+    publishes.giveBack(message.accountId, use);
+    done(problem);
+  });
+}
+
+function publishMessage(parts: AcceptParts, message: Message, done: (problem: Problem | null) => void): void {
   if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done);
   const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
   if ('full' in place) return done(problemOfFailure('subject_full'));

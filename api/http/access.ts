@@ -4,16 +4,19 @@ import type { HttpRequest } from 'uWebSockets.js';
 import type { Directory } from '../../cluster/directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { asksForAddress, networkGate } from '../../policy/admission/network-gate.ts';
+import type { Use } from '../../platform/shared-bound.ts';
 import { type Problem, problem } from '../problem.ts';
 import { type Authenticated, type Caller, authenticate, twoAuthorizations } from './bearer.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
+import type { Places } from './places.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 
 export type AccessParts = {
   readonly directory: Pick<Directory, 'authenticate'>;
   readonly addressOf: ClientAddress;
   readonly rates: RateLimits;
+  readonly places: Places;
 };
 
 /** Who asks, if they may ask now and from there. The rate's headers go out with whatever is answered. */
@@ -25,20 +28,28 @@ export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpReq
   return refusal === null ? authenticated : { ok: false, problem: refusal };
 }
 
-/** For routes that are answered elsewhere: whoever is not known is left to them. */
-export function refuseForwarded(parts: AccessParts, exchange: Exchange, req: HttpRequest): Problem | null {
-  if (exchange.times.authorization > 1) return counted(twoAuthorizations.problem);
-  const authorization = req.getHeader('authorization');
-  if (authorization === '') return null;
-  const authenticated = authenticate(parts.directory, authorization);
-  if (!authenticated.ok) return null;
-  const refusal = refuseAccess(parts, authenticated.caller, exchange, req);
-  return refusal === null ? null : counted(refusal);
+/** A reader's request: the same, and a place among those at work. */
+export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
+  const authenticated = admitCaller(parts, exchange, req);
+  if (!authenticated.ok) return authenticated;
+  const refusal = holdAtWork(parts, exchange, authenticated.caller);
+  return refusal === null ? authenticated : { ok: false, problem: refusal };
 }
 
-function counted(refusal: Problem): Problem {
-  metrics.refused.inc({ code: refusal.code });
-  return refusal;
+export function holdAtWork(
+  { places }: AccessParts,
+  exchange: Exchange,
+  { account }: Caller,
+  use: Use = 'ordinary',
+): Problem | null {
+  return exchange.hold(places.requests, account.accountId, use);
+}
+
+/** For routes that are answered elsewhere. They are asked once more there; a stranger's request does not come so far. */
+export function admitForwarded(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
+  const authenticated = admitCaller(parts, exchange, req);
+  if (!authenticated.ok) metrics.refused.inc({ code: authenticated.problem.code });
+  return authenticated;
 }
 
 function refuseAccess(parts: AccessParts, caller: Caller, exchange: Exchange, req: HttpRequest): Problem | null {

@@ -4,7 +4,6 @@
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
-import { nextTurn } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
 import { acceptMessage, hasRoomInStream, messageOfRequest } from './accept.ts';
@@ -49,7 +48,7 @@ export async function sendItems(
   const flight = new Flight();
   for (let index = 0; index < items.length; index += 1) {
     if (clock.monotonicMs() >= sliceEndMs) {
-      await nextTurn();
+      await parts.turns.next();
       sliceEndMs = clock.monotonicMs() + sliceMs;
     }
     const before = known?.[index];
@@ -73,7 +72,7 @@ export async function sendItems(
       continue;
     }
     flight.count += 1;
-    acceptMessage(parts, message, (failed) => {
+    acceptMessage(parts, message, 'ordinary', (failed) => {
       results[index] =
         failed === null ? { id: message.messageId, status: acceptedStatus(message) } : { problem: failed };
       if (failed === null) countAccepted(message.category, message.carrier, clock.monotonicMs() - beganAtMs);
@@ -81,7 +80,7 @@ export async function sendItems(
     });
   }
   while (flight.count > 0) await flight.landing();
-  await nextTurn();
+  await parts.turns.next();
   return results;
 }
 
@@ -129,8 +128,10 @@ function judge(
   return { message: messageOfRequest(caller, parsed.request, admitted, identify()) };
 }
 
-const hasRoom = (parts: SendSmsParts, { category, scheduledAtMs }: Message) =>
-  parts.events.hasRoom && hasRoomInStream(parts, category, scheduledAtMs);
+const hasRoom = (parts: SendSmsParts, { category, scheduledAtMs, accountId }: Message) =>
+  parts.events.hasRoom &&
+  hasRoomInStream(parts, category, scheduledAtMs) &&
+  parts.places.publishes.look(accountId, 'ordinary') === 'taken';
 
 /** What a first try under the same key has published, item by item; null where it has not. */
 async function knownBefore(

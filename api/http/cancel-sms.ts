@@ -12,13 +12,13 @@ import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
 import { onceWithin, problemOfFailure } from './accept.ts';
-import { admitCaller } from './access.ts';
+import { admitReader } from './access.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { IdempotentRequests } from './idempotency/requests.ts';
 import { replayedHeaders } from './send-sms.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
-import type { StatusQuestions } from './status-questions.ts';
+import type { NoPlace, StatusQuestions } from './status-questions.ts';
 import { type WriteParts, keyedRequest, readKey, refuseWith } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
@@ -32,7 +32,7 @@ export type CancelSmsParts = WriteParts & {
 export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRequest): void {
   const id = req.getParameter(0) ?? '';
   const refuse = (refusal: Problem) => refuseWith(exchange, refusal);
-  const authenticated = admitCaller(parts.access, exchange, req);
+  const authenticated = admitReader(parts.access, exchange, req);
   if (!authenticated.ok) return refuse(authenticated.problem);
   const { caller } = authenticated;
   const noScope = missingScope(caller, 'sms:send');
@@ -59,7 +59,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
 /** The body of the 200, or why not. */
 async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Promise<string | Problem> {
   const { accountId } = caller.account;
-  const reply = await parts.questions.get({ accountId, messageId: id, withEvent: true });
+  const reply = await parts.questions.get({ accountId, messageId: id, withEvent: true }, 'otp');
   const found = ownMessage(reply, caller);
   if ('code' in found) return found;
   const { message, event } = found;
@@ -81,7 +81,7 @@ async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Pro
 }
 
 function ownMessage(
-  reply: GetMessageReply,
+  reply: GetMessageReply | NoPlace,
   caller: Caller,
 ): Problem | { readonly message: MessageView; readonly event: DeliveryEvent } {
   switch (reply.result) {
@@ -89,6 +89,8 @@ function ownMessage(
       return problem(503, 'status_unavailable', 'when the message is due cannot be read now', [], 2);
     case 'none':
       return messageNotFound;
+    case 'no_place':
+      return reply.problem;
     case 'found':
       if (reply.event === undefined || reply.message.refused) return messageNotFound;
       if (reply.message.livemode !== caller.key.livemode) return messageNotFound;

@@ -4,7 +4,6 @@
 import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { FixSetup } from '../../platform/errors.ts';
-import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { problem } from '../problem.ts';
 import { type Door, Exchange } from './exchange.ts';
@@ -55,7 +54,8 @@ export async function openDoor(
   const on = (name: string, route: Route) => (res: HttpResponse, req: HttpRequest) => {
     const exchange = new Exchange(door, name, res, req, clock);
     if (door.draining) return exchange.refuse(stopping, [], true);
-    if (door.open.size > limits.http.requestsInFlightMax) return exchange.refuse(crowded);
+    // Its length may be hidden from this parser: behind a header without a name uWebSockets.js reads none.
+    exchange.closes = !exchange.times.hasBody && writes.has(req.getMethod());
     // With an answer, what stands behind it would still be read.
     if (exchange.times.contentLength > 1) return exchange.cut();
     guard(exchange, () => route(exchange, req));
@@ -139,5 +139,7 @@ function listen(
   });
 }
 
+/** Methods whose requests have a body, or a length of 0. */
+const writes: ReadonlySet<string> = new Set(['post', 'put', 'patch']);
+
 const stopping = problem(503, 'overloaded', 'this server is stopping: connect again', [], 1);
-const crowded = problem(503, 'overloaded', 'too many requests wait for their answer', [], 1);

@@ -2,11 +2,13 @@
 // before anything else, `req` is dead after the handler returned, an answer after an await is corked, and a
 // response that was aborted or answered must never be touched again (that would kill the process).
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
+import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { type Problem, problemBody, problemContentType } from '../problem.ts';
 import { requestIdOf } from '../request-id.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
 import { type HeaderTimes, headerTimes } from './header-times.ts';
+import { refuseTaken } from './places.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -36,6 +38,8 @@ const statusTexts: Record<number, string> = {
   503: '503 Service Unavailable',
 };
 
+type Held = { readonly bound: SharedBound; readonly account: string; readonly use: Use };
+
 export class Exchange {
   readonly res: HttpResponse;
   readonly route: string;
@@ -44,11 +48,16 @@ export class Exchange {
   readonly times: HeaderTimes;
   /** The body is still coming: such a request may be given up. */
   receiving = false;
-  #state: 'open' | 'streaming' | 'answered' | 'aborted' = 'open';
+  /** Octets of the body so far. */
+  received = 0;
+  /** The connection ends with the answer: what stands behind this request is not read as another one. */
+  closes = false;
+  #state: 'open' | 'deferred' | 'streaming' | 'answered' | 'aborted' = 'open';
   readonly #door: Door;
   readonly #clock: Clock;
   readonly #isHead: boolean;
   #onAborted: (() => void) | null = null;
+  #held: readonly Held[] = [];
   #carried: Headers = [];
 
   constructor(door: Door, route: string, res: HttpResponse, req: HttpRequest, clock: Clock = systemClock) {
@@ -72,13 +81,28 @@ export class Exchange {
     return this.#clock.monotonicMs() - this.startedMs;
   }
 
-  /** Headers that go out with the answer, whatever it will be. */
+  /** Headers that go out with the answer, whatever it will be; a later value takes the place of an earlier one. */
   carry(headers: Headers): void {
-    if (headers.length > 0) this.#carried = [...this.#carried, ...headers];
+    if (headers.length === 0) return;
+    const others = this.#carried.filter(([name]) => !headers.some(([again]) => again === name));
+    this.#carried = [...others, ...headers];
   }
 
   get carried(): Headers {
     return this.#carried;
+  }
+
+  /** Takes a place of its account until the exchange ends, however that is. The problem: there is none. */
+  hold(bound: SharedBound, account: string, use: Use = 'ordinary'): Problem | null {
+    const refusal = refuseTaken(bound, bound.take(account, use));
+    if (refusal === null) this.#held = [...this.#held, { bound, account, use }];
+    return refusal;
+  }
+
+  /** Gives a place back before the exchange ends. */
+  letGo(bound: SharedBound): void {
+    for (const held of this.#held) if (held.bound === bound) bound.giveBack(held.account, held.use);
+    this.#held = this.#held.filter((held) => held.bound !== bound);
   }
 
   /** For work that should end with the request, such as a forwarded one. */
@@ -93,7 +117,9 @@ export class Exchange {
   /** `close`: the rest of the request is not wanted, so the connection cannot be used again. */
   refuse(problem: Problem, headers: Headers = [], close = false): void {
     const extra: Headers = [...headers, ...problemHeaders(problem)];
-    this.#answer(problem.status, problemContentType, problemBody(problem, this.requestId), extra, close);
+    // A stranger's body is not waited for, and neither is it read as the next request.
+    const isUnread = problem.status === 401 && this.times.hasBody;
+    this.#answer(problem.status, problemContentType, problemBody(problem, this.requestId), extra, close || isUnread);
   }
 
   /** Begins an answer that is written piece by piece with `write`. False when there is nobody to answer. */
@@ -127,24 +153,33 @@ export class Exchange {
   }
 
   #answer(status: number, contentType: string, body: string, headers: Headers, close: boolean): void {
-    if (this.#state !== 'open') return;
+    if (this.#state !== 'open' && this.#state !== 'deferred') return;
+    if (this.closes && this.#state === 'open') {
+      // What has come behind this request would be answered before the connection is closed. While this one waits for its
+      // answer, uWebSockets.js cuts the connection instead.
+      this.#state = 'deferred';
+      return void nextTurn().then(() => this.#answer(status, contentType, body, headers, close));
+    }
     this.#leave('answered');
     const { res } = this;
     res.cork(() => {
       res.writeStatus(statusTexts[status] ?? String(status));
       res.writeHeader('content-type', contentType);
       res.writeHeader('x-request-id', this.requestId);
+      // What one key may read is kept by no cache, and is nothing but what its type says.
+      res.writeHeader('cache-control', 'no-store');
+      res.writeHeader('x-content-type-options', 'nosniff');
       for (const [name, value] of this.#carried) res.writeHeader(name, value);
       for (const [name, value] of headers) res.writeHeader(name, value);
       if (this.#isHead) return endHead(res, String(Buffer.byteLength(body)));
-      if (close || this.#door.draining) res.writeHeader('connection', 'close').end(body, true);
+      if (close || this.closes || this.#door.draining) res.writeHeader('connection', 'close').end(body, true);
       else res.end(body);
     });
     countAnswered(this.route, status, this.elapsedMs);
   }
 
   #abort(): void {
-    if (this.#state === 'open') countAborted(this.route);
+    if (this.#state === 'open' || this.#state === 'deferred') countAborted(this.route);
     this.#leave('aborted');
     this.#onAborted?.();
   }
@@ -153,6 +188,9 @@ export class Exchange {
     this.#state = state;
     this.receiving = false;
     this.#door.open.delete(this);
+    const held = this.#held;
+    this.#held = [];
+    for (const { bound, account, use } of held) bound.giveBack(account, use);
   }
 }
 

@@ -1,6 +1,7 @@
 // Every route that is not hot goes to the control role on loopback, over kept-alive connections, and its answer
-// is streamed back with backpressure. It knows nothing about those routes. Bounded: bodies by the cap, requests by
-// a count, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
+// is streamed back with backpressure. It knows nothing about those routes, but which of them strangers may read: everybody
+// else is asked for a key at the headers. Bounded: bodies by the cap, requests by a count with a share for each account,
+// held from the headers to the answer, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { HttpRequest } from 'uWebSockets.js';
 import { formatIp } from '../../model/ip-address.ts';
@@ -8,7 +9,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { problem } from '../problem.ts';
-import { type AccessParts, refuseForwarded } from './access.ts';
+import { type AccessParts, admitForwarded } from './access.ts';
 import { type Exchange, endHead } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
@@ -39,19 +40,15 @@ export function forwarder(
   guard: Guard,
   clock: Clock = systemClock,
 ): Forwarder {
-  const agent = new Agent({ keepAlive: true, maxSockets: limits.http.forwardsInFlightMax, timeout: 60_000 });
-  let inFlight = 0;
+  // How many there are is bounded by the places of those that ask.
+  const agent = new Agent({ keepAlive: true, timeout: 60_000 });
 
   function send(exchange: Exchange, method: string, path: string, headers: Record<string, string>, body: Buffer): void {
-    inFlight += 1;
     const outgoing = httpRequest({ host: '127.0.0.1', port: controlPort, agent, method, path, headers });
     const cancel = clock.after(limits.http.forwardMs, () =>
       outgoing.destroy(new Error('the control role was too slow')),
     );
-    outgoing.on('close', () => {
-      inFlight -= 1;
-      cancel();
-    });
+    outgoing.on('close', cancel);
     outgoing.on('error', (error) => {
       ignoring(error, 'a forwarded request failed');
       guard(exchange, () => refuseAway(exchange));
@@ -67,27 +64,41 @@ export function forwarder(
       const method = req.getCaseSensitiveMethod().toUpperCase();
       // Some of them no server of Node.js takes, and a known path answers PUT and OPTIONS with the methods it has.
       if (!passedOn.has(method)) return exchange.refuse(unknownMethod, allowed);
-      const refusal = refuseForwarded(access, exchange, req);
-      if (refusal !== null) return exchange.refuse(refusal);
+      const isPage = (method === 'GET' || method === 'HEAD') && isPagePath(req.getUrl());
+      const address = access.addressOf(exchange.res, req);
+      const shown = address === null ? 'unknown' : formatIp(address);
+      const caller = isPage ? null : admitForwarded(access, exchange, req);
+      if (caller?.ok === false) return exchange.refuse(caller.problem);
       // Only one of them would be passed on.
       if (exchange.times.idempotencyKey > 1) {
         const key = readKey(exchange, req);
         if ('problem' in key) return exchange.refuse(key.problem);
       }
-      if (controlPort === 0 || inFlight >= limits.http.forwardsInFlightMax) return refuseAway(exchange);
+      if (controlPort === 0) return refuseAway(exchange);
+      const account = caller?.caller.account.accountId ?? shown;
+      const crowded = exchange.hold(isPage ? access.places.pages : access.places.forwards, account);
+      if (crowded !== null) return exchange.refuse(crowded);
       const query = req.getQuery() ?? '';
       const path = escaped(query === '' ? req.getUrl() : `${req.getUrl()}?${query}`);
       const headers = headersOf(req, exchange.requestId);
-      const address = access.addressOf(exchange.res, req);
       // A client's own word about it was left out above.
-      headers['x-forwarded-for'] = address === null ? 'unknown' : formatIp(address);
-      readBody(exchange, req.getHeader('content-length'), (body) => {
+      headers['x-forwarded-for'] = shown;
+      // Of a page there is nothing to say: a body is not read.
+      if (isPage) return send(exchange, method, path, headers, noBody);
+      readBody(exchange, req.getHeader('content-length'), access.places.bodies, { account }, (body) => {
         guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
       });
     },
     close: () => agent.destroy(),
   };
 }
+
+/** What anybody may read: the API's description, its reader and the list of errors. */
+function isPagePath(path: string): boolean {
+  return path === '/openapi.json' || path === '/docs' || path === '/docs/errors' || path.startsWith('/docs/assets/');
+}
+
+const noBody = Buffer.alloc(0);
 
 function finish(outgoing: ClientRequest, body: Buffer): void {
   if (body.length === 0) return void outgoing.end();
@@ -135,6 +146,7 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
     res.writeStatus(`${status} ${incoming.statusMessage ?? ''}`.trim());
     res.writeHeader('x-request-id', exchange.requestId);
     for (const [name, value] of exchange.carried) res.writeHeader(name, value);
+    if (exchange.closes) res.writeHeader('connection', 'close');
     for (const [name, value] of Object.entries(incoming.headers)) {
       if (hopByHop.has(name) || name === 'date' || value === undefined) continue;
       for (const each of Array.isArray(value) ? value : [value]) res.writeHeader(name, each);
@@ -155,7 +167,7 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
       });
     });
   });
-  incoming.on('end', () => exchange.write(() => void res.end(), true));
+  incoming.on('end', () => exchange.write(() => void res.end(undefined, exchange.closes), true));
 }
 
 const passedOn: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -8,13 +8,18 @@ export type HeaderTimes = {
   readonly authorization: number;
   /** One beyond ASCII is read as empty, and still counted. */
   readonly idempotencyKey: number;
+  /** Whether a body was announced, by its length or in chunks. */
+  readonly hasBody: boolean;
 };
 
 /** One walk over the headers for all of them: it is paid for every request. */
 export function headerTimes(req: HttpRequest): HeaderTimes {
-  const times = { contentLength: 0, authorization: 0, idempotencyKey: 0 };
-  req.forEach((name) => {
-    if (name === 'content-length') times.contentLength += 1;
+  const times = { contentLength: 0, authorization: 0, idempotencyKey: 0, hasBody: false };
+  req.forEach((name, value) => {
+    if (name === 'content-length') {
+      times.contentLength += 1;
+      if (value !== '0') times.hasBody = true;
+    } else if (name === 'transfer-encoding') times.hasBody = true;
     else if (name === 'authorization') times.authorization += 1;
     else if (name === 'idempotency-key') times.idempotencyKey += 1;
   });

@@ -1,5 +1,6 @@
-// /health/live and /health/ready of the public port, for load balancers: no key, no body worth reading. Live says
-// that this thread turns; ready says that a message sent now could be accepted. Answered from memory only.
+// /health/live and /health/ready of the public port, for load balancers: no key, so nothing but yes or no. Live says
+// that this thread turns; ready says that a message sent now could be accepted. Answered from memory only. Why not, and
+// how many keys and accounts there are, is told on the operator's port.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../cluster/directory/contract.ts';
 import type { EventSpace } from './event-space.ts';
@@ -27,8 +28,8 @@ export function answerLive(exchange: Exchange): void {
   exchange.json(200, '{"status":"ok"}');
 }
 
-export function answerReady(exchange: Exchange, { ok, detail }: Readiness): void {
-  exchange.json(ok ? 200 : 503, JSON.stringify({ status: ok ? 'ok' : 'unavailable', detail }));
+export function answerReady(exchange: Exchange, { ok }: Readiness): void {
+  exchange.json(ok ? 200 : 503, ok ? '{"status":"ok"}' : '{"status":"unavailable"}');
 }
 
 /** Follows the connection's status: the client's own field for it is not public. */

@@ -35,7 +35,7 @@ export function knownMessage(
   messageId: MessageId,
   wait = true,
 ): Promise<GetMessageReply> {
-  return questions.get({ accountId, messageId, wait });
+  return questions.ofSystem({ accountId, messageId, wait });
 }
 
 /** Whether the stream itself still drops a second publish of something this old. */

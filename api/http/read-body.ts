@@ -1,21 +1,34 @@
 // Collects a request's body up to the cap. A body that came in one piece, as nearly all do, is handed over
 // without a copy; the caller must be done with it when `use` returns, because uWebSockets.js takes the memory
-// back. Larger ones are copied piece by piece. It never holds more than the cap.
+// back. Larger ones are copied piece by piece. It never holds more than the cap. Bodies that are still coming have places of
+// their own, of which each account has a share: whoever sends half a request takes nothing from requests at work.
 import { limits } from '../../platform/limits.ts';
+import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { problem } from '../problem.ts';
 import type { Exchange } from './exchange.ts';
 
-const { bodyBytesMax } = limits.http;
+const { bodyBytesMax, bodyMs, bodyGraceMs, bodyBytesPerS } = limits.http;
 
-/** `use` runs once, with the whole body, or never: then the request was answered 413 or 408, or went away. */
-export function readBody(exchange: Exchange, contentLength: string, use: (body: Buffer) => void): void {
+export type Sender = { readonly account: string; readonly use?: Use };
+
+/** `use` runs once, with the whole body, or never: then the request was answered 413, 408, 429 or 503, or went away. */
+export function readBody(
+  exchange: Exchange,
+  contentLength: string,
+  places: SharedBound,
+  sender: Sender,
+  use: (body: Buffer) => void,
+): void {
   if (contentLength !== '' && Number(contentLength) > bodyBytesMax) return refuseSize(exchange);
+  const crowded = exchange.hold(places, sender.account, sender.use);
+  if (crowded !== null) return exchange.refuse(crowded, [], true);
   let pieces: Buffer[] | null = null;
   let length = 0;
   exchange.receiving = true;
   exchange.res.onData((chunk, isLast) => {
     if (!exchange.isOpen) return; // answered already (too large, too slow): the rest is not wanted
     length += chunk.byteLength;
+    exchange.received = length;
     if (length > bodyBytesMax) {
       pieces = null;
       return refuseSize(exchange);
@@ -27,18 +40,25 @@ export function readBody(exchange: Exchange, contentLength: string, use: (body: 
       return;
     }
     exchange.receiving = false;
+    exchange.letGo(places);
     const last = Buffer.from(chunk);
     use(pieces === null ? last : Buffer.concat([...pieces, last]));
   });
 }
 
-/** Gives up requests whose body never comes. Called a few times a second. */
+/** Gives up requests whose body never comes, or drips. Called a few times a second. */
 export function refuseSlowBodies(open: Iterable<Exchange>): void {
   for (const exchange of open) {
-    if (!exchange.receiving || exchange.elapsedMs < limits.http.bodyMs) continue;
-    const seconds = limits.http.bodyMs / 1_000;
-    exchange.refuse(problem(408, 'request_timeout', `the body was not complete after ${seconds} s`), [], true);
+    if (!exchange.receiving || !isTooSlow(exchange.elapsedMs, exchange.received)) continue;
+    const detail = `the body must come at ${bodyBytesPerS} octets a second and be complete within ${bodyMs / 1_000} s`;
+    exchange.refuse(problem(408, 'request_timeout', detail), [], true);
   }
+}
+
+/** Whether a body of which so much has come after so long is given up. */
+export function isTooSlow(elapsedMs: number, received: number): boolean {
+  if (elapsedMs >= bodyMs) return true;
+  return elapsedMs >= bodyGraceMs && received * 1_000 < elapsedMs * bodyBytesPerS;
 }
 
 function refuseSize(exchange: Exchange): void {

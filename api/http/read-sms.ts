@@ -6,7 +6,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { problem, problemOfFields } from '../problem.ts';
-import { type AccessParts, admitCaller } from './access.ts';
+import { type AccessParts, admitReader } from './access.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
@@ -36,6 +36,8 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
         return exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
       case 'none':
         return exchange.refuse(messageNotFound);
+      case 'no_place':
+        return exchange.refuse(reply.problem);
       case 'unavailable':
         return exchange.refuse(statusUnavailable);
       default:
@@ -62,6 +64,8 @@ export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpReques
         return answer(reply.messages, reply.nextCursor);
       case 'none':
         return answer([], null);
+      case 'no_place':
+        return exchange.refuse(reply.problem);
       case 'unavailable':
         return exchange.refuse(statusUnavailable);
       case 'bad_request':
@@ -78,7 +82,7 @@ function shapeOf({ cipher }: ReadSmsParts, view: MessageView): Record<string, un
 
 /** Null when the request was refused. */
 function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Caller | null {
-  const authenticated = admitCaller(parts.access, exchange, req);
+  const authenticated = admitReader(parts.access, exchange, req);
   const refusal = authenticated.ok ? missingScope(authenticated.caller, 'sms:read') : authenticated.problem;
   if (refusal !== null) exchange.refuse(refusal);
   return authenticated.ok && refusal === null ? authenticated.caller : null;

@@ -12,6 +12,7 @@ import { missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
 import { type BatchItem, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
+import { refuseTaken } from './places.ts';
 import type { Claim, WorkResult } from './idempotency/requests.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, replayedHeaders } from './send-sms.ts';
@@ -25,27 +26,44 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
   if (parts.eventSpace.isFull) {
     return refuseWith(exchange, problem(503, 'queue_full', 'the event stream is nearly full', [], 5));
   }
-  readWrite(parts, exchange, req, (write) => {
+  const { batches } = parts.places;
+  // Who may not send now is told so before its body comes: it may be a quarter of a megabyte.
+  const refuseEarly = (caller: Caller) =>
+    refuseSender(caller) ?? refuseTaken(batches, batches.look(caller.account.accountId));
+  readWrite(parts, exchange, req, { use: 'ordinary', refuse: refuseEarly }, (write) => {
     const { caller, refuse } = write;
-    const stranger = refuseSender(caller);
-    if (stranger !== null) return refuse(stranger);
     const items = parseItems(write.body);
     if ('code' in items) return refuse(items);
-    if (write.idempotencyKey === '') {
-      return parts.guard(exchange, async () => {
-        const idOf = () => newMessageId(parts.clock.nowMs());
-        exchange.json(202, batchAnswer(await sendItems(parts, caller, items, { idOf, claim: null })));
-      });
-    }
-    // Hashed before the first pause: the body's memory is only lent.
-    const keyed = keyedRequest(parts, operation, write);
-    const idOf = derivedIds(write);
-    parts.guard(exchange, async () => {
-      const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(parts, write, items, claim, idOf));
-      if (!outcome.ok) return refuse(outcome.problem);
-      exchange.json(202, answerOfKept(outcome.body, idOf), outcome.replayed ? replayedHeaders : []);
-    });
+    // The request itself has taken a turn already.
+    const rated = parts.access.rates.ofRequest(caller.key, caller.account, items.length - 1);
+    exchange.carry(rated.headers);
+    if (rated.problem !== null) return refuse(rated.problem);
+    const { accountId } = caller.account;
+    const crowded = refuseTaken(batches, batches.take(accountId));
+    if (crowded !== null) return refuse(crowded);
+    parts.guard(exchange, () =>
+      // Until the work ends: it goes on when the client goes away.
+      sendParsed(parts, exchange, write, items).finally(() => batches.giveBack(accountId)),
+    );
   });
+}
+
+async function sendParsed(
+  parts: SendSmsParts,
+  exchange: Exchange,
+  write: Write,
+  items: readonly BatchItem[],
+): Promise<void> {
+  if (write.idempotencyKey === '') {
+    const idOf = () => newMessageId(parts.clock.nowMs());
+    return exchange.json(202, batchAnswer(await sendItems(parts, write.caller, items, { idOf, claim: null })));
+  }
+  // Hashed before the first pause: the body's memory is only lent.
+  const keyed = keyedRequest(parts, operation, write);
+  const idOf = derivedIds(write);
+  const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(parts, write, items, claim, idOf));
+  if (!outcome.ok) return write.refuse(outcome.problem);
+  exchange.json(202, answerOfKept(outcome.body, idOf), outcome.replayed ? replayedHeaders : []);
 }
 
 async function sendClaimed(

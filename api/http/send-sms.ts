@@ -17,7 +17,7 @@ import {
   problemOfFailure,
   refuseForRoom,
 } from './accept.ts';
-import type { AccessParts } from './access.ts';
+import { type AccessParts, holdAtWork } from './access.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
@@ -29,6 +29,7 @@ import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
+import type { SliceTurns } from './slice-turns.ts';
 import type { StatusQuestions } from './status-questions.ts';
 import { keyedRequest, readWrite, refuseWith } from './write-request.ts';
 
@@ -40,6 +41,8 @@ export type SendSmsParts = AcceptParts & {
   readonly questions: StatusQuestions;
   readonly guard: Guard;
   readonly explain: Explain;
+  /** Shared by all batches of the thread. */
+  readonly turns: SliceTurns;
 };
 
 const operation = 'POST /v1/sms';
@@ -47,8 +50,10 @@ const operation = 'POST /v1/sms';
 export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
   const noRoom = refuseForRoom(parts);
   if (noRoom !== null) return refuseWith(exchange, noRoom);
-  readWrite(parts, exchange, req, (write) => {
+  readWrite(parts, exchange, req, { use: 'otp' }, (write) => {
     const { caller, body, idempotencyKey, refuse } = write;
+    const crowded = holdAtWork(parts.access, exchange, caller, 'otp');
+    if (crowded !== null) return refuse(crowded);
     const parsed = parseSmsRequest(body);
     if (!parsed.ok) return refuse(parsed.problem);
     const { request } = parsed;
@@ -82,7 +87,7 @@ function sendPlain(
 ): void {
   const nowMs = parts.clock.nowMs();
   const message = messageOfRequest(caller, request, admitted, { messageId: newMessageId(nowMs), acceptedAtMs: nowMs });
-  acceptMessage(parts, message, (failed) => {
+  acceptMessage(parts, message, 'otp', (failed) => {
     parts.guard(exchange, () => {
       if (failed !== null) return refuse(failed);
       exchange.json(202, acceptedBody(message, admitted.ucs2Because));
@@ -113,7 +118,7 @@ async function sendKeyed(
       }
       if (known === 'yes') return acceptedBody(message, admitted.ucs2Because);
     }
-    const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, resolve));
+    const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, 'otp', resolve));
     if (failed === null) {
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
       return acceptedBody(message, admitted.ucs2Because);

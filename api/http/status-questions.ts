@@ -1,5 +1,6 @@
-// Asks the analytics role about messages: request/reply over core NATS with a deadline and a bound. Whatever goes
-// wrong becomes `unavailable`; "none" is only ever what the event store itself said.
+// Asks the analytics role about messages: request/reply over core NATS with a deadline and a place of the account's share.
+// Cancels use the reserve, and what the system itself must know to publish nothing twice is limited by no share. Whatever
+// goes wrong becomes `unavailable`; "none" is only ever what the event store itself said.
 import {
   type GetMessage,
   type GetMessageReply,
@@ -10,21 +11,40 @@ import {
   querySubjects,
 } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
+import { isMessageId, timeOfMessageId } from '../../model/ids.ts';
+import { assert } from '../../platform/assert.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import type { SharedBound, Use } from '../../platform/shared-bound.ts';
+import type { Problem } from '../problem.ts';
+import { refuseTaken } from './places.ts';
+
+/** The account has as many questions as it may. */
+export type NoPlace = { readonly result: 'no_place'; readonly problem: Problem };
 
 export type StatusQuestions = {
-  get(question: GetMessage): Promise<GetMessageReply>;
-  list(question: ListMessages): Promise<ListMessagesReply>;
+  get(question: GetMessage, use?: 'ordinary' | 'otp'): Promise<GetMessageReply | NoPlace>;
+  list(question: ListMessages): Promise<ListMessagesReply | NoPlace>;
+  /** For what the system must know itself, in any account's name. */
+  ofSystem(question: GetMessage): Promise<GetMessageReply>;
 };
 
-export function statusQuestions(bus: Pick<Bus, 'connection'>): StatusQuestions {
-  let inFlight = 0;
-
-  async function ask<Reply>(subject: string, question: unknown): Promise<Reply | Unavailable> {
-    if (inFlight >= limits.http.statusInFlightMax)
-      return unavailable('busy', 'too many questions wait for their answer');
-    inFlight += 1;
+export function statusQuestions(
+  bus: Pick<Bus, 'connection'>,
+  places: SharedBound,
+  clock: Clock = systemClock,
+): StatusQuestions {
+  async function asked<Reply>(
+    subject: string,
+    question: GetMessage | ListMessages,
+    use: Use,
+  ): Promise<Reply | Unavailable | NoPlace> {
+    const { accountId } = question;
+    const taken = places.take(accountId, use);
+    if (taken === 'full') return unavailable('busy', 'too many questions wait for their answer');
+    const refusal = refuseTaken(places, taken);
+    if (refusal !== null) return { result: 'no_place', problem: refusal };
     try {
       const payload = JSON.stringify(question);
       const answer = await bus.connection.request(subject, payload, { timeout: limits.http.statusMs });
@@ -33,14 +53,33 @@ export function statusQuestions(bus: Pick<Bus, 'connection'>): StatusQuestions {
       ignoring(error, 'the event store did not answer');
       return unavailable('away', 'the event store did not answer');
     } finally {
-      inFlight -= 1;
+      places.giveBack(accountId, use);
     }
   }
 
-  return {
-    get: (question) => ask<GetMessageReply>(querySubjects.get, question),
-    list: (question) => ask<ListMessagesReply>(querySubjects.list, question),
+  const get = (question: GetMessage, use: Use) => {
+    const wait = question.wait !== false && mayBeArriving(question.messageId, clock.nowMs());
+    return asked<GetMessageReply>(querySubjects.get, { ...question, wait }, use);
   };
+  return {
+    get: (question, use = 'ordinary') => get(question, use),
+    list: (question) => asked<ListMessagesReply>(querySubjects.list, question, 'ordinary'),
+    async ofSystem(question) {
+      const reply = await get(question, 'system');
+      assert(reply.result !== 'no_place', 'a share of an account limited a question of the system');
+      return reply;
+    },
+  };
+}
+
+/**
+ * Whether an id is of a message that may just have been accepted, so that its events are waited for. Of any other time it
+ * was made up, and would hold a place of the event store for a second.
+ */
+export function mayBeArriving(messageId: string, nowMs: number): boolean {
+  if (!isMessageId(messageId)) return false;
+  const ageMs = nowMs - timeOfMessageId(messageId);
+  return ageMs <= limits.queries.youngMs && ageMs >= -limits.queries.aheadMs;
 }
 
 const unavailable = (why: UnavailableWhy, detail: string): Unavailable => ({ result: 'unavailable', why, detail });

@@ -35,11 +35,13 @@ import { guard } from './guard.ts';
 import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
 import { IdempotentRequests } from './idempotency/requests.ts';
 import { idempotencyStore } from './idempotency/store.ts';
+import { placesOf } from './places.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits/rate-limits.ts';
 import { RefusalAudit } from './refusal-audit.ts';
 import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
+import { SliceTurns } from './slice-turns.ts';
 import { statusQuestions } from './status-questions.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
 
@@ -66,7 +68,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
 
   const door = newDoor();
   const health = { door, directory, eventSpace, connectionState: connectionWatch(bus) };
-  const questions = statusQuestions(bus);
+  const places = placesOf(data.shares);
+  const questions = statusQuestions(bus, places.questions, clock);
   const idempotent = new IdempotentRequests(idempotencyStore(kv, keyPublisher), clock);
   const carriers = watchCarriers(bus, clock);
   const queues = watchAside(bus, clock);
@@ -82,6 +85,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     directory,
     addressOf: clientAddress(data.proxies),
     rates: new RateLimits(data.rateMemory, clock),
+    places,
   };
   const sending: SendSmsParts = {
     publisher,
@@ -97,6 +101,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     idempotent,
     questions,
     guard,
+    places,
+    turns: new SliceTurns(),
     clock,
   };
   const reading = { access, questions, guard, cipher: sending.cipher };

@@ -5,6 +5,7 @@ import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { refuseMediaType } from '../media-type.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
+import type { Use } from '../../platform/shared-bound.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
@@ -26,8 +27,17 @@ export type Write = {
 
 const keyPattern = /^[\x20-\x7e]+$/;
 
+/** Which share of its account's places a request uses, and who else refuses it before its body is read. */
+export type WriteKind = { readonly use: Use; refuse?(caller: Caller): Problem | null };
+
 /** `use` runs once, guarded, with the whole body; or never, and then the request was answered. */
-export function readWrite(parts: WriteParts, exchange: Exchange, req: HttpRequest, use: (write: Write) => void): void {
+export function readWrite(
+  parts: WriteParts,
+  exchange: Exchange,
+  req: HttpRequest,
+  kind: WriteKind,
+  use: (write: Write) => void,
+): void {
   const contentType = req.getHeader('content-type');
   const contentLength = req.getHeader('content-length');
   const contentEncoding = req.getHeader('content-encoding');
@@ -39,7 +49,10 @@ export function readWrite(parts: WriteParts, exchange: Exchange, req: HttpReques
   const key = readKey(exchange, req);
   if ('problem' in key) return refuse(key.problem);
   const { caller } = authenticated;
-  readBody(exchange, contentLength, (body) => {
+  const early = kind.refuse?.(caller) ?? null;
+  if (early !== null) return refuse(early);
+  const sender = { account: caller.account.accountId, use: kind.use };
+  readBody(exchange, contentLength, parts.access.places.bodies, sender, (body) => {
     parts.guard(exchange, () => use({ caller, body, idempotencyKey: key.idempotencyKey, refuse }));
   });
 }

@@ -93,6 +93,9 @@ export function managementApp({ store, directory, once, operations, shares }: Ma
   app.use(async (c, next) => {
     c.set('requestId', requestIdOf(c.req.header('x-request-id') ?? ''));
     c.header('x-request-id', c.get('requestId'));
+    // A key that was just made is kept by no cache either; pages say otherwise of themselves.
+    c.header('cache-control', 'no-store');
+    c.header('x-content-type-options', 'nosniff');
     if (inFlight >= limits.management.requestsInFlightMax) {
       return answerProblem(c, problem(503, 'overloaded', 'too many management requests wait for an answer', [], 1));
     }

@@ -33,6 +33,17 @@ describe('a bound that accounts share', () => {
     expect(bound.take('a', 'otp')).toBe('account_full');
   });
 
+  it('gives OTP of one account a larger share where there is one', () => {
+    const bound = boundOf({ total: 10, perAccount: 2, perAccountOtp: 6, reserve: 6 });
+    expect(bound.take('a', 'otp', 6)).toBe('taken');
+    expect([bound.look('a', 'otp'), bound.look('b', 'otp'), bound.look('b')]).toEqual([
+      'account_full',
+      'taken',
+      'full',
+    ]);
+    expect(bound.used).toBe(6);
+  });
+
   it('refuses to take back more than was taken', () => {
     const bound = boundOf({ total: 10, perAccount: 4, reserve: 4 });
     expect(() => bound.giveBack('a')).toThrow(/more given back/);
@@ -42,6 +53,9 @@ describe('a bound that accounts share', () => {
     expect(shareProblem({ total: 10, perAccount: 8, reserve: 2 })).toBeNull();
     expect(shareProblem({ total: 10, perAccount: 9, reserve: 2 })).toMatch(/at most 8 for one account/);
     expect(shareProblem({ total: 10, perAccount: 1, reserve: 10 })).toMatch(/a reserve below the total/);
+    expect(shareProblem({ total: 10, perAccount: 1, reserve: 0, perAccountOtp: 10 })).toMatch(
+      /OTP of one account below/,
+    );
   });
 
   it('never exceeds the total, a share or the reserve, whatever comes in whatever order', () => {

@@ -25,12 +25,13 @@ export function paceOf(count: number, perUs: number, burst: number): Pace {
   return { intervalUs: perUs / count, burst: Math.max(1, burst) };
 }
 
-export function takeTurn(pace: Pace, arrivalUs: number, nowUs: number): RateVerdict {
+/** `turns` at once, or none of them. More than a whole burst is never taken. */
+export function takeTurn(pace: Pace, arrivalUs: number, nowUs: number, turns = 1): RateVerdict {
   const { intervalUs, burst } = pace;
   const spanUs = intervalUs * burst;
   // An arrival further ahead than a whole burst is one of an earlier, slower rate: it must not lock anybody out.
   const from = Math.min(Math.max(arrivalUs, nowUs), nowUs + spanUs);
-  const next = from + intervalUs;
+  const next = from + intervalUs * turns;
   // Half an interval's thousandth: what rounding of the remembered time may take from a full burst.
   const isOk = next - nowUs <= spanUs + intervalUs / 2_000;
   const kept = isOk ? next : from;

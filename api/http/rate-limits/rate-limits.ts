@@ -32,9 +32,16 @@ export class RateLimits {
     this.#clock = clock;
   }
 
-  /** One request. One that its account's rate refuses has used its key's turn all the same. */
-  ofRequest(key: Pick<KeyEntry, 'keyId' | 'rate'>, account: Pick<Account, 'accountId' | 'rate'>): RateAnswer {
-    if (key.rate == null && account.rate == null) return unlimited;
+  /**
+   * One request, or the further messages of a batch: each costs a turn, and none is taken when there are not enough. What
+   * an account's rate refuses has used its key's turns all the same.
+   */
+  ofRequest(
+    key: Pick<KeyEntry, 'keyId' | 'rate'>,
+    account: Pick<Account, 'accountId' | 'rate'>,
+    turns = 1,
+  ): RateAnswer {
+    if ((key.rate == null && account.rate == null) || turns === 0) return unlimited;
     const nowUs = epochUs(this.#clock.monotonicMs());
     let tightest: Asked | null = null;
     for (const [policy, name, rate] of [
@@ -42,10 +49,10 @@ export class RateLimits {
       ['account', account.accountId, account.rate],
     ] as const) {
       if (rate == null) continue;
-      const verdict = this.#table.take(name, this.#paceOf(rate), nowUs);
+      const verdict = this.#table.take(name, this.#paceOf(rate), nowUs, turns);
       if (verdict === null) continue;
       const asked = { policy, rate, verdict };
-      if (!verdict.ok) return { headers: headersOf(asked), problem: tooFast(asked) };
+      if (!verdict.ok) return { headers: headersOf(asked), problem: tooFast(asked, turns) };
       if (tightest === null || verdict.remaining < tightest.verdict.remaining) tightest = asked;
     }
     return tightest === null ? unlimited : { headers: headersOf(tightest), problem: null };
@@ -105,8 +112,13 @@ function headersOf({ policy, rate, verdict }: Asked): Headers {
   ];
 }
 
-function tooFast({ policy, rate, verdict }: Asked): Problem {
-  const detail = `more than ${rate.perSecond} requests a second (${rate.burst} at once) with this ${policy}`;
+function tooFast({ policy, rate, verdict }: Asked, turns: number): Problem {
+  // Its first message came with the request's own turn.
+  if (turns >= rate.burst) {
+    const tooMany = `a batch of ${turns + 1} messages is more than ${rate.burst} at once with this ${policy}: send smaller ones`;
+    return problem(429, 'rate_limited', tooMany, [], wholeSeconds(verdict.resetUs));
+  }
+  const detail = `more than ${rate.perSecond} requests or messages of batches a second (${rate.burst} at once) with this ${policy}`;
   return problem(429, 'rate_limited', detail, [], wholeSeconds(verdict.retryUs));
 }
 

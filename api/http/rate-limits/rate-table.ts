@@ -27,14 +27,14 @@ export class RateTable {
     this.#slots = this.#words.length / 2;
   }
 
-  /** Takes a turn under a name. Null: the table is full, and nobody is refused because of that. */
-  take(name: string, pace: Pace, nowUs: number): RateVerdict | null {
+  /** Takes turns under a name. Null: the table is full, and nobody is refused because of that. */
+  take(name: string, pace: Pace, nowUs: number, turns = 1): RateVerdict | null {
     const slot = this.#slotOf(name);
     if (slot === null) return null;
     const at = slot * 2 + 1;
     for (let tries = 0; tries < triesMax; tries += 1) {
       const held = Atomics.load(this.#words, at);
-      const verdict = takeTurn(pace, Number(held), nowUs);
+      const verdict = takeTurn(pace, Number(held), nowUs, turns);
       if (!verdict.ok) return verdict;
       const next = BigInt(Math.ceil(verdict.arrivalUs));
       if (Atomics.compareExchange(this.#words, at, held, next) === held) return verdict;

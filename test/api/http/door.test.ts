@@ -5,16 +5,19 @@ import { clientAddress } from '../../../api/http/client-address.ts';
 import { type ListeningDoor, newDoor, openDoor } from '../../../api/http/door.ts';
 import { forwarder } from '../../../api/http/forward.ts';
 import { guard } from '../../../api/http/guard.ts';
+import { placesOf } from '../../../api/http/places.ts';
 import { RateLimits } from '../../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../../api/http/rate-limits/rate-table.ts';
 import { readBody } from '../../../api/http/read-body.ts';
 import { Tenants } from '../../../cluster/directory/tenants.ts';
+import { defaultShares } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
 
 const access = {
   directory: { authenticate: (token: string | undefined) => new Tenants().authenticate(token, 0) },
   addressOf: clientAddress({ trustedProxies: [], proxyHeader: 'x-forwarded-for' }),
   rates: new RateLimits(newRateMemory(64)),
+  places: placesOf(defaultShares),
 };
 let door: ListeningDoor;
 const state = newDoor();
@@ -32,7 +35,7 @@ beforeAll(async () => {
     cancelSms: (exchange) => exchange.json(200, '{}'),
     live: (exchange) => exchange.json(200, '{}'),
     ready: (exchange) =>
-      readBody(exchange, '', () =>
+      readBody(exchange, '', access.places.bodies, { account: 'a' }, () =>
         guard(exchange, () => {
           throw new Error('while reading');
         }),

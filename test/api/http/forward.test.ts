@@ -7,12 +7,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, openHouse } from './harness.ts';
+import { type House, type Ingress, type Tenant, openHouse } from './harness.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse, body: string) => void;
 
 let house: House;
 let ingress: Ingress;
+let tenant: Tenant;
+/** With a key: whoever has none is asked for it, and is not passed on. */
+const asked = (path: string, init: RequestInit = {}) =>
+  fetch(ingress.url(path), { ...init, headers: { authorization: `Bearer ${tenant.live}`, ...init.headers } });
 let server: Server;
 let port: number;
 let answer: Answer;
@@ -32,6 +36,7 @@ beforeAll(async () => {
   const address = server.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;
   house = await openHouse();
+  tenant = await house.tenant();
   ingress = await house.ingress({ HELIOGRAPH_CONTROL_PORT: String(port) });
 });
 beforeEach(() => {
@@ -51,12 +56,19 @@ test('method, path, query, headers and body arrive, hop-by-hop headers do not, a
       .writeHead(201, { 'content-type': 'application/json', location: '/x', 'set-cookie': ['a=1', 'b=2'] })
       .end('{"a":1}');
   };
-  const response = await fetch(ingress.url('/v1/api-keys?limit=2&x=%20'), {
+  const response = await asked('/v1/api-keys?limit=2&x=%20', {
     method: 'POST',
-    headers: { authorization: 'Bearer abc', 'x-request-id': 'mine', te: 'trailers' },
+    headers: { 'x-request-id': 'mine', te: 'trailers' },
     body: '{"name":"ü"}',
   });
-  expect(seen).toEqual(['POST', '/v1/api-keys?limit=2&x=%20', 'Bearer abc', 'mine', undefined, '{"name":"ü"}']);
+  expect(seen).toEqual([
+    'POST',
+    '/v1/api-keys?limit=2&x=%20',
+    `Bearer ${tenant.live}`,
+    'mine',
+    undefined,
+    '{"name":"ü"}',
+  ]);
   expect(response.status).toBe(201);
   expect(await response.text()).toBe('{"a":1}');
   expect(response.headers.get('location')).toBe('/x');
@@ -70,7 +82,13 @@ test('of a header that comes twice the first arrives, and the address is ours, n
     seen = [req.headers['x-thing'], req.headers['x-forwarded-for']];
     res.end('{}');
   };
-  const lines = ['GET /v1/account HTTP/1.1', 'host: x', 'x-thing: one', 'x-thing: two'];
+  const lines = [
+    'GET /v1/account HTTP/1.1',
+    'host: x',
+    `authorization: Bearer ${tenant.live}`,
+    'x-thing: one',
+    'x-thing: two',
+  ];
   const socket = connect(ingress.port, '127.0.0.1');
   socket.write(`${[...lines, 'x-forwarded-for: 203.0.113.9', 'connection: close'].join('\r\n')}\r\n\r\n`);
   await once(socket, 'data');
@@ -86,14 +104,14 @@ test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'])(
       seen = req.method ?? '';
       res.writeHead(405, { allow: 'GET', 'content-length': '2' }).end(method === 'HEAD' ? undefined : '{}');
     };
-    const response = await fetch(ingress.url(method === 'GET' || method === 'HEAD' ? '/docs' : '/v1/sms'), { method });
+    const response = await asked(method === 'GET' || method === 'HEAD' ? '/docs' : '/v1/sms', { method });
     expect([response.status, response.headers.get('allow'), seen]).toEqual([405, 'GET', method]);
   },
 );
 
 test('a body of 256 KiB passes, one byte more is refused here', async () => {
   answer = (_req, res, body) => void res.end(String(body.length));
-  const send = (bytes: number) => fetch(ingress.url('/v1/senders'), { method: 'POST', body: 'x'.repeat(bytes) });
+  const send = (bytes: number) => asked('/v1/senders', { method: 'POST', body: 'x'.repeat(bytes) });
   expect(await (await send(limits.http.bodyBytesMax)).text()).toBe(String(limits.http.bodyBytesMax));
   expect((await send(limits.http.bodyBytesMax + 1)).status).toBe(413);
 });
@@ -130,12 +148,10 @@ test('a client that goes away ends the forwarded request', async () => {
     res.on('close', () => (state = 'ended'));
   };
   const controller = new AbortController();
-  const asked = fetch(ingress.url('/v1/account'), { signal: controller.signal }).catch((error: unknown) =>
-    String(error),
-  );
+  const given = asked('/v1/account', { signal: controller.signal }).catch((error: unknown) => String(error));
   await until('the request', () => state === 'asked');
   controller.abort();
-  await asked;
+  await given;
   await until('its end', () => state === 'ended');
 });
 
@@ -144,24 +160,24 @@ test('a far end that cuts an answer off is cut off here, not completed', async (
     res.writeHead(200, { 'content-length': '1000' });
     res.write('half', () => res.destroy());
   };
-  await expect(fetch(ingress.url('/v1/account')).then((response) => response.text())).rejects.toThrow();
+  await expect(asked('/v1/account').then((response) => response.text())).rejects.toThrow();
 });
 
 test('a control role that is away is told as such, within the second it comes back it is found again', async () => {
   server.close();
   server.closeAllConnections();
   await once(server, 'close');
-  const away = await fetch(ingress.url('/v1/account'));
+  const away = await asked('/v1/account');
   expect([away.status, ((await away.json()) as { code: string }).code]).toEqual([503, 'control_plane_unavailable']);
   expect(Number(away.headers.get('retry-after'))).toBeGreaterThan(0);
   server = listen(port);
   await once(server, 'listening');
-  expect((await fetch(ingress.url('/v1/account'))).status).toBe(200);
+  expect((await asked('/v1/account')).status).toBe(200);
 });
 
 test('a control role that hangs costs its caller 10 s and nobody else anything', async () => {
   answer = () => {};
-  const hanging = fetch(ingress.url('/v1/account'));
+  const hanging = asked('/v1/account');
   expect((await fetch(ingress.url('/health/live'))).status).toBe(200);
   const response = await hanging;
   expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([

@@ -224,13 +224,13 @@ async function startIngress(
       return withDeadline('the ingress to drain', 8_000, exited);
     },
     ask() {
-      const answered = new Promise<FromChild & { type: 'metrics' }>((resolve) => {
-        child.on('message', (message: FromChild) => {
-          if (message.type === 'metrics') resolve(message);
-        });
-      });
+      const { promise, resolve } = Promise.withResolvers<FromChild & { type: 'metrics' }>();
+      const hear = (message: FromChild) => {
+        if (message.type === 'metrics') resolve(message);
+      };
+      child.on('message', hear);
       child.send({ type: 'ask', id: 1 });
-      return withDeadline('metrics', 3_000, answered);
+      return withDeadline('metrics', 3_000, promise).finally(() => child.off('message', hear));
     },
   };
 }

@@ -5,16 +5,19 @@ import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { type Share, defaultShares } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type House, type Tenant, goodBody, openHouse, post } from './harness.ts';
 import { within } from '../../support/running-clock.ts';
 
 let house: House;
 let tenant: Tenant;
+let bystander: Tenant;
 
 beforeAll(async () => {
   house = await openHouse();
   tenant = await house.tenant();
+  bystander = await house.tenant();
 });
 afterAll(async () => house.stop());
 
@@ -94,26 +97,35 @@ test('a revoked key stops working within a second', async () => {
   await ingress.kill9();
 });
 
-test('more requests than a thread may hold are refused at once, and the held ones settle', async () => {
+test('more requests than a thread may hold are refused at once, each account at its own share, and the held ones settle', async () => {
   const ingress = await house.ingress();
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   await house.nats.kill9();
-  const count = limits.http.requestsInFlightMax + 200;
+  const { perAccountOtp } = defaultShares.requests_at_work as Share;
+  const count = (perAccountOtp ?? 0) + 200;
   // Those that are held are given up later.
   const atOnceMs = limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax - 500;
   let refusedAtOnce = 0;
+  const codes = new Set<string>();
   const startedMs = systemClock.monotonicMs();
   const answers = Array.from({ length: count }, async () => {
     const { status, body } = await post(ingress, tenant.live, goodBody);
-    if (status === 503 && systemClock.monotonicMs() - startedMs < atOnceMs) refusedAtOnce += 1;
+    if (status !== 202 && systemClock.monotonicMs() - startedMs < atOnceMs) {
+      refusedAtOnce += 1;
+      codes.add(`${status} ${body['code']}`);
+    }
     return status === 202 ? (body['id'] as string) : String(status);
   });
   await until('the refusals', () => refusedAtOnce >= 200, { limitMs: atOnceMs });
+  expect([...codes]).toEqual(['429 account_busy']);
+  // Another account finds its places: it waits for NATS as the first one's do.
+  const other = post(ingress, bystander.live, goodBody);
   expect(refusedAtOnce).toBeLessThanOrEqual(205);
   await house.nats.restart();
   const settled = await Promise.all(answers);
+  expect((await other).body['code']).not.toBe('account_busy');
   const queued = new Set((await house.messages()).map((message) => message.messageId as string));
-  expect(settled.filter((each) => each !== '503' && !queued.has(each))).toEqual([]);
+  expect(settled.filter((each) => each.startsWith('sms_') && !queued.has(each))).toEqual([]);
   await ingress.kill9();
 }, 60_000);
 

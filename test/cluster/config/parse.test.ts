@@ -194,10 +194,15 @@ describe('a good file', () => {
       ...defaultShares.publish_slots,
       perAccount: 100,
     });
-    expect(problemsOf(withShares('{ publish_slots: { total: 300, per_account: 45 } }'))).toEqual([
-      expect.stringContaining('expected at most 44 for one account: the total of 300 less the reserve of 256'),
+    expect(problemsOf(withShares('{ publish_slots: { total: 1100, per_account: 77 } }'))).toEqual([
+      expect.stringContaining('expected at most 76 for one account: the total of 1100 less the reserve of 1024'),
     ]);
-    for (const shares of ['{ publish_slots: { reserve: 1024 } }', '{ slots: { total: 5 } }', '7']) {
+    for (const shares of [
+      '{ publish_slots: { reserve: 1536 } }',
+      '{ publish_slots: { per_account_otp: 1536 } }',
+      '{ slots: { total: 5 } }',
+      '7',
+    ]) {
       expect([shares, problemsOf(withShares(shares)).length]).toEqual([shares, 1]);
     }
   });

@@ -1,0 +1,37 @@
+// The places of one listening thread that accounts share (platform/limits-shares.ts), and the refusal of whoever finds
+// none: 429 for an account at its own share, 503 where all are taken.
+import { type Shares, sharedBounds } from '../../platform/limits-shares.ts';
+import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
+import { type Problem, type ProblemCode, problem } from '../problem.ts';
+
+export type Places = {
+  readonly bodies: SharedBound;
+  readonly requests: SharedBound;
+  readonly batches: SharedBound;
+  readonly publishes: SharedBound;
+  readonly forwards: SharedBound;
+  readonly pages: SharedBound;
+  readonly questions: SharedBound;
+};
+
+export function placesOf(shares: Shares): Places {
+  return {
+    bodies: new SharedBound('bodies_received', shares.bodies_received),
+    requests: new SharedBound('requests_at_work', shares.requests_at_work),
+    batches: new SharedBound('batches_at_work', shares.batches_at_work),
+    publishes: new SharedBound('publish_slots', shares.publish_slots),
+    forwards: new SharedBound('requests_forwarded', shares.requests_forwarded),
+    pages: new SharedBound('pages_read', shares.pages_read),
+    questions: new SharedBound('status_questions', shares.status_questions),
+  };
+}
+
+/** Null when a place was taken. */
+export function refuseTaken({ name }: SharedBound, taken: Taken): Problem | null {
+  if (taken === 'taken') return null;
+  const { unit, code } = sharedBounds[name];
+  const what = unit.split(/[;,]/)[0];
+  if (taken === 'full') return problem(503, 'overloaded', `too many ${what}`, [], 1);
+  // A test holds the codes of the bounds to the catalogue.
+  return problem(429, code as ProblemCode, `too many ${what}: as many as one account may have`, [], 1);
+}
