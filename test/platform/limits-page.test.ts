@@ -1,0 +1,70 @@
+// docs/limits.md is made from the catalogue of bounds that accounts share, and each bound of it refuses with a code that the
+// API has. `npx vitest run test/platform/limits-page -u` writes the page anew.
+import { expect, test } from 'vitest';
+import { problemCatalogue } from '../../api/problem-catalogue.ts';
+import { type BoundSpec, boundNames, sharedBounds } from '../../platform/limits-shares.ts';
+
+const specs = boundNames.map((name): readonly [name: string, spec: BoundSpec] => [name, sharedBounds[name]]);
+
+test('docs/limits.md is the catalogue', async () => {
+  await expect(page()).toMatchFileSnapshot('../../docs/limits.md');
+});
+
+test.each(specs)('%s refuses an account with a code of the catalogue that is a 429', (_name, { code }) => {
+  expect(Object.keys(problemCatalogue)).toContain(code);
+  expect(problemCatalogue[code as keyof typeof problemCatalogue].statuses).toContain(429);
+});
+
+function page(): string {
+  const count = (value: number) => value.toLocaleString('en');
+  const rows = specs.map(([name, { unit, countedIn, kind, total, perAccount, perAccountOtp, reserve, code }]) =>
+    [
+      '',
+      `\`${name}\``,
+      unit,
+      countedIn,
+      kind,
+      count(total),
+      perAccountOtp === undefined ? count(perAccount) : `${count(perAccount)}, of OTP ${count(perAccountOtp)}`,
+      reserve === 0 ? '–' : count(reserve),
+      `\`${code}\``,
+      '',
+    ]
+      .join(' | ')
+      .trim(),
+  );
+  return `${head}\n| bound | one unit | counted in | kind | total | share of one account | reserve | refusal of the account |\n|---|---|---|---|---|---|---|---|\n${rows.join('\n')}\n${foot}`;
+}
+
+const head = `# Limits that accounts share
+
+Whatever accounts use together has a total, a share that one account may use, and a reserve that only OTP (or, where it says so,
+single messages) and the system's own work may use. An account at its share is answered 429 with the code below and
+\`Retry-After\`, and changes nothing for the others. When the total is used up the answer is 503. This page is made from
+\`platform/limits-shares.ts\`, where the arithmetic stands.
+
+A bound that is counted in a thread or process is multiplied by their number. *at once*: a unit is given back when its work
+ends · *stored*: when its record goes · *hourly*: a sliding rate. *of OTP*: single messages and OTP have a share apart from the
+account's other work.
+`;
+
+const foot = `
+## Changing one
+
+\`\`\`yaml
+limits:
+  shares:
+    publish_slots: { total: 1536, per_account: 128, per_account_otp: 1000, reserve: 1024 }
+\`\`\`
+
+What is left out keeps its default. \`per_account\` may be no more than \`total\` less \`reserve\`; numbers that do not fit together
+stop the start, with the file and line. Other limits of one account, which nobody shares: [fairness](fairness.md) (queues at
+carriers), [gates](gates.md#rates) (rates), [idempotency](idempotency.md) (keys).
+
+## Watching them
+
+For each bound, by the label \`bound\`: \`heliograph_shared_bound_used\`, \`heliograph_shared_bound_total\`, and
+\`heliograph_shared_bound_refusals_total\` by \`reason\`: \`account_full\` is one account at its share, \`full\` the total. An account
+that is often at its share is a customer to talk to; a total that is often used up is a bound, or a machine, that is too
+small.
+`;
