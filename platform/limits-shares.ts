@@ -99,6 +99,8 @@ export const sharedBounds = {
     code: 'account_busy',
     total: 256,
     perAccount: 32,
+    /** Cancels. */
+    perAccountOtp: 128,
     reserve: 64,
   }),
   /**

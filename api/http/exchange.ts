@@ -50,7 +50,7 @@ export class Exchange {
   receiving = false;
   /** Octets of the body so far. */
   received = 0;
-  /** The connection ends with the answer: what stands behind this request is not read as another one. */
+  /** The connection ends with the answer, unless that is streamed: what stands behind this request is no other one. */
   closes = false;
   #state: 'open' | 'deferred' | 'streaming' | 'answered' | 'aborted' = 'open';
   readonly #door: Door;

@@ -146,7 +146,6 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
     res.writeStatus(`${status} ${incoming.statusMessage ?? ''}`.trim());
     res.writeHeader('x-request-id', exchange.requestId);
     for (const [name, value] of exchange.carried) res.writeHeader(name, value);
-    if (exchange.closes) res.writeHeader('connection', 'close');
     for (const [name, value] of Object.entries(incoming.headers)) {
       if (hopByHop.has(name) || name === 'date' || value === undefined) continue;
       for (const each of Array.isArray(value) ? value : [value]) res.writeHeader(name, each);
@@ -167,7 +166,7 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
       });
     });
   });
-  incoming.on('end', () => exchange.write(() => void res.end(undefined, exchange.closes), true));
+  incoming.on('end', () => exchange.write(() => void res.end(), true));
 }
 
 const passedOn: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -5,7 +5,7 @@ import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
-import { type Share, defaultShares } from '../../../platform/limits-shares.ts';
+import { defaultShares } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type House, type Tenant, goodBody, openHouse, post } from './harness.ts';
 import { within } from '../../support/running-clock.ts';
@@ -101,8 +101,7 @@ test('more requests than a thread may hold are refused at once, each account at 
   const ingress = await house.ingress();
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   await house.nats.kill9();
-  const { perAccountOtp } = defaultShares.requests_at_work as Share;
-  const count = (perAccountOtp ?? 0) + 200;
+  const count = (defaultShares.requests_at_work.perAccountOtp ?? 0) + 200;
   // Those that are held are given up later.
   const atOnceMs = limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax - 500;
   let refusedAtOnce = 0;
