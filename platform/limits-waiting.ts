@@ -2,6 +2,13 @@
 // everybody reads it as `limits`.
 
 export const waitingLimits = {
+  removedCarriers: {
+    /** Looked for at the start and every half minute: the subjects and consumers of four streams. */
+    lookEveryMs: 30_000,
+    callMs: 5_000,
+    /** Other nodes may still have the carrier: longer than a dead node's leases count, and ten tellings of a living one. */
+    unservedMs: 10_000,
+  },
   scheduled: {
     /** What one unit of limits.shares.scheduled_messages is: the most messages take one, the longest four. */
     unitBytes: 1_024,

@@ -91,6 +91,8 @@ export const metrics = {
     'carrier',
   ]),
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
+  clockOffset: gauge('clock_offset_seconds', 'This machine’s clock less the one most machines agree on', [], 'max'),
+  removedCarrierRecords: gauge('removed_carrier_records', 'Records of carriers not configured', ['carrier'], 'any'),
   laterReleased: counter('later_released_total', 'Records released from LATER'),
 
   // bounds that accounts share: limits-shares.ts
@@ -320,12 +322,7 @@ export const metrics = {
   ),
   streamMessages: gauge('stream_messages', 'Messages a stream holds', ['stream'], 'any'),
   streamBytes: gauge('stream_bytes', 'Octets a stream holds', ['stream'], 'any'),
-  streamFillShare: gauge(
-    'stream_fill_share',
-    'How full a stream is, 0 to 1, of its bound that is nearest',
-    ['stream'],
-    'any',
-  ),
+  streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, of its nearest bound', ['stream'], 'any'),
   auditTrouble: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet', [], 'any'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),

@@ -2,7 +2,7 @@
 // are handed; to follow a message read intake → lanes → sender → binds → from-binds → settlement, and for its receipt
 // binds → from-binds → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
-import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
+import { removedWhy, tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
@@ -17,6 +17,7 @@ import {
 import type { CarrierOrders } from '../../cluster/operations/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import type { CarrierHealthView } from '../../policy/contract.ts';
@@ -69,6 +70,10 @@ export type CarrierActorParts = {
   /** How all carriers do: for the choice of another one. */
   readonly carriers?: CarrierHealthView;
   readonly moves?: MoveRules;
+  /** Whether a carrier that a message's plan names is still there. Without it: all are. */
+  readonly isConfigured?: (carrier: string) => boolean;
+  /** The carrier itself is configured no more: where its messages can go by today's routes. */
+  readonly waysOfRemoved?: (message: Message) => readonly string[];
   /** Without them: validity alone. */
   readonly lateGates?: LateGates;
   /** What the carriers' receipts call a recipient. Without it: only what is written internationally. */
@@ -139,7 +144,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     rules: parts.moves ?? movesDefault,
     tell(state, why) {
       decided.changed('health', why === '' ? state : `${state}: ${why}`);
-      tellBeacon(bus, { carrier: name, node, state, why });
+      tellBeacon(bus, { carrier: name, node, state, why: parts.waysOfRemoved ? removedWhy : why });
     },
   });
   const parking = { bus, publisher, carrier: name, clock };
@@ -234,6 +239,8 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     clock,
     nextSeq: () => floor.nextSeq,
     carriers: parts.carriers ?? everyCarrierIsGood,
+    isConfigured: parts.isConfigured,
+    waysOfRemoved: parts.waysOfRemoved,
     intake: () => intake,
     finish: (held) => settlement.finish(held),
     wasTaken: (message, by) => wasTaken(bus, message, by),
@@ -245,6 +252,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     leaveLane: (held) => lanes.remove(held),
     hasRoom: ({ category }) => events.hasRoom && publisher.hasRoom(laneSubject(category)),
     onExpired: (held) => settlement.onRefused(held, 'expired', 'validity_passed'),
+    onNoWay: parts.waysOfRemoved === undefined ? null : (held) => settlement.onRefused(held, 'failed', 'no_route'),
     onNotWritten: (held) => settlement.onNotWritten(held),
   });
   const intake = new Intake({

@@ -6,6 +6,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../cluster/bus/message-record.ts';
 import { carrierOfSubject, messageSubject } from '../../cluster/bus/subjects.ts';
 import { type DeliveryEvent, canceledEvent, eventOfMessage } from '../../model/delivery-event.ts';
+import type { Message } from '../../model/message.ts';
 import { isShiftOf, type NationalLanguage } from '../../model/text/national-languages.ts';
 import type { CarrierHealthView, RoutingRules } from '../../policy/contract.ts';
 import { numberPlan } from '../../policy/country/number-plan.ts';
@@ -51,24 +52,35 @@ export class ReleaseRules {
       return { action: 'publish', subject, payload };
     }
     const message = decodeMessage(payload, this.#cipher);
-    const { recipient: to, category, sender: from, livemode } = message;
-    const routed = this.#router.route({ to, category, from, livemode });
-    const plan = 'why' in routed ? null : routed.planFor(message.messageId);
-    const ways = plan === null ? [] : [plan.carrier, ...plan.others];
-    const [best, ...others] = ways.filter((each) => isShiftOf(message.shift, this.#carriers.get(each) ?? []));
-    if (plan === null || best === undefined) {
+    const { ways, trace: routed } = this.waysOf(message);
+    const [best, ...others] = ways;
+    if (best === undefined) {
       // A carrier that is down may be back before the message expires; one that is gone will not.
       if (isThere) return { action: 'publish', subject, payload };
       return { action: 'end', event: eventOfMessage(message, { kind: 'failed', atMs: nowMs, error: 'no_route' }) };
     }
     if (best === carrier) return { action: 'publish', subject, payload };
-    const trace = [...message.trace, `at its time: ${best}`, ...plan.trace];
+    const trace = [...message.trace, `at its time: ${best}`, ...routed];
     const moved = { ...message, carrier: best, plan: others, trace };
     return {
       action: 'publish',
-      subject: messageSubject(category, best, message.accountId),
+      subject: messageSubject(message.category, best, message.accountId),
       payload: encodeMessage(moved, this.#cipher),
     };
+  }
+
+  /** Carriers that take it as it was counted, by today's routes: the best first. Empty: nobody does. */
+  waysOf(message: Message): { readonly ways: readonly string[]; readonly trace: readonly string[] } {
+    const { recipient: to, category, sender: from, livemode } = message;
+    const routed = this.#router.route({ to, category, from, livemode });
+    if ('why' in routed) return { ways: [], trace: [] };
+    const plan = routed.planFor(message.messageId);
+    const takes = (carrier: string) => isShiftOf(message.shift, this.#carriers.get(carrier) ?? []);
+    return { ways: [plan.carrier, ...plan.others].filter(takes), trace: plan.trace };
+  }
+
+  isConfigured(carrier: string): boolean {
+    return this.#carriers.has(carrier);
   }
 
   /** Told by the door already, unless it died between the cancel and the telling: the id is the same. */

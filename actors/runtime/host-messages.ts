@@ -12,6 +12,8 @@ import type { DumpSettings } from '../flight/dumps.ts';
 /** What a change of the configuration may change in a running thread. */
 export type HostCarriers = {
   readonly carriers: readonly CarrierConfig[];
+  /** Every carrier there is, also those of other threads; left out: nobody knows. */
+  readonly configured?: readonly string[];
   readonly moves: MoveRules;
   readonly country: CountryRules;
 };

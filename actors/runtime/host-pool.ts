@@ -121,8 +121,13 @@ export class HostPool {
       if (lightest !== undefined) lightest.carriers = [...lightest.carriers, carrier];
     }
     for (const host of this.#hosts) {
-      host.port?.postMessage({ type: 'configure', carriers: host.carriers, moves, country } satisfies ToHost);
+      const given = { carriers: host.carriers, configured: this.#configured, moves, country };
+      host.port?.postMessage({ type: 'configure', ...given } satisfies ToHost);
     }
+  }
+
+  get #configured(): readonly string[] {
+    return this.#hosts.flatMap((host) => host.carriers.map(({ name }) => name));
   }
 
   /** A registry version is complete: every thread asks it from now on. */
@@ -179,6 +184,7 @@ export class HostPool {
     const task: HostTask = {
       name,
       carriers,
+      configured: this.#configured,
       moves: this.#moves,
       country: this.#country,
       registries: this.#options.registries(),

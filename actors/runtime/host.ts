@@ -40,6 +40,7 @@ export default async function host(task: HostTask): Promise<void> {
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
   const carriers = watchCarriers(bus);
   const registries = registryHolder(task.registries);
+  let configured = new Set(task.configured);
   // Who was suspended, and whose numbers opted out, while a message waited.
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
@@ -61,6 +62,7 @@ export default async function host(task: HostTask): Promise<void> {
         reconnectBudget,
         leases,
         carriers,
+        isConfigured: (name) => configured.size === 0 || configured.has(name),
         moves,
         orders: orders.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
@@ -80,6 +82,7 @@ export default async function host(task: HostTask): Promise<void> {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
       if (message.type === 'registry') registries.apply(message.news);
+      if (message.type === 'configure') configured = new Set(message.configured);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
       if (message.type === 'configure') numbers = addressForms(message.country);
       if (message.type === 'configure') desk?.configure(message.country);

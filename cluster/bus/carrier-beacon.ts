@@ -16,6 +16,9 @@ export type CarrierBeacon = {
   readonly why: string;
 };
 
+/** Why a carrier that is configured no more is down: it is no sign that anybody still serves it. */
+export const removedWhy = 'removed';
+
 export type CarrierWatch = {
   /** A carrier nobody has told of is good. */
   stateOf(carrier: string): CarrierState;

@@ -40,7 +40,7 @@ function compareCarriers(
   for (const carrier of before) {
     if (next.some(({ name }) => name === carrier.name)) continue;
     needRestart.push(
-      `carriers ${carrier.name}: cannot be taken away live, its queue would wait for nobody; take it out of prefixes and routes first, and remove it when its queue is empty`,
+      `carriers ${carrier.name}: cannot be taken away live; take it out of prefixes and routes first, and remove it when its queue is empty: at a restart what waits for it goes to other carriers or ends`,
     );
   }
   for (const carrier of next) {

@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { countEnd } from '../../actors/carrier/outcome/ended.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { Releasers } from '../../actors/later/releasers.ts';
+import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
+import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { bodyCipher } from '../bus/body-cipher.ts';
@@ -85,6 +88,24 @@ runRole('actors', async () => {
     ),
   };
   const releasers = new Releasers(bus, { scheduled: { rules: releases.rules, events } });
+  const { rules } = releases;
+  const [like] = configuration.carriers;
+  assert(like !== undefined, 'the sandbox is always there');
+  const removed = new RemovedCarriers({
+    bus,
+    isConfigured: (name) => rules.isConfigured(name),
+    unservedMs: settings.ownBus ? 0 : limits.removedCarriers.unservedMs,
+    serve: (name) =>
+      serveRemoved(name, {
+        bus,
+        publisher: eventPublisher,
+        cipher: bodyCipher(loadSecrets(settings.dataDir).bodyKey),
+        carriers,
+        waysOf: (message) => rules.waysOf(message).ways,
+        like,
+      }),
+  });
+  removed.start();
   const stopStreams = watchStreams(bus);
   void releasers
     .start()
@@ -108,7 +129,7 @@ runRole('actors', async () => {
     async drain(deadlineMs) {
       keeper.stop();
       stopStreams();
-      await releasers.stop();
+      await Promise.all([releasers.stop(), removed.stop()]);
       await pool.drain(deadlineMs);
       carriers.stop();
       events.flush();

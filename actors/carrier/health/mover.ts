@@ -18,6 +18,8 @@ export type MoverParts = {
   /** Whether its lane's stream and the events have room for one more move. */
   readonly hasRoom: (held: HeldMessage) => boolean;
   readonly onExpired: (held: HeldMessage) => void;
+  /** Set where the carrier is configured no more: what can go nowhere else ends. */
+  readonly onNoWay?: ((held: HeldMessage) => void) | null;
   /** Its intent is durable and no PDU was written: told before it moves. */
   readonly onNotWritten: (held: HeldMessage) => void;
 };
@@ -56,14 +58,27 @@ export class Mover {
 
   /** False when it stays: it has begun, or it has no better way. */
   moveOne(held: HeldMessage, why: string): boolean {
-    if (!isIdle(held)) return false;
-    const way = this.#parts.reroute.otherWay(held.message);
+    const { reroute, onNoWay = null } = this.#parts;
+    if (!isIdle(held)) return onNoWay !== null && isPartTaken(held) && this.#end(held, onNoWay);
+    const way = reroute.otherWay(held.message);
+    if (way === null && onNoWay !== null) return this.#end(held, onNoWay);
     if (way === null || way.how !== 'good') return false;
     this.#parts.leaveLane(held);
     if (held.stage === 'sending') this.#parts.onNotWritten(held);
-    this.#parts.reroute.go(held, way.to, why, true);
+    reroute.go(held, way.to, why, true);
     return true;
   }
+
+  #end(held: HeldMessage, onNoWay: (held: HeldMessage) => void): boolean {
+    this.#parts.leaveLane(held);
+    onNoWay(held);
+    return true;
+  }
+}
+
+/** The carrier has parts of it and no PDU is out. */
+function isPartTaken(held: HeldMessage): boolean {
+  return held.takenBits !== 0 && held.outstanding === 0 && (held.stage === 'lane' || held.stage === 'resting');
 }
 
 /** Idle, or on its way into LATER without an answer: when one comes after all, its copy has expired too. */

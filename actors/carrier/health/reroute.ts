@@ -35,6 +35,10 @@ export type RerouteParts = {
   /** No event written from now on gets a lower sequence. */
   readonly nextSeq: () => number;
   readonly carriers: CarrierHealthView;
+  /** Without it: every carrier of a plan is still there. */
+  readonly isConfigured?: ((carrier: string) => boolean) | undefined;
+  /** Without it this carrier is configured, and the message's own plan counts. */
+  readonly waysOfRemoved?: ((message: Message) => readonly string[]) | undefined;
   readonly intake: () => Intake;
   /** Acks the record when nothing else of it is on its way. */
   readonly finish: (held: HeldMessage) => void;
@@ -58,10 +62,14 @@ export class Reroute {
   /** Null: this carrier is the last. Carriers that do well come first, in the plan's order. */
   otherWay(message: Message): OtherWay | null {
     const { carrier, carriers } = this.#parts;
-    if (message.plan.length === 0 || message.hop + 1 >= limits.reroute.hopsMax) return null;
+    if (message.hop + 1 >= limits.reroute.hopsMax) return null;
+    const [best] = this.#parts.waysOfRemoved?.(message) ?? [];
+    // Here it can only wait for nobody: any other carrier is better.
+    if (best !== undefined) return { to: best, how: 'good' };
     let second: string | null = null;
     for (const to of message.plan) {
-      if (to === carrier) continue;
+      // Nobody would take it there.
+      if (to === carrier || this.#parts.isConfigured?.(to) === false) continue;
       if (!isAvoided(carriers.stateOf(to), message.category)) return { to, how: 'good' };
       if (second === null || (carriers.stateOf(second) === 'down' && carriers.stateOf(to) === 'weak')) second = to;
     }
@@ -118,8 +126,12 @@ export class Reroute {
   }
 
   #publish(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
-    const { publisher, cipher, carrier } = this.#parts;
-    const moved = movedTo(held.message, to, why, mayComeBack);
+    const { publisher, cipher, carrier, waysOfRemoved } = this.#parts;
+    const { message } = held;
+    const moved =
+      waysOfRemoved === undefined
+        ? movedTo(message, to, why, mayComeBack)
+        : movedTo({ ...message, plan: waysOfRemoved(message) }, to, why, false);
     publisher.publish(
       messageSubject(moved.category, to, moved.accountId),
       encodeMessage(moved, cipher),

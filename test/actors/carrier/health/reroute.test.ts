@@ -42,6 +42,17 @@ describe('which one', () => {
     expect(wayOf(messageWith({ plan: ['beta'], hop: hopsMax - 2 }))).not.toBeNull();
     expect(wayOf(messageWith({ plan: ['beta'], hop: hopsMax - 1 }))).toBeNull();
   });
+  test('never one that is not configured any more', () => {
+    const message = messageWith({ plan: ['beta', 'gamma'] });
+    const among = (...configured: string[]) => {
+      const carriers = { stateOf: () => 'down' as const, whyOf: () => '' };
+      const isConfigured = (name: string) => configured.includes(name);
+      return new Reroute({ carrier: 'alpha', carriers, isConfigured } as unknown as RerouteParts).otherWay(message);
+    };
+    expect(among('alpha', 'beta', 'gamma')).toEqual({ to: 'beta', how: 'avoided' });
+    expect(among('alpha', 'gamma')).toEqual({ to: 'gamma', how: 'avoided' });
+    expect(among('alpha')).toBeNull();
+  });
   test('whatever happens on the way, no message is given to more carriers than the bound, and a refused one to none twice', () => {
     fc.assert(
       fc.property(

@@ -1,0 +1,59 @@
+// A role of the product as a process of its own, before a bus that is there already.
+import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FromChild } from '../../cluster/supervisor/messages.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import { defaultShares } from '../../platform/limits-shares.ts';
+import { bodyKey } from './host-process.ts';
+
+/** Resolves when it is ready, with what kills it. */
+export async function startRolesOf(
+  role: string,
+  natsUrl: string,
+  configuration: object,
+  { env = {}, execArgv = [] }: { env?: Record<string, string>; execArgv?: readonly string[] } = {},
+): Promise<() => Promise<void>> {
+  const dataDir = mkdtempSync(join(tmpdir(), `heliograph-${role}-`));
+  const limits = {
+    queueMessagesMax: 5_000_000,
+    accountQueueMax: accountQueueMaxDefault,
+    streamReplicas: 1,
+    streamStoreMbMax: 20_480,
+    shares: defaultShares,
+  };
+  const child = fork(new URL(`../../cluster/roles/${role}.ts`, import.meta.url), {
+    execArgv: [...execArgv],
+    env: {
+      ...process.env,
+      NATS_URL: natsUrl,
+      HELIOGRAPH_OWN_BUS: 'yes',
+      HELIOGRAPH_DATA: dataDir,
+      HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
+      HELIOGRAPH_CONFIGURATION: JSON.stringify({ limits, ...configuration }),
+      HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
+      ...env,
+    },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = async () => {
+    child.kill('SIGKILL');
+    await exited;
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  const ready = new Promise<void>((resolve, reject) => {
+    child.on('message', (message: FromChild) => {
+      if (message.type === 'ready') resolve();
+      if (message.type === 'failed') reject(new Error(message.why));
+    });
+    void exited.then(() => reject(new Error(`the role ${role} has ended`)));
+  });
+  await withDeadline(`the role ${role} to be ready`, 60_000, ready).catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
+  return end;
+}
