@@ -205,6 +205,12 @@ export const problemCatalogue = {
     'The status cannot be read now',
     'Messages still go out; only reading is away. Try again after the seconds in `Retry-After`.',
   ),
+  ingress_only: entry(
+    403,
+    'client',
+    'This port serves the ingress only',
+    'Send the request to the API, not to the loopback port of the control role.',
+  ),
   control_plane_unavailable: entry(
     503,
     'operator',

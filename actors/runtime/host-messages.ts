@@ -22,7 +22,8 @@ export type HostCarriers = {
 export type HostSettings = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
-  readonly bodyKey: Uint8Array;
+  /** The first one seals, all of them open. */
+  readonly bodyKeys: readonly Uint8Array[];
   /** Who this process is among the nodes that share the bus; null or left out: there are no others. */
   readonly shared?: SharedBus | null;
   readonly accountQueueMax?: AccountQueueMax;

@@ -168,7 +168,13 @@ export class HostPool {
 
   async #runOnce(host: Host, onReady: () => void): Promise<void> {
     const { port1: ours, port2: theirs } = new MessageChannel();
-    const { simulated, natsUrl, bodyKey, flightDumps = null, accountQueueMax = accountQueueMaxDefault } = this.#options;
+    const {
+      simulated,
+      natsUrl,
+      bodyKeys,
+      flightDumps = null,
+      accountQueueMax = accountQueueMaxDefault,
+    } = this.#options;
     const { shared = null } = this.#options;
     host.port = ours;
     host.abort = new AbortController();
@@ -190,7 +196,7 @@ export class HostPool {
       registries: this.#options.registries(),
       simulated,
       natsUrl,
-      bodyKey,
+      bodyKeys,
       shared,
       accountQueueMax,
       flightDumps,

@@ -36,7 +36,7 @@ export default async function host(task: HostTask): Promise<void> {
     deadlineMs: Number.POSITIVE_INFINITY,
     inFlightMax: limits.bus.publishesInFlightMax,
   });
-  const cipher = bodyCipher(task.bodyKey);
+  const cipher = bodyCipher(task.bodyKeys);
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
   const carriers = watchCarriers(bus);
   const registries = registryHolder(task.registries);

@@ -15,6 +15,9 @@ import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
 import { readKey } from './write-request.ts';
 
+/** Says that the gates of the ingress have been asked: networks, rates, the client's address. */
+export const ingressSecretHeader = 'x-heliograph-ingress';
+
 export type Forwarder = { forward(exchange: Exchange, req: HttpRequest): void; close(): void };
 
 /** RFC 9110 section 7.6.1, and what each side makes for itself. */
@@ -34,8 +37,11 @@ const hopByHop: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
+/** Where the control role listens, and what tells our requests from those of others on this machine. */
+export type ControlPlace = { readonly controlPort: number; readonly controlSecret: string };
+
 export function forwarder(
-  controlPort: number,
+  { controlPort, controlSecret }: ControlPlace,
   access: AccessParts,
   guard: Guard,
   clock: Clock = systemClock,
@@ -82,6 +88,7 @@ export function forwarder(
       const path = escaped(query === '' ? req.getUrl() : `${req.getUrl()}?${query}`);
       const headers = headersOf(req, exchange.requestId);
       // A client's own word about it was left out above.
+      headers[ingressSecretHeader] = controlSecret;
       headers['x-forwarded-for'] = shown;
       // Of a page there is nothing to say: a body is not read.
       if (isPage) return send(exchange, method, path, headers, noBody);

@@ -14,7 +14,10 @@ export type ThreadData = {
   /** More than one thread listens on the port. */
   readonly shared: boolean;
   readonly controlPort: number;
-  readonly bodyKey: Uint8Array;
+  /** Said with each request to the control role. */
+  readonly controlSecret: string;
+  /** The first one seals, all of them open. */
+  readonly bodyKeys: readonly Uint8Array[];
   readonly rules: RoutingRules;
   readonly proxies: ProxyRules;
   /** What accounts share of this thread. */

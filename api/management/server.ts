@@ -1,9 +1,12 @@
 // The management API on a loopback port of its own: the ingress forwards to it what is not hot. Every connection
 // has deadlines, so that a stuck peer holds nothing for long.
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';
 import { serve } from '@hono/node-server';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
+import { ingressSecretHeader } from '../http/forward.ts';
+import { problem, problemBody, problemContentType } from '../problem.ts';
 import { type ManagementParts, managementApp } from './app.ts';
 
 export type ManagementApi = {
@@ -16,13 +19,16 @@ export async function startManagementApi(
   options: ManagementParts & {
     /** 0: any free one. */
     port: number;
+    /** Only requests that carry it are served, because the gates of the ingress came before them; '' asks for none. */
+    secret?: string;
   },
 ): Promise<ManagementApi> {
   const app = managementApp(options);
+  const isOurs = asksForSecret(options.secret ?? '');
   const listening = Promise.withResolvers<number>();
   const server = serve(
     {
-      fetch: app.fetch,
+      fetch: (request: Request) => (isOurs(request) ? app.fetch(request) : notOurs(request)),
       hostname: '127.0.0.1',
       port: options.port,
       overrideGlobalObjects: false,
@@ -51,4 +57,22 @@ export async function startManagementApi(
       });
     },
   };
+}
+
+function asksForSecret(secret: string): (request: Request) => boolean {
+  if (secret === '') return () => true;
+  const expected = digestOf(secret);
+  return (request) => timingSafeEqual(digestOf(request.headers.get(ingressSecretHeader) ?? ''), expected);
+}
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest();
+
+/** Somebody on this machine with a key: no network list was asked and no rate counted. */
+function notOurs(request: Request): Response {
+  const refusal = problem(403, 'ingress_only', 'ask the API itself: this port serves its ingress only');
+  const requestId = request.headers.get('x-request-id') ?? '';
+  return new Response(problemBody(refusal, requestId), {
+    status: refusal.status,
+    headers: { 'content-type': problemContentType, 'cache-control': 'no-store' },
+  });
 }

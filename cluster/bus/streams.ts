@@ -238,6 +238,8 @@ export const keyValueBuckets = {
   replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
   /** A beat for each actor thread and a lease for each bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
+  /** Which body keys are in use. */
+  installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },
   /** Three versions of 60 million numbers, in chunks. */
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
 } as const;

@@ -111,6 +111,15 @@ keys
     await revokeKeyCommand(id, options);
   });
 
+keys
+  .command('rotate-body')
+  .description('put a new key before those that seal what waits on the bus; in force at the next start')
+  .option('--json', 'print one JSON object')
+  .action(async (options: { json?: boolean }) => {
+    const { rotateBodyCommand } = await import('./rotate-body.ts');
+    await rotateBodyCommand(options);
+  });
+
 program
   .command('smsc')
   .description('run the bundled SMSC simulator alone (smsc --help for its options)')

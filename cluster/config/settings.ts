@@ -20,6 +20,8 @@ export type Settings = {
   smppPort: number;
   /** Where the control role listens on loopback and the ingress forwards to; 0 until the supervisor chose it. */
   controlPort: number;
+  /** What the ingress says to the control role with each request; '' where a role is run by hand: then it is not asked. */
+  controlSecret: string;
   roles: Role[];
   /** Null: the supervisor starts an embedded one. In a child it is always set. */
   natsUrl: string | null;
@@ -44,6 +46,7 @@ export function loadSettings(env: Env = process.env): Settings {
     adminPort: portOf(env, 'HELIOGRAPH_ADMIN_PORT', 9464),
     smppPort: portOf(env, 'HELIOGRAPH_SMPP_PORT', 2775),
     controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
+    controlSecret: env['HELIOGRAPH_CONTROL_SECRET'] || '',
     roles: parseRoles(env['HELIOGRAPH_ROLES'], 'HELIOGRAPH_ROLES'),
     natsUrl: natsUrlOf(env),
     ownBus: env['HELIOGRAPH_OWN_BUS'] === 'yes' || !env['NATS_URL'],

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { harmlessEnvironment } from './harmless-environment.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { listProcesses } from './processes.ts';
 import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
@@ -138,6 +139,7 @@ function run(place: PostgresPlace, program: string, args: string[]): Promise<voi
     const child = spawn(join(place.binDir, program), args, {
       stdio: ['ignore', 'ignore', 'pipe'],
       cwd: '/',
+      env: harmlessEnvironment(process.env),
       ...place.user,
     });
     let errors = '';

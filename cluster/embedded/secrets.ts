@@ -3,45 +3,64 @@
 import {
   chmodSync,
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
+import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../bus/body-keys.ts';
+import { type Rotation, bodyKeysIn, rotated } from './body-key-file.ts';
+
+export { bodyKeysText };
 
 export type Secrets = {
-  /** AES-256 key for message bodies: HELIOGRAPH_BODY_KEY, or one of our own. */
-  bodyKey: Buffer;
+  /** Of message bodies: HELIOGRAPH_BODY_KEY, or our own. */
+  bodyKeys: BodyKeys;
   natsPassword: string;
   postgresPassword: string;
 };
 
 export function loadSecrets(dataDir: string, env: Record<string, string | undefined> = process.env): Secrets {
-  const folder = join(dataDir, 'secrets');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  chmodSync(folder, 0o700);
+  const folder = secretsFolder(dataDir);
   return {
-    bodyKey: bodyKeyOf(env['HELIOGRAPH_BODY_KEY'] || secretFile(join(folder, 'body-key'), 'base64')),
+    bodyKeys: loadBodyKeys(dataDir, env),
     natsPassword: secretFile(join(folder, 'nats-password'), 'base64url'),
     postgresPassword: secretFile(join(folder, 'postgres-password'), 'base64url'),
   };
 }
 
-/** Base64 of exactly 32 bytes → the key. Throws FixSetup otherwise. */
-export function bodyKeyOf(text: string): Buffer {
-  const key = Buffer.from(text.trim(), 'base64');
-  if (key.length !== 32) {
-    throw new FixSetup(
-      `HELIOGRAPH_BODY_KEY: found ${key.length} bytes, expected 32 bytes in base64 (make one with: openssl rand -base64 32)`,
-    );
-  }
-  return key;
+/** The body keys alone: a role that was told them reads no other secret. */
+export function loadBodyKeys(dataDir: string, env: Readonly<Record<string, string | undefined>>): BodyKeys {
+  const told = env['HELIOGRAPH_BODY_KEY'];
+  if (told) return parseBodyKeys(told);
+  return bodyKeysIn(secretFile(join(secretsFolder(dataDir), 'body-key'), 'base64'));
+}
+
+function secretsFolder(dataDir: string): string {
+  const folder = join(dataDir, 'secrets');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
+  return folder;
+}
+
+const bodyKeyFile = (dataDir: string) => join(dataDir, 'secrets', 'body-key');
+
+/** Puts a new body key before those of the file; in force at the next start. */
+export function rotateBodyKey(dataDir: string, nowMs: number, keptMs: number): Rotation {
+  const file = bodyKeyFile(dataDir);
+  if (!existsSync(file)) throw new FixSetup(`${file}: there is no body key of this machine's own yet (npm start)`);
+  const rotation = rotated(readFileSync(file, 'utf8'), nowMs, keptMs);
+  writeDurably(`${file}.${process.pid}`, rotation.text);
+  renameSync(`${file}.${process.pid}`, file);
+  return rotation;
 }
 
 /** Reads the file, or makes it with 32 fresh random bytes. Two processes at once end up with the same one. */
@@ -52,10 +71,7 @@ function secretFile(file: string, encoding: 'base64' | 'base64url'): string {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new FixSetup(`${file} cannot be read`, error);
   }
   const draft = `${file}.${process.pid}`;
-  const fd = openSync(draft, 'w', 0o600);
-  writeSync(fd, `${secretBytes(32).toString(encoding)}\n`);
-  fsyncSync(fd);
-  closeSync(fd);
+  writeDurably(draft, `${secretBytes(32).toString(encoding)}\n`);
   try {
     linkSync(draft, file);
   } catch (error) {
@@ -63,4 +79,11 @@ function secretFile(file: string, encoding: 'base64' | 'base64url'): string {
   }
   rmSync(draft);
   return readFileSync(file, 'utf8').trim();
+}
+
+function writeDurably(file: string, text: string): void {
+  const fd = openSync(file, 'w', 0o600);
+  writeSync(fd, text);
+  fsyncSync(fd);
+  closeSync(fd);
 }

@@ -9,6 +9,7 @@ import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { harmlessEnvironment } from './harmless-environment.ts';
 
 export type TetherOptions = {
   name: string;
@@ -53,6 +54,7 @@ export function startTethered(options: TetherOptions): Tethered {
       // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.
       detached: true,
       cwd: '/',
+      env: harmlessEnvironment(process.env),
       ...options.user,
     },
   );

@@ -13,6 +13,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { bodyCipher } from '../bus/body-cipher.ts';
+import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { watchCarriers } from '../bus/carrier-beacon.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
@@ -21,7 +22,7 @@ import { Publisher } from '../bus/publisher.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadNode } from '../config/node-name.ts';
 import { loadSettings } from '../config/settings.ts';
-import { loadSecrets } from '../embedded/secrets.ts';
+import { loadBodyKeys } from '../embedded/secrets.ts';
 import { watchStreams } from '../operations/stream-gauges.ts';
 import { type RegistryHolder, registryHolder } from '../registry/holder.ts';
 import { keepRegistries } from '../registry/keeper.ts';
@@ -38,12 +39,14 @@ const eventsIdleMs = 500;
 /** Tells one life of this process from every other. */
 const processBytes = 8;
 
-runRole('actors', async () => {
-  const settings = loadSettings();
-  const configuration = await loadConfiguration(settings.configFile);
+runRole('actors', async ({ env }) => {
+  const settings = loadSettings(env);
+  const configuration = await loadConfiguration(settings.configFile, env);
   assert(settings.natsUrl !== null, 'the supervisor tells its children where NATS is');
   const bus = await connectBus(settings.natsUrl, 'actors');
   await ensureStreams(bus, configuration.limits);
+  const bodyKeys = loadBodyKeys(settings.dataDir, env);
+  await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
   let started: HostPool | null = null;
   let releases: { readonly registries: RegistryHolder; readonly rules: ReleaseRules } | null = null;
   const keeper = await keepRegistries(bus, (news) => {
@@ -57,14 +60,14 @@ runRole('actors', async () => {
     registries: () => keeper.news(),
     simulated: settings.simulatedPorts,
     natsUrl: settings.natsUrl,
-    bodyKey: loadSecrets(settings.dataDir).bodyKey,
+    bodyKeys: bodyKeys.keys,
     accountQueueMax: configuration.limits.accountQueueMax,
     flightDumps: dumpsOf(settings.dataDir, configuration.actors.flightDumps),
     threads: configuration.actors.threads,
     shared: settings.ownBus
       ? null
       : {
-          ...loadNode(settings.dataDir),
+          ...loadNode(settings.dataDir, env),
           process: secretBytes(processBytes).toString('hex'),
           replicas: configuration.limits.streamReplicas,
         },
@@ -80,11 +83,8 @@ runRole('actors', async () => {
   const registries = registryHolder(keeper.news());
   releases = {
     registries,
-    rules: new ReleaseRules(
-      routingRules(configuration),
-      bodyCipher(loadSecrets(settings.dataDir).bodyKey),
-      carriers,
-      (to) => portedTo(registries.current(), to),
+    rules: new ReleaseRules(routingRules(configuration), bodyCipher(bodyKeys.keys), carriers, (to) =>
+      portedTo(registries.current(), to),
     ),
   };
   const releasers = new Releasers(bus, { scheduled: { rules: releases.rules, events } });
@@ -99,7 +99,7 @@ runRole('actors', async () => {
       serveRemoved(name, {
         bus,
         publisher: eventPublisher,
-        cipher: bodyCipher(loadSecrets(settings.dataDir).bodyKey),
+        cipher: bodyCipher(bodyKeys.keys),
         carriers,
         waysOf: (message) => rules.waysOf(message).ways,
         like,

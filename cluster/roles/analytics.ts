@@ -17,9 +17,9 @@ import { runRole } from '../supervisor/child-link.ts';
 
 const schemaRetryMs = 1_000;
 
-runRole('analytics', async ({ stopping }) => {
-  const { configFile, natsUrl, clickhouseUrl, dataDir } = loadSettings();
-  const configuration = await loadConfiguration(configFile);
+runRole('analytics', async ({ env, stopping }) => {
+  const { configFile, natsUrl, clickhouseUrl, dataDir } = loadSettings(env);
+  const configuration = await loadConfiguration(configFile, env);
   assert(natsUrl !== null, 'the supervisor tells its children where NATS is');
   const bus = await connectBus(natsUrl, 'analytics');
   await ensureStreams(bus, configuration.limits);

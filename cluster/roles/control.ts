@@ -11,6 +11,8 @@ import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { bodyCipher } from '../bus/body-cipher.ts';
+import type { BodyKeys } from '../bus/body-keys.ts';
+import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
@@ -21,7 +23,7 @@ import { loadSettings } from '../config/settings.ts';
 import { startDecisionWriter } from '../directory/decision-writer.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { startProjector } from '../directory/projector.ts';
-import { loadSecrets } from '../embedded/secrets.ts';
+import { loadBodyKeys } from '../embedded/secrets.ts';
 import { noteForAudit, thisMachine } from '../operations/audit-notes.ts';
 import { auditOrders } from '../operations/audit-orders.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
@@ -40,16 +42,19 @@ const databaseRetryMs = 250;
 const demoWaitMs = 5_000;
 
 runRole('control', async (link) => {
-  const settings = loadSettings();
+  const settings = loadSettings(link.env);
   const { natsUrl, databaseUrl } = settings;
   if (natsUrl === null) throw new FixSetup('NATS_URL: the control role needs a NATS server');
   if (databaseUrl === null) throw new FixSetup('DATABASE_URL: the control role needs a PostgreSQL database');
 
+  let configuration = await loadConfiguration(settings.configFile, link.env);
+  const bodyKeys = loadBodyKeys(settings.dataDir, link.env);
   const [bus] = await Promise.all([connectBus(natsUrl, 'control'), migrateWhenUp(databaseUrl, link)]);
   const store = openStore(databaseUrl);
   const system = openStore(databaseUrl, systemClock, { poolMax: limits.store.systemPoolMax });
   mkdirSync(settings.dataDir, { recursive: true });
   writeFileSync(databaseNameFile(settings.dataDir), `${await installationId(store)}\n`);
+  await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
   const projector = startProjector({ databaseUrl, bus });
   const outboxIsEmpty = async () => {
     const refused = projector.refused();
@@ -61,13 +66,12 @@ runRole('control', async (link) => {
 
   const { startManagementApi } = await import('../../api/management/server.ts');
   const directory = await openDirectory(bus);
-  let configuration = await loadConfiguration(settings.configFile);
   const demoFile = demoKeysFile(settings.dataDir);
   const demo = await demoAccount(store, { file: demoFile, realCarriers: realCarriers(configuration.carriers) });
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
-  const { keys, once } = await openKeys(bus, loadSecrets(settings.dataDir).bodyKey);
+  const { keys, once } = await openKeys(bus, bodyKeys);
   const audit = auditOrders(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus) });
   const operations = { bus, carriers: () => configuration.carriers };
@@ -75,6 +79,7 @@ runRole('control', async (link) => {
     ...{ store, directory, once, operations },
     shares: configuration.limits.shares,
     port: settings.controlPort,
+    secret: settings.controlSecret,
   });
 
   return {
@@ -119,11 +124,11 @@ function demoToTell({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: Demo
 }
 
 /** The store of idempotency keys, as the ingress has it. */
-async function openKeys(bus: Bus, bodyKey: Uint8Array): Promise<{ keys: Publisher; once: Once }> {
+async function openKeys(bus: Bus, bodyKeys: BodyKeys): Promise<{ keys: Publisher; once: Once }> {
   const { oncePerKey } = await import('../../api/management/once-per-key.ts');
   const keys = new Publisher(bus, limits.http.idempotencyWrites);
   const store = idempotencyStore(await openBucket(bus, 'idempotency'), keys);
-  return { keys, once: oncePerKey(new IdempotentRequests(store), bodyCipher(bodyKey)) };
+  return { keys, once: oncePerKey(new IdempotentRequests(store), bodyCipher(bodyKeys.keys)) };
 }
 
 /** A carrier that is not simulated was added while everything runs. */

@@ -2,23 +2,26 @@
 // thread stays out of the traffic, so that it always answers the supervisor. See api/http/ for the door itself.
 import { type IngressThreads, startThreads } from '../../api/http/threads.ts';
 import { FixSetup } from '../../platform/errors.ts';
+import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
-import { loadSecrets } from '../embedded/secrets.ts';
+import { loadBodyKeys } from '../embedded/secrets.ts';
 import { keepRegistries } from '../registry/keeper.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 
-runRole('ingress', async () => {
-  const settings = loadSettings();
-  const configuration = await loadConfiguration(settings.configFile);
+runRole('ingress', async ({ env }) => {
+  const settings = loadSettings(env);
+  const configuration = await loadConfiguration(settings.configFile, env);
   const { natsUrl } = settings;
   if (natsUrl === null) throw new FixSetup('NATS_URL: the ingress role needs a NATS server');
 
   const bus = await connectBus(natsUrl, 'ingress');
   await ensureStreams(bus, configuration.limits);
+  const bodyKeys = loadBodyKeys(settings.dataDir, env);
+  await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
   let threads: IngressThreads | null = null;
   const keeper = await keepRegistries(bus, (news) => threads?.registry(news));
 
@@ -27,7 +30,8 @@ runRole('ingress', async () => {
     host: settings.httpHost,
     port: settings.httpPort,
     controlPort: settings.controlPort,
-    bodyKey: loadSecrets(settings.dataDir).bodyKey,
+    controlSecret: settings.controlSecret,
+    bodyKeys: bodyKeys.keys,
     rules: routingRules(configuration),
     proxies: {
       trustedProxies: configuration.ingress.trustedProxies,

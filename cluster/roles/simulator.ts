@@ -8,9 +8,9 @@ import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 
-runRole('simulator', async () => {
-  const settings = loadSettings();
-  const { carriers } = await loadConfiguration(settings.configFile);
+runRole('simulator', async ({ env }) => {
+  const settings = loadSettings(env);
+  const { carriers } = await loadConfiguration(settings.configFile, env);
   const simulated = carriers.filter((carrier) => carrier.simulate !== null);
   const running = await Promise.all(
     simulated.map((carrier) => startCarrier(carrier, settings.simulatedPorts[carrier.name])),

@@ -25,6 +25,8 @@ export type RunningRole = {
 };
 
 export type ChildLink = {
+  /** This role's settings and secrets: told by the supervisor, or the environment of who runs a role by hand. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted when the drain begins, and at once when the supervisor is gone. */
   readonly stopping: AbortSignal;
   /** Run again by the supervisor, or by hand: then there is no channel and SIGINT drains too. */
@@ -45,7 +47,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   process.on('uncaughtException', dieOf('uncaught exception'));
   process.on('unhandledRejection', dieOf('unhandled rejection'));
 
-  const starting = start({ stopping: stopping.signal, supervised });
+  const starting = settingsOf(supervised).then((env) => start({ env, stopping: stopping.signal, supervised }));
   let draining = false;
 
   const drain = async (why: string, deadlineMs: number) => {
@@ -91,6 +93,19 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
       tell({ type: 'failed', why: messageOf(error), fix: error instanceof FixSetup }, () => process.exit(1));
     },
   );
+}
+
+/** Node keeps messages that come before somebody listens. */
+function settingsOf(supervised: boolean): Promise<ChildLink['env']> {
+  if (!supervised) return Promise.resolve(process.env);
+  return new Promise((resolve) => {
+    const take = (message: ToChild) => {
+      if (message.type !== 'settings') return;
+      process.off('message', take);
+      resolve(message.env);
+    };
+    process.on('message', take);
+  });
 }
 
 /** What could not be put in force here is taken over at the next start: the supervisor hands out the new one. */

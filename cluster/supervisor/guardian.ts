@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
 
 export type Guardian = {
   add(pid: number): void;
@@ -19,6 +20,7 @@ export function startGuardian(dataDir: string): Guardian {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     cwd: '/',
+    env: harmlessEnvironment(process.env),
   });
   shell.on('error', (error) => ignoring(error, 'no guardian: orphans can only end by themselves'));
   shell.unref();

@@ -13,6 +13,8 @@ export type Health = {
 };
 
 export type ToChild =
+  /** The first one: the role's settings and secrets by their names, heliograph.yaml among them. */
+  | { type: 'settings'; env: Readonly<Record<string, string>> }
   | { type: 'drain'; deadlineMs: number }
   /** heliograph.yaml has changed, and nothing in it needs a restart of this child. */
   | { type: 'configure'; configuration: Configuration }

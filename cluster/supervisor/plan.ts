@@ -2,17 +2,20 @@
 // order (stopRank) is the order of the message backwards: doors first, storage last.
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
 import type { Configuration, SimulatedPorts } from '../config/configuration.ts';
 import { configurationVariable } from '../config/load.ts';
 import type { Role, Settings } from '../config/settings.ts';
+import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
 import type { EmbeddedServer } from '../embedded/embedded-server.ts';
 import { natsUrl, startNatsServer } from '../embedded/nats.ts';
 import { type Ports, isFree } from '../embedded/ports.ts';
 import { postgresUrl, startPostgresServer } from '../embedded/postgres.ts';
-import type { Secrets } from '../embedded/secrets.ts';
+import { type Secrets, bodyKeysText } from '../embedded/secrets.ts';
 import type { ChildSpec, ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';
 import { startRole } from './role-process.ts';
+import { type RoleChild, configurationFor, settingsFor } from './role-settings.ts';
 
 export type PlanInput = {
   settings: Settings;
@@ -46,17 +49,21 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
       : settings.databaseUrl,
   };
   const simulated = has('carriers') ? await simulatedPorts(configuration, ports) : {};
-  const env = {
-    ...process.env,
+  const all = {
     HELIOGRAPH_DATA: settings.dataDir,
-    HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn',
-    HELIOGRAPH_BODY_KEY: secrets.bodyKey.toString('base64'),
+    HELIOGRAPH_NODE: process.env['HELIOGRAPH_NODE'],
+    HELIOGRAPH_HTTP_HOST: settings.httpHost,
+    HELIOGRAPH_HTTP_PORT: String(settings.httpPort),
+    HELIOGRAPH_BODY_KEY: bodyKeysText(secrets.bodyKeys),
     HELIOGRAPH_SIMULATED: JSON.stringify(simulated),
     HELIOGRAPH_CONTROL_PORT: String(settings.controlPort || (await ports.choose('control'))),
+    HELIOGRAPH_CONTROL_SECRET: secretBytes(32).toString('base64url'),
     NATS_URL: urls.natsUrl,
     HELIOGRAPH_OWN_BUS: settings.natsUrl === null ? 'yes' : '',
     DATABASE_URL: urls.databaseUrl ?? '',
+    CLICKHOUSE_URL: settings.clickhouseUrl ?? '',
   };
+  const inherited = harmlessEnvironment({ ...process.env, HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn' });
 
   const specs: ChildSpec[] = [];
   if (settings.natsUrl === null) {
@@ -91,8 +98,13 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           file: join(input.rolesDir, file),
           dataDir: settings.dataDir,
           pidFile: join(input.runDir, `${name}.pid`),
+          env: { ...inherited, HELIOGRAPH_ROLE: name },
           // Whoever starts later, or again, starts with what is in force then.
-          env: { ...env, HELIOGRAPH_ROLE: name, [configurationVariable]: JSON.stringify(inForce()) },
+          settings: {
+            ...settingsFor(name, all),
+            [configurationVariable]: JSON.stringify(configurationFor(name, inForce())),
+          },
+          ownPart: (next) => configurationFor(name, next),
           nodeFlags,
           guardian: input.guardian,
         }),
@@ -105,8 +117,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   if (has('ingress')) addRole('ingress', ['nats-server']);
   return { specs, ...urls };
 }
-
-type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress';
 
 /** Small young generations for those that see little traffic: memory that an idle machine does not need. */
 const roleChildren: Record<RoleChild, { file: string; stopRank: number; nodeFlags: readonly string[] }> = {

@@ -8,6 +8,7 @@ import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Exit } from '../embedded/tether.ts';
+import type { Configuration } from '../config/configuration.ts';
 import type { ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
@@ -18,7 +19,12 @@ export type RoleOptions = {
   file: string;
   dataDir: string;
   pidFile: string;
-  env: Record<string, string | undefined>;
+  /** What everybody may read. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** What only the role is told, over its channel. */
+  settings: Readonly<Record<string, string>>;
+  /** The part of the configuration that is the role's. */
+  ownPart: (configuration: Configuration) => Configuration;
   nodeFlags: readonly string[];
   guardian: Guardian;
 };
@@ -36,6 +42,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
     options.guardian.add(child.pid);
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
+  tell(child, { type: 'settings', env: options.settings });
   let health: Health = { ok: true, detail: '' };
   const asked = new Map<number, (metrics: MetricObject[][]) => void>();
   let lastAsked = 0;
@@ -93,7 +100,8 @@ export function startRole(options: RoleOptions): ManagedProcess {
         asked.delete(id),
       );
     },
-    configure: (configuration) => void tell(child, { type: 'configure', configuration }),
+    configure: (configuration) =>
+      void tell(child, { type: 'configure', configuration: options.ownPart(configuration) }),
     async stop(limitMs) {
       if (!tell(child, { type: 'drain', deadlineMs: Math.max(0, limitMs - drainHeadroomMs) })) child.kill('SIGTERM');
       try {

@@ -25,7 +25,7 @@ const options: HostPoolOptions = {
   carriers,
   simulated: {},
   natsUrl,
-  bodyKey: Buffer.from(bodyKey, 'base64'),
+  bodyKeys: [Buffer.from(bodyKey, 'base64')],
   threads,
   flightDumps,
   shared,

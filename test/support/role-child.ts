@@ -8,6 +8,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
 import { bodyKey } from './host-process.ts';
+import { tellSettings } from './tell-settings.ts';
 
 /** Resolves when it is ready, with what kills it. */
 export async function startRolesOf(
@@ -26,17 +27,16 @@ export async function startRolesOf(
   };
   const child = fork(new URL(`../../cluster/roles/${role}.ts`, import.meta.url), {
     execArgv: [...execArgv],
-    env: {
-      ...process.env,
-      NATS_URL: natsUrl,
-      HELIOGRAPH_OWN_BUS: 'yes',
-      HELIOGRAPH_DATA: dataDir,
-      HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
-      HELIOGRAPH_CONFIGURATION: JSON.stringify({ limits, ...configuration }),
-      HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
-      ...env,
-    },
+    env: { ...process.env, HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error', ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  tellSettings(child, {
+    NATS_URL: natsUrl,
+    HELIOGRAPH_OWN_BUS: 'yes',
+    HELIOGRAPH_DATA: dataDir,
+    HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
+    HELIOGRAPH_CONFIGURATION: JSON.stringify({ limits, ...configuration }),
+    ...env,
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const end = async () => {

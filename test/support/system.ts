@@ -1,7 +1,7 @@
 // The real supervisor as a process of its own on a folder of its own, with the stand-in roles of test/support/roles
 // unless told otherwise. Tests talk to it as an operator would: signals, the admin port, standard output.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
@@ -42,14 +42,15 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
   chmodSync(dataDir, 0o755);
   const adminPort = options.env?.['HELIOGRAPH_ADMIN_PORT'] ?? String(await freePort());
   const journalFile = join(dataDir, 'journal');
+  if (options.realRoles !== true) {
+    writeFileSync(join(dataDir, 'plain-roles.json'), JSON.stringify(options.behaviours ?? {}));
+  }
   const env = {
     ...process.env,
     HELIOGRAPH_DATA: dataDir,
     HELIOGRAPH_HTTP_PORT: String(await freePort()),
     HELIOGRAPH_ADMIN_PORT: adminPort,
     HELIOGRAPH_LOG: 'warn',
-    PLAIN_ROLE: JSON.stringify(options.behaviours ?? {}),
-    PLAIN_JOURNAL: journalFile,
     ...options.env,
   };
   const child = spawn(process.execPath, [options.realRoles === true ? realMain : standInMain], {

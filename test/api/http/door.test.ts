@@ -40,7 +40,7 @@ beforeAll(async () => {
           throw new Error('while reading');
         }),
       ),
-    forwarder: forwarder(0, access, guard),
+    forwarder: forwarder({ controlPort: 0, controlSecret: '' }, access, guard),
   } satisfies Parameters<typeof openDoor>[1];
   door = await openDoor(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
 });

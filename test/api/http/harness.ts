@@ -20,6 +20,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
+import { tellSettings } from '../../support/tell-settings.ts';
 
 export const bodyKey = Buffer.alloc(32, 7);
 
@@ -171,16 +172,19 @@ async function startRole(
   const child = fork(new URL(`../../../cluster/roles/${role}.ts`, import.meta.url), {
     env: {
       ...process.env,
-      NATS_URL: natsUrl,
-      HELIOGRAPH_DATA: dataDir,
-      HELIOGRAPH_HTTP_HOST: '127.0.0.1',
-      HELIOGRAPH_HTTP_PORT: '0',
-      HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
-      HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { ...door, threads }, ...changes }),
-      HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
-      ...env,
+      HELIOGRAPH_LOG: env['HELIOGRAPH_LOG'] ?? process.env['HELIOGRAPH_LOG'] ?? 'error',
+      HELIOGRAPH_ROLE: role,
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  tellSettings(child, {
+    NATS_URL: natsUrl,
+    HELIOGRAPH_DATA: dataDir,
+    HELIOGRAPH_HTTP_HOST: '127.0.0.1',
+    HELIOGRAPH_HTTP_PORT: '0',
+    HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
+    HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { ...door, threads }, ...changes }),
+    ...env,
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   void exited.then(() => rmSync(dataDir, { recursive: true, force: true }));

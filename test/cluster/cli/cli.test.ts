@@ -28,6 +28,7 @@ describe('every command has its help', () => {
     [['keys', 'create'], '--account'],
     [['keys', 'revoke'], '<id>'],
     [['keys', 'demo'], '--test'],
+    [['keys', 'rotate-body'], '--json'],
     [['flight'], '--pcap'],
     [['dead'], 'replay'],
     [['dead', 'replay'], '--all'],

@@ -124,7 +124,8 @@ test('of two that come at once one has it, however often they ask', async () => 
 });
 
 test('a machine whose control role would use a PostgreSQL of its own does not start, and its doctor is red', async () => {
-  const env = { NATS_URL: nats.url, HELIOGRAPH_ROLES: 'control' };
+  const key = Buffer.alloc(32, 7).toString('base64');
+  const env = { NATS_URL: nats.url, HELIOGRAPH_ROLES: 'control', HELIOGRAPH_BODY_KEY: key };
   const first = await startSystem({ realRoles: true, env });
   await first.ready();
   const second = await startSystem({ realRoles: true, env });

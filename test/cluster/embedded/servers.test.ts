@@ -194,14 +194,14 @@ describe('secrets', () => {
     const folder = newFolder();
     const secrets = loadSecrets(folder, {});
     expect(loadSecrets(folder, {})).toEqual(secrets);
-    expect(secrets.bodyKey).toHaveLength(32);
+    expect(secrets.bodyKeys.keys).toMatchObject([{ length: 32 }]);
     expect(statSync(join(folder, 'secrets', 'body-key')).mode & 0o777).toBe(0o600);
     expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700);
   });
 
   it('take the body key from the environment, and refuse one of another length', () => {
     const key = Buffer.alloc(32, 7).toString('base64');
-    expect(loadSecrets(newFolder(), { HELIOGRAPH_BODY_KEY: key }).bodyKey).toEqual(Buffer.alloc(32, 7));
+    expect(loadSecrets(newFolder(), { HELIOGRAPH_BODY_KEY: key }).bodyKeys.keys).toEqual([Buffer.alloc(32, 7)]);
     const short = Buffer.alloc(31).toString('base64');
     expect(() => loadSecrets(newFolder(), { HELIOGRAPH_BODY_KEY: short })).toThrow(/found 31 bytes, expected 32/);
   });

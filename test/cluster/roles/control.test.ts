@@ -24,6 +24,7 @@ import { splitApiKey } from '../../../model/api-key.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
+import { tellSettings } from '../../support/tell-settings.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
 
 type Ready = { port: number; demo: DemoToTell | null };
@@ -71,16 +72,14 @@ afterEach(async () => {
 
 function launch(configuration = repositorys): ChildProcess {
   const file = fileURLToPath(new URL('../../../cluster/roles/control.ts', import.meta.url));
-  const child = fork(file, [], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: {
-      ...process.env,
-      NATS_URL: nats.url,
-      DATABASE_URL: databaseUrl,
-      HELIOGRAPH_DATA: dataDir,
-      HELIOGRAPH_CONTROL_PORT: '0',
-      HELIOGRAPH_CONFIG: configuration,
-    },
+  const child = fork(file, [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  tellSettings(child, {
+    NATS_URL: nats.url,
+    DATABASE_URL: databaseUrl,
+    HELIOGRAPH_DATA: dataDir,
+    HELIOGRAPH_CONTROL_PORT: '0',
+    HELIOGRAPH_CONFIG: configuration,
+    HELIOGRAPH_BODY_KEY: Buffer.alloc(32, 7).toString('base64'),
   });
   children.push(child);
   return child;

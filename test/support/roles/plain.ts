@@ -1,16 +1,18 @@
-// A role for the tests of the supervisor: ready at once, drains at once, and misbehaves on request. What it shall
-// do stands in PLAIN_ROLE, a map of child name to behaviour, because the supervisor passes its environment on.
-import { appendFileSync } from 'node:fs';
+// A role for the tests of the supervisor: ready at once, drains at once, and misbehaves on request. What it shall do
+// stands in a file of the data folder, a map of child name to behaviour: of the environment little reaches a role.
+import { appendFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { runRole } from '../../../cluster/supervisor/child-link.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { FixSetup } from '../../../platform/errors.ts';
 
 const name = process.env['HELIOGRAPH_ROLE'] ?? 'plain';
-const behaviours = JSON.parse(process.env['PLAIN_ROLE'] ?? '{}') as Record<string, string>;
+const dataDir = process.argv.find((word) => word.startsWith('--data='))?.slice('--data='.length) ?? '.';
+const behaviours = JSON.parse(readFileSync(join(dataDir, 'plain-roles.json'), 'utf8')) as Record<string, string>;
 const behaviour = behaviours[name] ?? '';
-const journal = process.env['PLAIN_JOURNAL'];
+const journal = join(dataDir, 'journal');
 const note = (what: string) => {
-  if (journal !== undefined) appendFileSync(journal, `${what} ${name}\n`);
+  appendFileSync(journal, `${what} ${name}\n`);
 };
 
 const keys = { live: 'hk_live_x', test: 'hk_test_x' };

@@ -1,0 +1,49 @@
+// The body keys of an installation: the first one seals, all of them open. A key is known by its id, which stands in every
+// sealed body; the id says nothing about the key.
+import { createHmac } from 'node:crypto';
+import { FixSetup } from '../../platform/errors.ts';
+
+export type BodyKeys = {
+  /** 32 octets each; the first one seals. */
+  readonly keys: readonly Buffer[];
+  /** Ids of keys that nobody has any more: what they sealed goes to DEAD, and somebody said that this is known. */
+  readonly gone: readonly string[];
+};
+
+const keyOctets = 32;
+const goneForm = /^gone:([0-9a-f]{8})$/;
+export const bodyKeyIdOctets = 4;
+
+/** `key[,key…][,gone:<id>…]`, keys in base64. Throws FixSetup naming what was found. */
+export function parseBodyKeys(text: string): BodyKeys {
+  const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
+  const gone = entries.flatMap((entry) => goneForm.exec(entry)?.[1] ?? []);
+  const keys = entries.filter((entry) => !goneForm.test(entry)).map(keyOf);
+  if (keys.length === 0) throw new FixSetup(`HELIOGRAPH_BODY_KEY: found no key, expected ${expected}`);
+  if (new Set(keys.map(bodyKeyId)).size !== keys.length) {
+    throw new FixSetup('HELIOGRAPH_BODY_KEY: found the same key twice');
+  }
+  return { keys, gone };
+}
+
+/** The text that `parseBodyKeys` reads. */
+export function bodyKeysText({ keys, gone }: BodyKeys): string {
+  return [...keys.map((key) => key.toString('base64')), ...gone.map((id) => `gone:${id}`)].join(',');
+}
+
+/** Eight hexadecimal digits. */
+export function bodyKeyId(key: Uint8Array): string {
+  return createHmac('sha256', key)
+    .update('heliograph body key id')
+    .digest()
+    .subarray(0, bodyKeyIdOctets)
+    .toString('hex');
+}
+
+const expected = '32 bytes in base64 (make one with: openssl rand -base64 32)';
+
+function keyOf(entry: string): Buffer {
+  const key = Buffer.from(entry, 'base64');
+  if (key.length === keyOctets) return key;
+  throw new FixSetup(`HELIOGRAPH_BODY_KEY: found ${key.length} bytes, expected ${expected}`);
+}

@@ -1,0 +1,14 @@
+// What a child process inherits of our environment: what Node and the system need, and no setting that may be a secret,
+// whoever put it there. Every process of the same user can read an environment.
+
+const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'HELIOGRAPH_LOG'];
+const passedOnPrefixes = ['LC_', 'NODE_', 'UV_', 'SSL_CERT_', 'PGSSL', 'LD_', 'DYLD_', 'MALLOC_'];
+
+/** What a child process inherits of ours: no setting of Heliograph's, and nothing that somebody put there for us. */
+export function harmlessEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const isHarmless = (name: string) =>
+    passedOn.includes(name) || passedOnPrefixes.some((prefix) => name.startsWith(prefix));
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value !== undefined && isHarmless(name) ? [[name, value]] : [])),
+  );
+}
