@@ -16,6 +16,8 @@ export const controlLimits = {
     sendersPerAccountMax: 200,
     /** Keys that are not revoked. */
     keysPerAccountMax: 100,
+    /** Revoked ones whose rows are kept. */
+    revokedKeysMax: 200,
   },
   auditLog: {
     /** Of a long list that changed, entries that its audit record names: 50 × ~100 characters. */

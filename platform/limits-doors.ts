@@ -90,6 +90,13 @@ export const doorLimits = {
     domainCharsMax: 253,
   },
   access: {
+    /** A line of a refused key, in each thread. A flood of them must not be one of lines. */
+    refusedSaidEveryMs: 1_000,
+    /** All whose own rate has no place in the table share this one. */
+    overflowPerSecond: 50,
+    /** dry_run requests of an account: each asks the registries and shows no trace to anybody else. */
+    dryRunsPerSecond: 1,
+    dryRunsBurst: 60,
     networksMax: 100,
     requestsPerSecondMax: 100_000,
     burstMax: 1_000_000,

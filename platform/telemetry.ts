@@ -112,6 +112,7 @@ export const metrics = {
   accepted: counter('accepted_total', 'Messages accepted, by category and carrier', ['category', 'carrier']),
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
   refused: counter('refused_total', 'Requests refused at the door, by code', ['code']),
+  authRefused: counter('auth_refused_total', 'Requests whose API key was refused, by code', ['code']),
   refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
     'why',
   ]),

@@ -5,7 +5,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { DecisionRecord } from '../../cluster/bus/inbound-record.ts';
 import { bodyOctets } from '../../cluster/bus/message-record.ts';
-import type { Directory } from '../../cluster/directory/contract.ts';
+import type { Account, Directory } from '../../cluster/directory/contract.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type MessageId, inboundMessageId } from '../../model/ids.ts';
 import { type BodyPart, encodingOf, inboundBodyOf } from '../../model/inbound-body.ts';
@@ -18,7 +18,8 @@ import { metrics } from '../../platform/telemetry.ts';
 import { type AddressForms, addressForms } from '../../policy/country/address-forms.ts';
 import type { CountryRules, KeywordRules } from '../../policy/country/contract.ts';
 import { type KeywordFound, type KeywordReader, keywordReader } from '../../policy/keywords/keyword-reader.ts';
-import { keywordReply } from '../../policy/keywords/keyword-reply.ts';
+import { contentRulesGate } from '../../policy/admission/content-rules-gate.ts';
+import { type ReplyAccount, keywordReply } from '../../policy/keywords/keyword-reply.ts';
 import { type AskWriter, type Owner, type Owners, ownersOf } from './owners.ts';
 import type { Reply } from './reply.ts';
 
@@ -38,6 +39,16 @@ export type TellingParts = {
   readonly decide: (decision: DecisionRecord, carrier: string) => Promise<void>;
   readonly reply: (reply: Reply, deliveries: number) => Promise<void>;
 };
+
+const contentRules = contentRulesGate(undefined);
+
+/** An answer of its own that the account may not send by its own rules of now is not sent: the country's is. */
+function answering(account: Account): ReplyAccount {
+  const { name, helpText = null, requireTemplate = [] } = account;
+  const isAllowed =
+    helpText !== null && !requireTemplate.includes('transactional') && contentRules({ account }, helpText) === null;
+  return { name, helpText: isAllowed ? helpText : null };
+}
 
 const noKeywords: KeywordRules = { stop: {}, start: {}, help: {} };
 
@@ -142,7 +153,7 @@ export class Telling {
   async #answer(message: CameIn, owner: Owner, found: KeywordFound, to: string, deliveries: number): Promise<void> {
     const account = this.#parts.directory.account(owner.accountId);
     if (account === undefined || account.status === 'suspended') return;
-    const text = keywordReply(this.#keywords, found, account, owner.sender);
+    const text = keywordReply(this.#keywords, found, answering(account), owner.sender);
     if (text === null) return;
     const { carrier, livemode, receivedAtMs, messageId } = message;
     const { accountId, sender } = owner;

@@ -10,6 +10,7 @@ import { type Authenticated, type Caller, authenticate, twoAuthorizations } from
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { Places } from './places.ts';
+import { RefusedKeys } from './refused-keys.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 
 export type AccessParts = {
@@ -21,11 +22,24 @@ export type AccessParts = {
 
 /** Who asks, if they may ask now and from there. The rate's headers go out with whatever is answered. */
 export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
+  const admitted = admit(parts, exchange, req);
+  if (!admitted.ok) noteRefused(parts, exchange, req, admitted.problem);
+  return admitted;
+}
+
+function admit(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   if (exchange.times.authorization > 1) return twoAuthorizations;
   const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
   if (!authenticated.ok) return authenticated;
   const refusal = refuseAccess(parts, authenticated.caller, exchange, req);
   return refusal === null ? authenticated : { ok: false, problem: refusal };
+}
+
+const refusedKeys = new RefusedKeys();
+
+/** One that asks too fast has shown who it is. */
+function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpRequest, { code }: Problem): void {
+  if (code !== 'rate_limited') refusedKeys.note(code, req.getHeader('authorization'), () => addressOf(res, req));
 }
 
 /** A reader's request: the same, and a place among those at work. */

@@ -1,28 +1,67 @@
 // `dry_run: "explain"`: the answer that shows what would become of a message. Nothing is sent, nothing is stored, no
-// idempotency key is used up and no refusal is recorded: it is a question.
+// idempotency key is used up and no refusal is recorded: it is a question. It reads registries of the country, so it is
+// bounded for each account and leaves a line in the log; registries' versions and carriers' conditions are for operators.
 import { newMessageId } from '../../model/ids.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log, maskNumber } from '../../platform/log.ts';
 import type { ExplainedText } from '../../policy/admission/explain-text.ts';
-import type { Explain } from '../../policy/admission/explain.ts';
-import type { SmsRequest } from '../../policy/contract.ts';
-import type { Caller } from './bearer.ts';
+import type { Explain, GateVerdict } from '../../policy/admission/explain.ts';
+import type { SmsRequest, Way } from '../../policy/contract.ts';
+import { type Problem, problem } from '../problem.ts';
+import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
-import { problemOfRefusal } from './refusal-problem.ts';
+import { paceOf, takeTurn } from './rate-limits/gcra.ts';
 import { ucs2Shape } from './sms-answer.ts';
 
-export function explainSms(
-  parts: { readonly explain: Explain; readonly clock: Clock },
-  exchange: Exchange,
-  caller: Caller,
-  request: SmsRequest,
-): void {
-  const told = parts.explain(caller, request, newMessageId(parts.clock.nowMs()));
-  // Whoever may not send learns nothing about numbers, senders or routes either.
-  const stranger = told.gates.find(({ gate, verdict }) => verdict === 'refused' && gate === 'scope');
-  if (stranger?.code != null) {
-    const { code, field, detail } = stranger;
-    return exchange.refuse(problemOfRefusal({ ok: false, code, field, detail: detail ?? '' }));
+export type ExplainAsked = {
+  readonly exchange: Exchange;
+  readonly caller: Caller;
+  readonly request: SmsRequest;
+  readonly refuse: (problem: Problem) => void;
+};
+
+/** Dry runs of this thread: each account has its rate of them, beside those of its key and its own. */
+export class DryRuns {
+  readonly #clock: Clock;
+  readonly #arrivals = new Map<string, number>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
   }
+
+  refuse(accountId: string): Problem | null {
+    const nowUs = epochUs(this.#clock.monotonicMs());
+    const verdict = takeTurn(pace, this.#arrivals.get(accountId) ?? 0, nowUs);
+    if (!verdict.ok) {
+      const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second with this account`;
+      return problem(429, 'rate_limited', detail, [], Math.ceil(verdict.retryUs / 1_000_000));
+    }
+    if (this.#arrivals.size >= limits.audit.accountsMax) this.#forgetRested(nowUs);
+    this.#arrivals.set(accountId, verdict.arrivalUs);
+    return null;
+  }
+
+  #forgetRested(nowUs: number): void {
+    for (const [account, arrivalUs] of this.#arrivals) if (arrivalUs <= nowUs) this.#arrivals.delete(account);
+  }
+}
+
+const pace = paceOf(limits.access.dryRunsPerSecond, 1_000_000, limits.access.dryRunsBurst);
+
+export function explainSms(
+  parts: { readonly explain: Explain; readonly clock: Clock; readonly dryRuns: DryRuns },
+  { exchange, caller, request, refuse }: ExplainAsked,
+): void {
+  // First of all: whoever may not send learns nothing about numbers, senders or routes either.
+  const refusal = missingScope(caller, 'sms:send') ?? parts.dryRuns.refuse(caller.account.accountId);
+  if (refusal !== null) return refuse(refusal);
+  const told = parts.explain(caller, request, newMessageId(parts.clock.nowMs()));
+  const { accountId, keyId } = caller.key;
+  const refused = told.gates.flatMap(({ verdict, code }) => (verdict === 'refused' && code !== null ? [code] : []));
+  // It reads the registries and sends nothing: this line is what is left of it.
+  log.info({ event: 'dry_run', accountId, keyId, to: maskNumber(request.to.slice(0, 20)), refused }, 'a dry run');
+  const isOperators = caller.key.scopes.includes('carriers:read');
   exchange.json(
     200,
     JSON.stringify({
@@ -32,15 +71,25 @@ export function explainSms(
       from: request.from,
       category: request.category,
       livemode: caller.key.livemode,
-      gates: told.gates,
+      gates: isOperators ? told.gates : told.gates.map(withoutRegistry),
       message: told.text,
       ...writtenShape(told.written),
-      routes: told.routes,
-      routes_left_out: told.leftOut,
+      routes: isOperators ? told.routes : told.routes.map(withoutHealth),
+      routes_left_out: isOperators ? told.leftOut : told.leftOut.map(withoutHealth),
       earliest_at: told.earliestAtMs === null ? null : new Date(told.earliestAtMs).toISOString(),
     }),
   );
 }
+
+/** Which version of a registry was asked is the operator's business. */
+const withoutRegistry = (each: GateVerdict): GateVerdict =>
+  each.gate === 'do_not_disturb' ? { ...each, detail: null } : each;
+
+/** A carrier's condition too: `route 017, avoided: weak (…)` is told as `route 017`. */
+const withoutHealth = ({ carrier, why }: Way): Way => ({
+  carrier,
+  why: why.replace(/, (avoided|no better way): .*$/s, ''),
+});
 
 function writtenShape(written: ExplainedText | null): object {
   if (written === null) return { encoding: null, segments: [], costly_characters: [], national_tables: null };

@@ -21,7 +21,7 @@ import { type AccessParts, holdAtWork } from './access.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
-import { explainSms } from './explain-sms.ts';
+import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { Guard } from './guard.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
 import { isKnown } from './known-before.ts';
@@ -43,6 +43,7 @@ export type SendSmsParts = AcceptParts & {
   readonly explain: Explain;
   /** Shared by all batches of the thread. */
   readonly turns: SliceTurns;
+  readonly dryRuns: DryRuns;
 };
 
 const operation = 'POST /v1/sms';
@@ -57,7 +58,7 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
     const parsed = parseSmsRequest(body);
     if (!parsed.ok) return refuse(parsed.problem);
     const { request } = parsed;
-    if (parsed.explain) return explainSms(parts, exchange, caller, request);
+    if (parsed.explain) return explainSms(parts, { exchange, caller, request, refuse });
     const refuseAtGate = (refusal: Refusal) => {
       parts.audit.record(caller, request, refusal);
       refuse(problemOfRefusal(refusal));

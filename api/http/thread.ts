@@ -30,6 +30,7 @@ import { clientAddress } from './client-address.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
 import { newDoor, openDoor } from './door.ts';
 import { watchEventSpace } from './event-space.ts';
+import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
 import { guard } from './guard.ts';
 import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
@@ -96,6 +97,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     eventSpace,
     access,
     audit: new RefusalAudit(events, clock),
+    dryRuns: new DryRuns(clock),
     admit: (applicant, request) => policy.admit(applicant, request),
     explain: (applicant, request, messageId) => policy.explain(applicant, request, messageId),
     idempotent,

@@ -6,6 +6,7 @@ import type { Store } from '../../cluster/store/store.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import { problem } from '../problem.ts';
 import { requestIdOf } from '../request-id.ts';
 import { openApiDocument } from './document.ts';
@@ -80,11 +81,23 @@ export type ManagementParts = {
   readonly directory: Directory;
   readonly once: Once;
   readonly operations: CarrierOperations;
+  /** What no account may send, as it is configured now. */
+  readonly content?: () => ContentRules;
+  /** How long keys live that are made without an end; null: for ever. */
+  readonly keyDaysDefault?: () => number | null;
   /** Left out: the defaults. */
   readonly shares?: Shares;
 };
 
-export function managementApp({ store, directory, once, operations, shares }: ManagementParts): Hono<Variables> {
+export function managementApp({
+  store,
+  directory,
+  once,
+  operations,
+  content,
+  keyDaysDefault,
+  shares,
+}: ManagementParts): Hono<Variables> {
   const parts = { directory, once, work: new SharedWork(shares) };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];
@@ -109,9 +122,9 @@ export function managementApp({ store, directory, once, operations, shares }: Ma
   });
 
   const account = accountHandlers(store);
-  const keys = apiKeyHandlers(store, directory);
+  const keys = apiKeyHandlers(store, directory, keyDaysDefault);
   const senders = senderHandlers(store);
-  const settings = accountSettingsHandlers(store);
+  const settings = accountSettingsHandlers(store, content);
   const templates = templateHandlers(store);
   const suppressions = suppressionHandlers(store);
   serveEndpoint(app, parts, getAccount, account.get);

@@ -2,6 +2,7 @@
 // the doors and the carriers; nothing here talks to them.
 import { networkProblem } from '../../model/ip-address.ts';
 import { type AccountId, type SenderId, type TemplateId, isAccountId } from '../../model/ids.ts';
+import { senderLikeness } from '../../model/sender-likeness.ts';
 import { type Category, categories } from '../../model/message.ts';
 import { FixSetup } from '../../platform/errors.ts';
 import { accountWeightMax } from '../../platform/limits-lanes.ts';
@@ -9,7 +10,7 @@ import { limits } from '../../platform/limits.ts';
 import { changeAccountSettings } from '../store/account-settings.ts';
 import { activateAccount, suspendAccount } from '../store/accounts.ts';
 import type { SenderStatus } from '../store/schema.ts';
-import { listSenders, setSenderStatus } from '../store/senders.ts';
+import { type LikeSender, listSenders, senderLikenesses, setSenderStatus } from '../store/senders.ts';
 import { listTemplates, setTemplateStatus } from '../store/templates.ts';
 import type { LimitOptions } from './review-commands.ts';
 import { print, quoted } from './print.ts';
@@ -25,9 +26,13 @@ export async function listForReview(
   const status = statusOf(options.status ?? 'pending');
   const of = options.account === undefined ? 'all' : accountIdOf(options.account);
   const page = { limit: pageMax, after: null };
-  const { items, next } = await withStore(async (store) =>
-    noun === 'senders' ? listSenders(store, of, page, status) : listTemplates(store, of, page, status),
-  );
+  const { items, next, likenesses } = await withStore(async (store) => {
+    if (noun === 'templates') return { ...(await listTemplates(store, of, page, status)), likenesses: null };
+    const listed = await listSenders(store, of, page, status);
+    return { ...listed, likenesses: await senderLikenesses(store, listed.items) };
+  });
+  const likeOf = (account: AccountId, name: string) =>
+    (likenesses?.get(senderLikeness(name)) ?? []).filter(({ accountId: other }) => other !== account);
   const rows = items.map((item) => {
     const { id, accountId: account, name } = item;
     return {
@@ -35,16 +40,19 @@ export async function listForReview(
       account,
       name,
       status: item.status,
+      ...(likenesses === null ? {} : { like: likeOf(account, name).map(likeJson) }),
       ...('body' in item ? { category: item.category, body: item.body } : {}),
     };
   });
-  const lines = rows.map(
-    (row) =>
-      `${row.id}  ${row.account}  ${quoted(row.name)}${row.body === undefined ? '' : `  ${row.category}: ${quoted(row.body)}`}`,
-  );
+  const lines = rows.flatMap((row) => [
+    `${row.id}  ${row.account}  ${quoted(row.name)}${row.body === undefined ? '' : `  ${row.category}: ${quoted(row.body)}`}`,
+    ...(row.like ?? []).map((other) => `    looks like ${quoted(other.name)} of ${other.account} (${other.status})`),
+  ]);
   if (next !== null) lines.push(`… and more: the newest ${pageMax} are shown`);
   print(options, { data: rows, more: next !== null }, lines.length === 0 ? [`no ${status} ${noun}`] : lines);
 }
+
+const likeJson = ({ accountId: account, name, status }: LikeSender) => ({ account, name, status });
 
 export async function review(
   noun: Noun,

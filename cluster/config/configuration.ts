@@ -166,6 +166,8 @@ export type LimitsConfig = {
   streamStoreMbMax: number;
   /** What accounts share, and how much of it one may use: platform/limits-shares.ts. */
   shares: Shares;
+  /** How long API keys live that are made without an end; null: for ever. */
+  apiKeyDaysDefault: number | null;
 };
 
 /** The carrier test keys always use. It exists in every configuration. */

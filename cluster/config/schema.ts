@@ -42,6 +42,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
         shares: sharesOf(file.limits.shares),
+        apiKeyDaysDefault: file.limits.api_key_days_default,
       },
       actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
       ingress: {
@@ -153,12 +154,14 @@ const fileKeys = {
     stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
     shares: sharesSchema,
+    api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
   }).default(() => ({
     queue_messages_max: 5_000_000,
     account_queue_max: accountQueueMax.parse({}),
     stream_replicas: 1,
     stream_store_mb_max: 20_480,
     shares: {},
+    api_key_days_default: null,
   })),
   actors: mapOf({
     threads: threads.default('auto'),

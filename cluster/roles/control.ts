@@ -78,6 +78,8 @@ runRole('control', async (link) => {
   const api = await startManagementApi({
     ...{ store, directory, once, operations },
     shares: configuration.limits.shares,
+    content: () => configuration.content,
+    keyDaysDefault: () => configuration.limits.apiKeyDaysDefault,
     port: settings.controlPort,
     secret: settings.controlSecret,
   });

@@ -1,6 +1,6 @@
 // API keys in the database. The whole key is returned once, by createKey; afterwards only its public id and the
-// hash of its secret exist. A revoked key keeps its row for the audit and is never valid again.
-import type { Selectable, Transaction } from 'kysely';
+// hash of its secret exist. A revoked key keeps its row for a while and is never valid again.
+import { type Selectable, type Transaction, sql } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
@@ -111,6 +111,7 @@ export async function revokeKey<R = never>(
     if (row.revoked_at !== null) return storedKey(row);
     const revokedAt = new Date(store.clock.nowMs());
     await tx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', id).execute();
+    await forgetOldest(tx, row.account_id);
     await record(store, tx, {
       accountId: row.account_id,
       actor,
@@ -173,6 +174,14 @@ export async function changeKey<R = never>(
     });
     return storedKey(row);
   });
+}
+
+/** Of an account's revoked keys the newest stay; what became of the others is in the audit log. */
+async function forgetOldest(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
+  await sql`
+    delete from api_keys where id in (
+      select id from api_keys where account_id = ${accountId} and revoked_at is not null
+      order by revoked_at desc, id desc offset ${limits.store.revokedKeysMax})`.execute(tx);
 }
 
 /** What of a key is changed, as the audit log has it. */

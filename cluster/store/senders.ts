@@ -2,6 +2,7 @@
 // approved names reach the directory, and with it the gates.
 import { type AccountId, type SenderId, newSenderId } from '../../model/ids.ts';
 import { type SenderKind, senderKindOf } from '../../model/sender.ts';
+import { senderLikeness } from '../../model/sender-likeness.ts';
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
@@ -123,6 +124,28 @@ export async function listSenders(
   if (status !== undefined) query = query.where('status', '=', status);
   if (page.after !== null) query = query.where('id', '<', page.after as SenderId);
   return pageOf(await query.execute(), page.limit, storedSender);
+}
+
+export type LikeSender = { readonly accountId: AccountId; readonly name: string; readonly status: SenderStatus };
+
+/** Senders of other accounts, by the name they may be taken for: approved ones and those that wait. For the operator. */
+export async function senderLikenesses(
+  store: Store,
+  senders: readonly Pick<StoredSender, 'accountId' | 'name'>[],
+): Promise<ReadonlyMap<string, readonly LikeSender[]>> {
+  const asked = new Set(senders.map(({ name }) => senderLikeness(name)));
+  const rows = await store.db
+    .selectFrom('senders')
+    .select(['account_id', 'name', 'status'])
+    .where('status', '<>', 'rejected')
+    .execute();
+  const found = new Map<string, LikeSender[]>();
+  for (const { account_id: accountId, name, status } of rows) {
+    const likeness = senderLikeness(name);
+    if (!asked.has(likeness)) continue;
+    found.set(likeness, [...(found.get(likeness) ?? []), { accountId, name, status }]);
+  }
+  return found;
 }
 
 // The directory keeps the approved names in the account's entry.

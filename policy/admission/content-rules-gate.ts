@@ -6,10 +6,10 @@ import { type ContentCheck, type ContentHit, type ContentRules, compileContentRu
 /** Compiled when first needed; null when the lists are empty. */
 const compiled = new WeakMap<ContentRules, ContentCheck | null>();
 
+type Asked = { readonly account: Pick<Applicant['account'], 'content'> };
+
 /** `everywhere`: the installation's lists, for every account. */
-export function contentRulesGate(
-  everywhere: ContentRules | undefined,
-): (applicant: Applicant, text: string) => Refusal | null {
+export function contentRulesGate(everywhere: ContentRules | undefined): (asked: Asked, text: string) => Refusal | null {
   const ofAll = everywhere === undefined ? null : compileContentRules(everywhere);
   return ({ account }, text) => {
     const hit = ofAll?.(text) ?? null;

@@ -4,7 +4,7 @@
 // balancer each node grants the whole rate, which docs/operations says.
 import { hash } from 'node:crypto';
 import { limits } from '../../../platform/limits.ts';
-import { type Pace, type RateVerdict, takeTurn } from './gcra.ts';
+import { type Pace, type RateVerdict, paceOf, takeTurn } from './gcra.ts';
 
 const slotsMax = limits.access.ratesMax;
 /** Looked at before a name counts as having no place. */
@@ -16,21 +16,38 @@ export function newRateMemory(slots: number = slotsMax): SharedArrayBuffer {
   return new SharedArrayBuffer(slots * 16);
 }
 
+/** Shared by all whose name finds no place: a table that is full must not switch rates off. */
+const overflow = paceOf(limits.access.overflowPerSecond, 1_000_000, limits.access.overflowPerSecond);
+
+type Place = { readonly slot: number; readonly print: bigint };
+
 export class RateTable {
   readonly #words: BigInt64Array;
+  /** The last place is that of the overflow. */
   readonly #slots: number;
   /** Where a name lies: hashing it for every request would cost more than the rest. Bounded by the table. */
-  readonly #placeOf = new Map<string, number>();
+  readonly #placeOf = new Map<string, Place>();
 
   constructor(memory: SharedArrayBuffer) {
     this.#words = new BigInt64Array(memory);
-    this.#slots = this.#words.length / 2;
+    this.#slots = this.#words.length / 2 - 1;
   }
 
-  /** Takes turns under a name. Null: the table is full, and nobody is refused because of that. */
+  /** Takes turns under a name. Null: so many threads took some at the same moment that it cannot be told. */
   take(name: string, pace: Pace, nowUs: number, turns = 1): RateVerdict | null {
-    const slot = this.#slotOf(name);
-    if (slot === null) return null;
+    const slot = this.#slotOf(name, nowUs);
+    if (slot === null) return this.#takeAt(this.#slots, overflow, nowUs, turns);
+    return this.#takeAt(slot, pace, nowUs, turns);
+  }
+
+  /** What a turn would come to, without taking it. */
+  look(name: string, pace: Pace, nowUs: number): RateVerdict | null {
+    const slot = this.#slotOf(name, nowUs);
+    const [at, of] = slot === null ? [this.#slots, overflow] : [slot, pace];
+    return takeTurn(of, Number(Atomics.load(this.#words, at * 2 + 1)), nowUs);
+  }
+
+  #takeAt(slot: number, pace: Pace, nowUs: number, turns: number): RateVerdict | null {
     const at = slot * 2 + 1;
     for (let tries = 0; tries < triesMax; tries += 1) {
       const held = Atomics.load(this.#words, at);
@@ -43,26 +60,40 @@ export class RateTable {
     return null;
   }
 
-  /** What a turn would come to, without taking it. */
-  look(name: string, pace: Pace, nowUs: number): RateVerdict | null {
-    const slot = this.#slotOf(name);
-    return slot === null ? null : takeTurn(pace, Number(Atomics.load(this.#words, slot * 2 + 1)), nowUs);
+  #slotOf(name: string, nowUs: number): number | null {
+    const known = this.#placeOf.get(name);
+    // Another name may have it by now.
+    if (known !== undefined && Atomics.load(this.#words, known.slot * 2) === known.print) return known.slot;
+    const print = fingerprintOf(name);
+    const slot = this.#own(print) ?? this.#rested(print, nowUs);
+    if (slot === null) return null;
+    if (this.#placeOf.size >= this.#slots) this.#placeOf.clear();
+    this.#placeOf.set(name, { slot, print });
+    return slot;
   }
 
-  #slotOf(name: string): number | null {
-    const known = this.#placeOf.get(name);
-    if (known !== undefined) return known;
-    const print = fingerprintOf(name);
-    let slot = Number(BigInt.asUintN(32, print)) % this.#slots;
-    for (let probe = 0; probe < probesMax; probe += 1) {
+  /** The place it has, or the first empty one. */
+  #own(print: bigint): number | null {
+    for (const slot of this.#probes(print)) {
       const held = Atomics.compareExchange(this.#words, slot * 2, 0n, print);
-      if (held === 0n || held === print) {
-        if (this.#placeOf.size < this.#slots) this.#placeOf.set(name, slot);
-        return slot;
-      }
-      slot = (slot + 1) % this.#slots;
+      if (held === 0n || held === print) return slot;
     }
     return null;
+  }
+
+  /** A place whose whole burst is there again says nothing that an empty one does not: it is given to another name. */
+  #rested(print: bigint, nowUs: number): number | null {
+    for (const slot of this.#probes(print)) {
+      const held = Atomics.load(this.#words, slot * 2);
+      if (Number(Atomics.load(this.#words, slot * 2 + 1)) > nowUs) continue;
+      if (Atomics.compareExchange(this.#words, slot * 2, held, print) === held) return slot;
+    }
+    return null;
+  }
+
+  *#probes(print: bigint): Generator<number> {
+    const first = Number(BigInt.asUintN(32, print)) % this.#slots;
+    for (let probe = 0; probe < Math.min(probesMax, this.#slots); probe += 1) yield (first + probe) % this.#slots;
   }
 }
 

@@ -1,6 +1,7 @@
 // What an account decides for itself about its gates. Rates and quotas are the operator's: they are shown and cannot
 // be changed here. A change is in force at every door within one second.
 import type { z } from '@hono/zod-openapi';
+import type { Account } from '../../../cluster/directory/contract.ts';
 import {
   type AccountSettings,
   changeAccountSettings,
@@ -9,7 +10,9 @@ import {
 import type { Store } from '../../../cluster/store/store.ts';
 import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
-import { problem, problemOfFields } from '../../problem.ts';
+import type { ContentRules } from '../../../policy/admission/content-rules.ts';
+import { contentRulesGate } from '../../../policy/admission/content-rules-gate.ts';
+import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';
 import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
 import type { Asked } from '../serve.ts';
@@ -36,10 +39,13 @@ export const patchAccountSettings = {
   scope: 'account:manage',
   body: changeAccountBody,
   answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+  problems: ['not_found', 'unknown_field', 'content_blocked', 'template_mismatch', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
-export const accountSettingsHandlers = (store: Store) => ({
+export const accountSettingsHandlers = (
+  store: Store,
+  everywhere: () => ContentRules | undefined = () => undefined,
+) => ({
   async get({ account }: Asked<unknown, unknown, unknown>): Promise<Answer> {
     return answerOf(await readAccountSettings(store, account.accountId));
   },
@@ -54,6 +60,8 @@ export const accountSettingsHandlers = (store: Store) => ({
     const { resend_unknown: resend, inbound } = body;
     const [lockedOut] = locksOut(from, ipAllowlist);
     if (lockedOut !== undefined) return { problem: problemOfFields(422, [lockedOut]) };
+    const unsendable = helpTextProblem(account, body, everywhere());
+    if (unsendable !== null) return { problem: problemOfFields(422, [unsendable]) };
     const change = {
       ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
       ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
@@ -66,6 +74,27 @@ export const accountSettingsHandlers = (store: Store) => ({
     return answerOf(await changeAccountSettings(store, account.accountId, change, by));
   },
 });
+
+/** The answer to HELP goes out by the rules of every other message: those of this account as it is after the change. */
+function helpTextProblem(
+  account: Account,
+  { inbound, content_rules: rules, require_template: required }: z.infer<typeof changeAccountBody>,
+  everywhere: ContentRules | undefined,
+): FieldProblem | null {
+  const text = inbound?.help_text ?? null;
+  if (text === null) return null;
+  const field = 'inbound.help_text';
+  if ((required ?? account.requireTemplate ?? []).includes('transactional')) {
+    const detail = 'texts of this category are taken from approved templates only (`require_template`)';
+    return { field, code: 'template_mismatch', detail };
+  }
+  const content =
+    rules === undefined
+      ? (account.content ?? null)
+      : { words: rules.words, linksDenied: rules.links_denied, linksAllowed: rules.links_allowed };
+  const refusal = contentRulesGate(everywhere)({ account: { content } }, text);
+  return refusal === null ? null : { field, code: 'content_blocked', detail: refusal.detail };
+}
 
 function answerOf(settings: AccountSettings | null): Answer {
   if (settings === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };

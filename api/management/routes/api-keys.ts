@@ -94,7 +94,11 @@ export const deleteApiKey = {
   problems: ['not_found', 'key_beyond_yours', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
-export const apiKeyHandlers = (store: Store, directory: Directory) => ({
+export const apiKeyHandlers = (
+  store: Store,
+  directory: Directory,
+  keyDaysDefault: () => number | null = () => null,
+) => ({
   async list({ account, query }: Asked<unknown, z.infer<typeof pageQuery>, unknown>): Promise<Answer> {
     const asked = pageRequestOf(query);
     if (!asked.ok) return asked;
@@ -102,7 +106,9 @@ export const apiKeyHandlers = (store: Store, directory: Directory) => ({
   },
 
   async create({ key, by, account, body }: Asked<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<Answer> {
-    const wanted = wantedOf(key, body);
+    const days = keyDaysDefault();
+    const endsAtMs = days === null ? null : store.clock.nowMs() + days * 86_400_000;
+    const wanted = wantedOf(key, body, endsAtMs);
     const refusal = refuseNewKey(powersOfEntry(key), wanted, store.clock.nowMs());
     if (refusal !== null) return { problem: refusal };
     const created = await createKey(store, {
@@ -165,7 +171,7 @@ function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null):
 }
 
 /** A key's own bounds hold for what it makes, unless narrower ones are asked for. */
-function wantedOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>): KeyPowers {
+function wantedOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>, endsAtMs: number | null): KeyPowers {
   const own = powersOfEntry(key);
   const { ip_allowlist: networks = [], rate_limit: rate, expires_at: expires } = body;
   return {
@@ -173,9 +179,13 @@ function wantedOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>): KeyPow
     scopes: body.scopes,
     networks: networks.length === 0 ? own.networks : networks,
     rate: rate === undefined ? own.rate : rate && { perSecond: rate.per_second, burst: rate.burst },
-    expiresAtMs: expires === undefined ? own.expiresAtMs : expires === null ? null : Date.parse(expires),
+    expiresAtMs:
+      expires === undefined ? sooner(own.expiresAtMs, endsAtMs) : expires === null ? null : Date.parse(expires),
   };
 }
+
+const sooner = (one: number | null, other: number | null) =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other);
 
 /** Clients use a new key at once: the answer waits the moment until the directory has it, and goes out anyway. */
 async function untilUsable(directory: Directory, token: string): Promise<void> {

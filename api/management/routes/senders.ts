@@ -30,6 +30,7 @@ export const postSender = {
   ...shared,
   method: 'post',
   path: '/v1/senders',
+  liveOnly: true,
   summary: 'Ask for a sender',
   description: 'It is `pending` until the operator approves it. Test keys may use any well-formed sender at once.',
   body: createSenderBody,

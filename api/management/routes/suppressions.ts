@@ -31,6 +31,7 @@ export const getSuppressions = {
   ...shared,
   method: 'get',
   path: '/v1/suppressions',
+  liveOnly: true,
   summary: 'List suppressed numbers, newest first',
   query: suppressionQuery,
   answer: { status: 200, description: 'A page of them.', schema: listOf('SuppressionList', suppression) },

@@ -48,6 +48,7 @@ export const postTemplate = {
   ...shared,
   method: 'post',
   path: '/v1/templates',
+  liveOnly: true,
   summary: 'Write a template',
   description:
     'The body has places such as `{{code}}`, each declared in `variables` with its type: `text` (at most `size` ' +

@@ -84,6 +84,22 @@ describe('a keyword', () => {
     for (const { messageId } of accepted) expect(asked).toContain(timeOfMessageId(messageId as MessageId));
   });
 
+  test.each([
+    ['the content rules of the account block', { content: { words: ['casino'], linksDenied: [], linksAllowed: [] } }],
+    ['the account demands a template for', { requireTemplate: ['transactional' as const] }],
+  ])('HELP is answered with the words of the country where %s its own', async (_why, rules) => {
+    house = await openInboundHouse();
+    await house.desk.putAccount(accountA, ['16000', 'HELIO'], { helpText: 'Casino hotline: 16000', ...rules });
+    await until('the account is known', () => house.desk.directory.account(accountA)?.helpText !== null);
+    await house.actor(carrierWith(house.simulator));
+    house.say('HELP');
+    const [reply] = await until('the answer arrives', () => {
+      const all = house.simulator.messages({ destination: subscriber.slice(1) });
+      return all.length > 0 && all;
+    });
+    expect(reply?.text).toBe('Shop 0: reply STOP to end messages from 16000');
+  });
+
   test('who asked first in a minute is the same for everybody, however many ask at once and again', async () => {
     house = await openInboundHouse();
     const bucket = await openBucket(house.bus, 'inbound');

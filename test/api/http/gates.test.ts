@@ -33,6 +33,27 @@ async function refusalsOf(accountId: string): Promise<DeliveryEvent[]> {
   return found.filter((event) => event.kind === 'refused');
 }
 
+test('refused keys are counted by code, on routes of the control role too', async () => {
+  const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
+  const countOf = async (code: string) => {
+    const { metrics } = await ingress.ask();
+    const counts = metrics.flat().find(({ name }) => name === 'heliograph_auth_refused_total')?.values ?? [];
+    const all = counts as { labels: Record<string, string>; value: number }[];
+    return all.filter(({ labels }) => labels['code'] === code).reduce((sum, { value }) => sum + value, 0);
+  };
+  const before = [await countOf('invalid_api_key'), await countOf('ip_not_allowed')];
+  for (const [key, path] of [
+    [`${live}x`, '/v1/sms'],
+    [`${live}x`, '/v1/api-keys'],
+    [live, '/v1/api-keys'],
+  ] as const) {
+    const answer = await fetch(ingress.url(path), { headers: { authorization: `Bearer ${key}` } });
+    await answer.body?.cancel();
+  }
+  const after = [await countOf('invalid_api_key'), await countOf('ip_not_allowed')];
+  expect(after.map((count, at) => count - (before[at] ?? 0))).toEqual([2, 1]);
+});
+
 describe('networks', () => {
   test('a key with an allowlist works from there and nowhere else, also on routes of the control role', async () => {
     const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });

@@ -2,11 +2,13 @@
 // nobody sees or changes what is another account's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../cluster/store/accounts.ts';
+import { revokeKey } from '../../../cluster/store/api-keys.ts';
 import { setTemplateStatus } from '../../../cluster/store/templates.ts';
-import type { TemplateId } from '../../../model/ids.ts';
+import type { ApiKeyId, TemplateId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
+import { newKey } from '../../support/tenants.ts';
 import { within } from '../../support/running-clock.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
@@ -195,6 +197,9 @@ describe('settings', () => {
     const { id } = (await post('/v1/api-keys', { scopes: ['sms:send'] })).body;
     const asked: [string, string, object?][] = [
       ['PATCH', '/v1/account/settings', { ip_allowlist: ['203.0.113.0/24'] }],
+      ['GET', '/v1/suppressions'],
+      ['POST', '/v1/senders', { name: 'FROMTEST' }],
+      ['POST', '/v1/templates', login],
       ['POST', '/v1/suppressions', { number: '+8801712340000' }],
       ['POST', '/v1/suppressions/import', { numbers: ['+8801712340000'] }],
       ['DELETE', '/v1/suppressions/sup_01K3Z8Q4T6W9XAB2CD3EF4GH5J'],
@@ -210,7 +215,6 @@ describe('settings', () => {
     const test = await post('/v1/api-keys', { scopes: ['sms:send'] }, key);
     expect(test.body.livemode).toBe(false);
     expect((await running.call('DELETE', `/v1/api-keys/${test.body.id}`, { key })).status).toBe(200);
-    expect((await post('/v1/senders', { name: 'FROMTEST' }, key)).status).toBe(201);
   });
 
   test('a key widens no bounds beyond its own, not even its own', async () => {
@@ -270,6 +274,50 @@ describe('settings', () => {
     const revived = refusal(await patch(heir.body.id, { expires_at: later }, running.live));
     expect(revived).toMatchObject({ status: 409, code: 'conflict' });
     expect((await running.call('DELETE', `/v1/api-keys/${heir.body.id}`)).status).toBe(200);
+  });
+
+  test('the answer to HELP goes by the rules of every other message', async () => {
+    const change = (json: unknown) => running.call('PATCH', '/v1/account/settings', { json, key: running.other });
+    const inbound = { keep_text: false, help_text: 'Our casino: 16000' };
+    expect((await change({ inbound })).status).toBe(200);
+    const content_rules = { words: ['casino'], links_denied: [], links_allowed: [] };
+    expect(refusal(await change({ inbound, content_rules }))).toMatchObject({
+      status: 422,
+      fields: ['inbound.help_text content_blocked'],
+    });
+    const required = refusal(await change({ inbound, require_template: ['transactional'] }));
+    expect(required.fields).toEqual(['inbound.help_text template_mismatch']);
+    expect((await change({ inbound: { ...inbound, help_text: null }, content_rules })).status).toBe(200);
+  });
+
+  test('of revoked keys the newest are kept', async () => {
+    const accountId = await running.newAccount();
+    const revoked = Array.from({ length: limits.store.revokedKeysMax + 5 }, (_, at) => ({
+      id: `key_${String(at).padStart(26, '0')}` as ApiKeyId,
+      account_id: accountId,
+      public_id: `revoked${String(at).padStart(5, '0')}`,
+      secret_hash: Buffer.alloc(32),
+      livemode: true,
+      scopes: ['sms:send' as const],
+      description: '',
+      created_at: new Date(at),
+      expires_at: null,
+      revoked_at: new Date(at),
+      rate_per_second: null,
+      rate_burst: null,
+    }));
+    await running.store.db.insertInto('api_keys').values(revoked).execute();
+    const { id } = await newKey(running.store, accountId);
+    await revokeKey(running.store, id);
+    const left = await running.store.db
+      .selectFrom('api_keys')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .execute();
+    expect(left.length).toBe(limits.store.revokedKeysMax);
+    expect(left.map((row) => row.id)).toContain(id);
+    expect(left.map((row) => row.id)).not.toContain(revoked[5]?.id);
+    expect(left.map((row) => row.id)).toContain(revoked[6]?.id);
   });
 
   test('a suspended account changes nothing, reads everything and revokes its keys', async () => {

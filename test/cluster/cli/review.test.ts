@@ -30,8 +30,16 @@ const json = async (...args: string[]) => {
 
 test('senders are listed, approved for some categories, and rejected', async () => {
   const id = await newSender(store, accountId, 'POST');
+  const rival = await newAccount(store, 'Rival');
+  await newSender(store, rival, 'P0ST', 'approved');
   expect((await json('senders', 'list')).data).toMatchObject([
-    { id, account: accountId, name: 'POST', status: 'pending' },
+    {
+      id,
+      account: accountId,
+      name: 'POST',
+      status: 'pending',
+      like: [{ account: rival, name: 'P0ST', status: 'approved' }],
+    },
   ]);
   expect(await json('senders', 'approve', id, '--categories', 'otp, transactional')).toMatchObject({
     status: 'approved',
@@ -48,14 +56,15 @@ test('templates are listed, approved and rejected with a word to the account', a
     accountId,
     name: 'hi',
     category: 'otp',
-    body: 'Hi',
+    // As an older version took it: what is printed must not depend on what is let in.
+    body: 'Hi \u001b[2K\rtpl_1  \u202eforged\nline',
     variables: [],
     status: 'pending',
   });
   if (!made.ok) throw new Error(made.code);
   const { id } = made.template;
-  expect((await cli('templates', 'list', '--account', accountId)).stdout).toContain(
-    `${id}  ${accountId}  "hi"  otp: "Hi`,
+  expect((await cli('templates', 'list', '--account', accountId)).stdout).toBe(
+    `${id}  ${accountId}  "hi"  otp: "Hi \\u001b[2K\\rtpl_1  \\u202eforged\\nline"\n`,
   );
   expect(await json('templates', 'approve', id)).toMatchObject({ id, object: 'template', status: 'approved' });
   await json('templates', 'reject', id, '--note', 'too short');

@@ -7,6 +7,7 @@ import { paceOf, takeTurn } from '../../../../api/http/rate-limits/gcra.ts';
 import { RateLimits } from '../../../../api/http/rate-limits/rate-limits.ts';
 import { RateTable, newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
 import type { AccountId, ApiKeyId } from '../../../../model/ids.ts';
+import { limits } from '../../../../platform/limits.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 
 const secondUs = 1_000_000;
@@ -62,12 +63,35 @@ describe('one rate', () => {
 });
 
 describe('the table', () => {
-  test('keeps names apart, and when it is full refuses nobody', () => {
-    const table = new RateTable(newRateMemory(16));
+  test('keeps names apart; when it is full those without a place share one small rate', () => {
+    const table = new RateTable(newRateMemory(17));
     const pace = paceOf(1, secondUs, 1);
-    const verdicts = Array.from({ length: 64 }, (_, at) => table.take(`name ${at}`, pace, secondUs));
-    expect(verdicts.filter((verdict) => verdict !== null).length).toBe(16);
-    expect(verdicts.every((verdict) => verdict === null || verdict.ok)).toBe(true);
+    const { overflowPerSecond } = limits.access;
+    const names = Array.from({ length: 16 + overflowPerSecond + 10 }, (_, at) => `name ${at}`);
+    const verdicts = names.map((name) => table.take(name, pace, secondUs));
+    expect(verdicts.filter((verdict) => verdict?.ok).length).toBe(16 + overflowPerSecond);
+    expect(verdicts.slice(0, 16).every((verdict) => verdict?.ok)).toBe(true);
+    expect(verdicts.slice(16 + overflowPerSecond).every((verdict) => verdict?.ok === false)).toBe(true);
+    // Those that have a place are limited by their own rate, as ever.
+    expect(table.take('name 0', pace, secondUs)?.ok).toBe(false);
+  });
+
+  test('a place is free again when its rate has rested: names of revoked keys do not fill it', () => {
+    const memory = newRateMemory(17);
+    const [table, other] = [new RateTable(memory), new RateTable(memory)];
+    const pace = paceOf(1, secondUs, 1);
+    let nowUs = secondUs;
+    for (let round = 0; round < 50; round += 1) {
+      for (let at = 0; at < 16; at += 1) {
+        const [one, two] = at % 2 === 0 ? [table, other] : [other, table];
+        expect(one.take(`key ${round} ${at}`, pace, nowUs)?.ok).toBe(true);
+        expect(two.take(`key ${round} ${at}`, pace, nowUs)?.ok).toBe(false);
+      }
+      nowUs += secondUs;
+    }
+    // Whoever lost its place meanwhile finds another one, with nothing owing.
+    expect(table.take('key 0 0', pace, nowUs)?.ok).toBe(true);
+    expect(other.take('key 0 0', pace, nowUs)?.ok).toBe(false);
   });
 
   test('counts over threads: four of them together are allowed the burst and no more', async () => {

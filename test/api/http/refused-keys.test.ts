@@ -1,0 +1,36 @@
+// What is left of a request whose API key was refused.
+import { expect, test } from 'vitest';
+import { type RefusedKey, RefusedKeys, publicIdIn } from '../../../api/http/refused-keys.ts';
+import { newApiKey } from '../../../model/api-key.ts';
+import { parseIp } from '../../../model/ip-address.ts';
+import { limits } from '../../../platform/limits.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+test('a line with address and public id now and then, with how many went without one; never the secret', () => {
+  const clock = new ManualClock();
+  const lines: RefusedKey[] = [];
+  const refused = new RefusedKeys(clock, (line) => lines.push(line));
+  const { token, publicId, secret } = newApiKey(true);
+  const from = () => parseIp('198.51.100.7');
+  for (let times = 0; times < 1_000; times += 1) refused.note('invalid_api_key', `Bearer ${token}`, from);
+  expect(lines).toEqual([{ code: 'invalid_api_key', publicId, from: '198.51.100.7', unsaid: 0 }]);
+  clock.advance(limits.access.refusedSaidEveryMs);
+  refused.note('ip_not_allowed', `Bearer ${token}`, () => null);
+  expect(lines[1]).toEqual({ code: 'ip_not_allowed', publicId, from: 'unknown', unsaid: 999 });
+  expect(JSON.stringify(lines)).not.toContain(secret);
+});
+
+test('what has not the form of a key is not written at all', () => {
+  const { token } = newApiKey(false);
+  for (const text of [
+    '',
+    'Bearer',
+    'Bearer hunter2',
+    `Basic ${token}`,
+    `Bearer ${token}x`,
+    `Bearer ${token} ${token}`,
+  ]) {
+    expect(publicIdIn(text)).toBeNull();
+  }
+  expect(publicIdIn(`bearer  ${token}`)).toBe(token.slice(8, 20));
+});
