@@ -68,7 +68,6 @@ export const metrics = {
   // supervisor
   childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child'], 'min'),
   childRestarts: counter('child_restarts_total', 'Restarts of a supervised child, by child', ['child']),
-
   configReloads: counter('config_reloads_total', 'Times a changed heliograph.yaml was applied'),
   configReloadFailed: counter('config_reload_failed_total', 'Times a changed heliograph.yaml was refused'),
 

@@ -2,13 +2,11 @@
 // nobody sees or changes what is another account's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../cluster/store/accounts.ts';
-import { revokeKey } from '../../../cluster/store/api-keys.ts';
 import { setTemplateStatus } from '../../../cluster/store/templates.ts';
-import type { ApiKeyId, TemplateId } from '../../../model/ids.ts';
+import type { TemplateId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { newKey } from '../../support/tenants.ts';
 import { within } from '../../support/running-clock.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
@@ -288,36 +286,6 @@ describe('settings', () => {
     const required = refusal(await change({ inbound, require_template: ['transactional'] }));
     expect(required.fields).toEqual(['inbound.help_text template_mismatch']);
     expect((await change({ inbound: { ...inbound, help_text: null }, content_rules })).status).toBe(200);
-  });
-
-  test('of revoked keys the newest are kept', async () => {
-    const accountId = await running.newAccount();
-    const revoked = Array.from({ length: limits.store.revokedKeysMax + 5 }, (_, at) => ({
-      id: `key_${String(at).padStart(26, '0')}` as ApiKeyId,
-      account_id: accountId,
-      public_id: `revoked${String(at).padStart(5, '0')}`,
-      secret_hash: Buffer.alloc(32),
-      livemode: true,
-      scopes: ['sms:send' as const],
-      description: '',
-      created_at: new Date(at),
-      expires_at: null,
-      revoked_at: new Date(at),
-      rate_per_second: null,
-      rate_burst: null,
-    }));
-    await running.store.db.insertInto('api_keys').values(revoked).execute();
-    const { id } = await newKey(running.store, accountId);
-    await revokeKey(running.store, id);
-    const left = await running.store.db
-      .selectFrom('api_keys')
-      .select('id')
-      .where('account_id', '=', accountId)
-      .execute();
-    expect(left.length).toBe(limits.store.revokedKeysMax);
-    expect(left.map((row) => row.id)).toContain(id);
-    expect(left.map((row) => row.id)).not.toContain(revoked[5]?.id);
-    expect(left.map((row) => row.id)).toContain(revoked[6]?.id);
   });
 
   test('a suspended account changes nothing, reads everything and revokes its keys', async () => {

@@ -8,11 +8,11 @@ import { readOutbox } from '../../../cluster/store/directory-rows.ts';
 import { createSender, deleteSender, listSenders, setSenderStatus } from '../../../cluster/store/senders.ts';
 import type { Store } from '../../../cluster/store/store.ts';
 import { secretMatches, splitApiKey } from '../../../model/api-key.ts';
-import { type AccountId, newAccountId, newApiKeyId, newSenderId } from '../../../model/ids.ts';
+import { type AccountId, type ApiKeyId, newAccountId, newApiKeyId, newSenderId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestDatabase, startDatabase } from '../../support/database.ts';
-import { newAccount } from '../../support/tenants.ts';
+import { newAccount, newKey } from '../../support/tenants.ts';
 
 let database: TestDatabase;
 let store: Store;
@@ -130,6 +130,33 @@ describe('API keys', () => {
   test('an unknown account gets no key', async () => {
     const refused = await createKey(store, { accountId: newAccountId(1), livemode: true, scopes: [] });
     expect(refused).toEqual({ ok: false, code: 'account_not_found' });
+  });
+});
+
+describe('revoked keys', () => {
+  test('of revoked keys the newest are kept', async () => {
+    const revoked = Array.from({ length: limits.store.revokedKeysMax + 5 }, (_, at) => ({
+      id: `key_${String(at).padStart(26, '0')}` as ApiKeyId,
+      account_id: accountId,
+      public_id: `revoked${String(at).padStart(5, '0')}`,
+      secret_hash: Buffer.alloc(32),
+      livemode: true,
+      scopes: ['sms:send' as const],
+      description: '',
+      created_at: new Date(at),
+      expires_at: null,
+      revoked_at: new Date(at),
+      rate_per_second: null,
+      rate_burst: null,
+    }));
+    await store.db.insertInto('api_keys').values(revoked).execute();
+    const { id } = await newKey(store, accountId);
+    await revokeKey(store, id);
+    const left = await store.db.selectFrom('api_keys').select('id').where('account_id', '=', accountId).execute();
+    expect(left.length).toBe(limits.store.revokedKeysMax);
+    expect(left.map((row) => row.id)).toContain(id);
+    expect(left.map((row) => row.id)).not.toContain(revoked[5]?.id);
+    expect(left.map((row) => row.id)).toContain(revoked[6]?.id);
   });
 });
 
