@@ -37,7 +37,7 @@ test('refused keys are counted by code, on routes of the control role too', asyn
   const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
   const countOf = async (code: string) => {
     const { metrics } = await ingress.ask();
-    const counts = metrics.flat().find(({ name }) => name === 'heliograph_auth_refused_total')?.values ?? [];
+    const counts = metrics.flat().flatMap((each) => (each.name === 'heliograph_auth_refused_total' ? each.values : []));
     const all = counts as { labels: Record<string, string>; value: number }[];
     return all.filter(({ labels }) => labels['code'] === code).reduce((sum, { value }) => sum + value, 0);
   };
