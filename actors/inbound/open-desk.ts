@@ -11,6 +11,7 @@ import { putDecision } from '../../cluster/directory/decision-bucket.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { RetryLater } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import { InboundDesk } from './desk.ts';
 import { writerAsked } from './owners.ts';
@@ -20,7 +21,7 @@ import { Telling } from './telling.ts';
 import { TextBucket } from './text-bucket.ts';
 
 export type OpenDesk = {
-  configure(country: CountryRules): void;
+  configure(country: CountryRules, content?: ContentRules): void;
   stop(): Promise<void>;
 };
 
@@ -30,12 +31,14 @@ export type OpenDeskParts = {
   readonly cipher: BodyCipher;
   readonly directory: Directory;
   readonly country: CountryRules;
+  /** What no account may send. */
+  readonly content?: ContentRules | undefined;
   readonly clock?: Clock;
   readonly partsWaitMs?: number;
 };
 
 export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
-  const { bus, publisher, cipher, directory, country, clock = systemClock } = parts;
+  const { bus, publisher, cipher, directory, country, content, clock = systemClock } = parts;
   const [texts, suppressed] = await Promise.all([openBucket(bus, 'inbound'), openBucket(bus, 'suppression')]);
   const events = new EventWriter(publisher, { clock });
   const turns = new ReplyTurns(texts);
@@ -59,6 +62,7 @@ export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
       reply: (reply, deliveries) => sendReply({ publisher, cipher, events, turns }, reply, deliveries),
     },
     country,
+    content,
   );
   const desk = new InboundDesk({
     bus,
@@ -71,7 +75,7 @@ export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
   });
   await desk.start();
   return {
-    configure: (next) => telling.configure(next),
+    configure: (next, rules) => telling.configure(next, rules),
     async stop() {
       await desk.stop();
       events.flush();

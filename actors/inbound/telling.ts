@@ -18,6 +18,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { type AddressForms, addressForms } from '../../policy/country/address-forms.ts';
 import type { CountryRules, KeywordRules } from '../../policy/country/contract.ts';
 import { type KeywordFound, type KeywordReader, keywordReader } from '../../policy/keywords/keyword-reader.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import { contentRulesGate } from '../../policy/admission/content-rules-gate.ts';
 import { type ReplyAccount, keywordReply } from '../../policy/keywords/keyword-reply.ts';
 import { type AskWriter, type Owner, type Owners, ownersOf } from './owners.ts';
@@ -40,16 +41,6 @@ export type TellingParts = {
   readonly reply: (reply: Reply, deliveries: number) => Promise<void>;
 };
 
-const contentRules = contentRulesGate(undefined);
-
-/** An answer of its own that the account may not send by its own rules of now is not sent: the country's is. */
-function answering(account: Account): ReplyAccount {
-  const { name, helpText = null, requireTemplate = [] } = account;
-  const isAllowed =
-    helpText !== null && !requireTemplate.includes('transactional') && contentRules({ account }, helpText) === null;
-  return { name, helpText: isAllowed ? helpText : null };
-}
-
 const noKeywords: KeywordRules = { stop: {}, start: {}, help: {} };
 
 export class Telling {
@@ -58,15 +49,19 @@ export class Telling {
   #keywords: KeywordRules;
   #read: KeywordReader;
 
-  constructor(parts: TellingParts, country: CountryRules) {
+  #blocked: ReturnType<typeof contentRulesGate>;
+
+  constructor(parts: TellingParts, country: CountryRules, content?: ContentRules) {
     this.#parts = parts;
+    this.#blocked = contentRulesGate(content);
     this.#forms = addressForms(country);
     this.#keywords = country.keywords ?? noKeywords;
     this.#read = keywordReader(this.#keywords);
   }
 
   /** The configuration changed. */
-  configure(country: CountryRules): void {
+  configure(country: CountryRules, content?: ContentRules): void {
+    this.#blocked = contentRulesGate(content);
     this.#forms = addressForms(country);
     this.#keywords = country.keywords ?? noKeywords;
     this.#read = keywordReader(this.#keywords);
@@ -153,7 +148,7 @@ export class Telling {
   async #answer(message: CameIn, owner: Owner, found: KeywordFound, to: string, deliveries: number): Promise<void> {
     const account = this.#parts.directory.account(owner.accountId);
     if (account === undefined || account.status === 'suspended') return;
-    const text = keywordReply(this.#keywords, found, answering(account), owner.sender);
+    const text = keywordReply(this.#keywords, found, this.#answering(account), owner.sender);
     if (text === null) return;
     const { carrier, livemode, receivedAtMs, messageId } = message;
     const { accountId, sender } = owner;
@@ -162,6 +157,14 @@ export class Telling {
       { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId },
       deliveries,
     );
+  }
+
+  /** Words of its own that the account may not send by the rules of now are not sent: the country's are. */
+  #answering(account: Account): ReplyAccount {
+    const { name, helpText = null, requireTemplate = [] } = account;
+    const isAllowed =
+      helpText !== null && !requireTemplate.includes('transactional') && this.#blocked({ account }, helpText) === null;
+    return { name, helpText: isAllowed ? helpText : null };
   }
 
   #write(event: DeliveryEvent): Promise<void> {

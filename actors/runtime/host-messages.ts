@@ -4,6 +4,7 @@ import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
@@ -16,6 +17,8 @@ export type HostCarriers = {
   readonly configured?: readonly string[];
   readonly moves: MoveRules;
   readonly country: CountryRules;
+  /** What no account may send; left out: nothing. */
+  readonly content?: ContentRules;
 };
 
 /** What stays as it is as long as the process lives, and is the same for all its threads. */

@@ -13,6 +13,7 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
@@ -39,6 +40,7 @@ type Host = {
   status: readonly CarrierStatus[];
 };
 
+const noContentRules: ContentRules = { words: [], linksDenied: [], linksAllowed: [] };
 const threadMemoryMbDefault = 1_024;
 const restartBaseMs = 100;
 const restartCapMs = 10_000;
@@ -52,12 +54,14 @@ export class HostPool {
   #nextAsk = 1;
   #moves: MoveRules;
   #country: CountryRules;
+  #content: ContentRules;
   #stopping = false;
 
   constructor(options: HostPoolOptions) {
     this.#options = options;
     this.#moves = options.moves;
     this.#country = options.country;
+    this.#content = options.content ?? noContentRules;
     const shares = dealOut(options.carriers, options.threads);
     this.#pool = new Piscina({
       filename: new URL('./host.ts', import.meta.url).href,
@@ -109,9 +113,15 @@ export class HostPool {
   }
 
   /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
-  configure(carriers: readonly CarrierConfig[], moves: MoveRules, country: CountryRules): void {
+  configure(
+    carriers: readonly CarrierConfig[],
+    moves: MoveRules,
+    country: CountryRules,
+    content: ContentRules = noContentRules,
+  ): void {
     this.#moves = moves;
     this.#country = country;
+    this.#content = content;
     for (const host of this.#hosts) {
       host.carriers = host.carriers.map((own) => carriers.find(({ name }) => name === own.name) ?? own);
     }
@@ -121,7 +131,7 @@ export class HostPool {
       if (lightest !== undefined) lightest.carriers = [...lightest.carriers, carrier];
     }
     for (const host of this.#hosts) {
-      const given = { carriers: host.carriers, configured: this.#configured, moves, country };
+      const given = { carriers: host.carriers, configured: this.#configured, moves, country, content };
       host.port?.postMessage({ type: 'configure', ...given } satisfies ToHost);
     }
   }
@@ -193,6 +203,7 @@ export class HostPool {
       configured: this.#configured,
       moves: this.#moves,
       country: this.#country,
+      content: this.#content,
       registries: this.#options.registries(),
       simulated,
       natsUrl,

@@ -85,7 +85,7 @@ export default async function host(task: HostTask): Promise<void> {
       if (message.type === 'configure') configured = new Set(message.configured);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
       if (message.type === 'configure') numbers = addressForms(message.country);
-      if (message.type === 'configure') desk?.configure(message.country);
+      if (message.type === 'configure') desk?.configure(message.country, message.content);
       if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });
@@ -106,7 +106,7 @@ export default async function host(task: HostTask): Promise<void> {
   const status = () => tell({ type: 'status', carriers: hosted.status });
 
   await hosted.start(task.carriers, task.moves);
-  desk = await openDesk({ bus, publisher, cipher, directory, country: task.country });
+  desk = await openDesk({ bus, publisher, cipher, directory, country: task.country, content: task.content });
   tell({ type: 'ready' });
   status();
   const stopStatus = systemClock.every(statusEveryMs, status);

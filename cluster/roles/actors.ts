@@ -57,6 +57,7 @@ runRole('actors', async ({ env }) => {
     carriers: configuration.carriers,
     moves: configuration.routing,
     country: configuration.country,
+    content: configuration.content,
     registries: () => keeper.news(),
     simulated: settings.simulatedPorts,
     natsUrl: settings.natsUrl,
@@ -115,7 +116,7 @@ runRole('actors', async ({ env }) => {
     metrics: async () => (await pool.metrics()).flat(),
     configure: async (next) => {
       releases?.rules.configure(routingRules(next));
-      return pool.configure(next.carriers, next.routing, next.country);
+      return pool.configure(next.carriers, next.routing, next.country, next.content);
     },
     health: () => {
       const down = pool.hostsDown;

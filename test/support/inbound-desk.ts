@@ -11,6 +11,7 @@ import { openDirectory } from '../../cluster/directory/directory.ts';
 import { accountEntryName, encodeAccountEntry } from '../../cluster/directory/entry.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { AccountId } from '../../model/ids.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { CarrierHouse } from './carrier-house.ts';
 import { bodyKey } from './host-process.ts';
@@ -42,7 +43,11 @@ export type TestDesk = OpenDesk & {
 
 export async function openTestDesk(
   house: CarrierHouse,
-  { country = testCountry, partsWaitMs }: { country?: CountryRules; partsWaitMs?: number } = {},
+  {
+    country = testCountry,
+    content,
+    partsWaitMs,
+  }: { country?: CountryRules; content?: ContentRules; partsWaitMs?: number } = {},
 ): Promise<TestDesk> {
   const bus = await connectBus(house.nats.url, 'desk');
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
@@ -50,7 +55,7 @@ export async function openTestDesk(
   const bucket = await openBucket(bus, 'directory');
   const cipher = bodyCipher(bodyKey);
   const wait = partsWaitMs === undefined ? {} : { partsWaitMs };
-  const desk = await openDesk({ bus, publisher, cipher, directory, country, ...wait });
+  const desk = await openDesk({ bus, publisher, cipher, directory, country, content, ...wait });
   return {
     ...desk,
     directory,

@@ -87,8 +87,10 @@ describe('a keyword', () => {
   test.each([
     ['the content rules of the account block', { content: { words: ['casino'], linksDenied: [], linksAllowed: [] } }],
     ['the account demands a template for', { requireTemplate: ['transactional' as const] }],
-  ])('HELP is answered with the words of the country where %s its own', async (_why, rules) => {
-    house = await openInboundHouse();
+    ['the rules of the installation block', {}],
+  ])('HELP is answered with the words of the country where %s its own', async (why, rules) => {
+    const content = { words: [why.includes('installation') ? 'casino' : 'lottery'], linksDenied: [], linksAllowed: [] };
+    house = await openInboundHouse({ content });
     await house.desk.putAccount(accountA, ['16000', 'HELIO'], { helpText: 'Casino hotline: 16000', ...rules });
     await until('the account is known', () => house.desk.directory.account(accountA)?.helpText !== null);
     await house.actor(carrierWith(house.simulator));
