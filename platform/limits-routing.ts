@@ -46,8 +46,6 @@ export const routingLimits = {
   configuration: {
     lookEveryMs: 200,
     bytesMax: 4 * 1024 * 1024,
-    /** A carrier whose binds are opened anew: what is written gets this long to be answered. */
-    carrierDrainMs: 5_000,
   },
 } as const;
 

@@ -71,14 +71,18 @@ export class CarrierActor {
     this.endStart();
     const endAtMs = clock.monotonicMs() + deadlineMs;
     const leftMs = () => Math.max(100, endAtMs - clock.monotonicMs());
+    const { writeMs, answerMarginMs, eventsMs } = limits.supervision.drainSteps;
     sender.stop();
     this.#stopLooks();
     await this.#shared?.stop();
     await this.#rest();
-    await until('chosen messages written', () => sender.rested, { limitMs: leftMs() / 4, clock }).catch(
-      (error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'),
-    );
-    await binds.close('the carrier actor drains', leftMs() / 2);
+    await until('chosen messages written', () => sender.rested, {
+      limitMs: Math.min(writeMs, leftMs() / 4),
+      clock,
+    }).catch((error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'));
+    // As long as the carrier may take to answer. With less time than that, what it told must still become durable.
+    const answersMs = Math.max(leftMs() / 2, leftMs() - eventsMs);
+    await binds.close('the carrier actor drains', Math.min(carrier.responseTimerMs + answerMarginMs, answersMs));
     sender.close();
     receipts.close();
     events.flush();

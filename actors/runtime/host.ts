@@ -91,7 +91,9 @@ export default async function host(task: HostTask): Promise<void> {
     });
   });
   const drain = async (deadlineMs: number) => {
-    await Promise.all([hosted.drain(deadlineMs), desk?.stop()]);
+    // Closing the rest takes its time as well.
+    const carriersMs = Math.max(deadlineMs / 2, deadlineMs - limits.supervision.drainSteps.closeMs);
+    await Promise.all([hosted.drain(carriersMs), desk?.stop()]);
     await leases.close();
     reports.unsubscribe();
     orders.stop();

@@ -2,6 +2,7 @@
 // change a running actor can take is handed to it; any other drains that one actor and starts it anew, while its
 // siblings go on. It never takes a carrier away: reload.ts has refused that before it gets here.
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { carrierDrainMs } from '../../cluster/config/drain-times.ts';
 import { isLiveChange } from '../../cluster/config/reload.ts';
 import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -23,6 +24,8 @@ export class HostedCarriers {
   /** Changes and the drain wait for each other. */
   #work: Promise<void> = Promise.resolve();
   #draining = false;
+  /** Drained for a change. */
+  readonly #leaving = new Set<Hosted>();
   readonly #clock: Clock;
   readonly #failed = Promise.withResolvers<never>();
 
@@ -69,15 +72,17 @@ export class HostedCarriers {
 
   async drain(deadlineMs: number): Promise<void> {
     this.#draining = true;
-    await this.#work.catch((error: unknown) =>
+    const changed = this.#work.catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, 'drained in the middle of a change'),
     );
-    const each = [...this.#hosted.values()].map(async ({ actor, started }) => {
+    // One that is drained for a change is not begun anew.
+    const others = [...this.#hosted.values()].filter((each) => !this.#leaving.has(each));
+    const each = others.map(async ({ actor, started }) => {
       actor.endStart();
       await started.catch((error: unknown) => ignoring(error, 'it had not begun'));
       await actor.drain(deadlineMs);
     });
-    await Promise.all(each);
+    await Promise.all([changed, ...each]);
   }
 
   async #bring(carrier: CarrierConfig, moves: MoveRules): Promise<void> {
@@ -88,10 +93,13 @@ export class HostedCarriers {
       return hosted.actor.configure(carrier, moves);
     }
     log.info({ carrier: carrier.name }, 'the carrier is drained and started with its new configuration');
+    this.#leaving.add(hosted);
     hosted.actor.endStart();
     await hosted.started.catch((error: unknown) => ignoring(error, 'it is started anew'));
-    await hosted.actor.drain(limits.configuration.carrierDrainMs);
-    await this.#begin(carrier, moves);
+    await hosted.actor.drain(carrierDrainMs(hosted.carrier));
+    this.#leaving.delete(hosted);
+    if (this.#draining) this.#hosted.delete(carrier.name);
+    else await this.#begin(carrier, moves);
   }
 
   async #begin(carrier: CarrierConfig, moves: MoveRules): Promise<void> {

@@ -164,6 +164,8 @@ export type LimitsConfig = {
   streamReplicas: number;
   /** Disk the embedded nats-server may use for all streams. */
   streamStoreMbMax: number;
+  /** The longest a stop may wait for the carriers' answers, with all that goes with it. */
+  drainMsMax: number;
   /** What accounts share, and how much of it one may use: platform/limits-shares.ts. */
   shares: Shares;
   /** How long API keys live that are made without an end; null: for ever. */

@@ -5,12 +5,14 @@ import { z } from 'zod';
 import { categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import { limits } from '../../platform/limits.ts';
 import { sharesOf, sharesSchema } from './shares-schema.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
 import { contentSchema, ingressKeys } from './door-schema.ts';
+import { responseTimerSMax } from './drain-times.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 
@@ -41,6 +43,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         },
         streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
+        drainMsMax: file.limits.drain_s_max * 1_000,
         shares: sharesOf(file.limits.shares),
         apiKeyDaysDefault: file.limits.api_key_days_default,
       },
@@ -108,7 +111,7 @@ const carrier = mapOf({
   source_addr_ton: ton,
   source_addr_npi: npi,
   enquire_link_s: whole(1, 3_600).default(30),
-  response_timer_s: whole(1, 60).default(10),
+  response_timer_s: whole(1, responseTimerSMax).default(10),
   ...wireKeys,
   errors: z
     .record(
@@ -120,6 +123,7 @@ const carrier = mapOf({
   binds: listOf(bindSchema, 16).default([]),
 });
 
+const drainSMax = limits.supervision.carriersDrainMsMax / 1_000;
 const accountQueueMax = mapOf({
   otp: whole(1_000, 10_000_000).default(accountQueueMaxDefault.otp),
   transactional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.txn),
@@ -153,6 +157,7 @@ const fileKeys = {
     account_queue_max: accountQueueMax.default(() => accountQueueMax.parse({})),
     stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
+    drain_s_max: whole(5, 600).default(drainSMax),
     shares: sharesSchema,
     api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
   }).default(() => ({
@@ -160,6 +165,7 @@ const fileKeys = {
     account_queue_max: accountQueueMax.parse({}),
     stream_replicas: 1,
     stream_store_mb_max: 20_480,
+    drain_s_max: drainSMax,
     shares: {},
     api_key_days_default: null,
   })),

@@ -19,6 +19,7 @@ import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
 import { EventWriter } from '../bus/event-writer.ts';
 import { Publisher } from '../bus/publisher.ts';
+import { actorsDrainMs } from '../config/drain-times.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadNode } from '../config/node-name.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -88,6 +89,7 @@ runRole('actors', async ({ env }) => {
       portedTo(registries.current(), to),
     ),
   };
+  let inForce = configuration;
   const releasers = new Releasers(bus, { scheduled: { rules: releases.rules, events } });
   const { rules } = releases;
   const [like] = configuration.carriers;
@@ -115,6 +117,7 @@ runRole('actors', async ({ env }) => {
   return {
     metrics: async () => (await pool.metrics()).flat(),
     configure: async (next) => {
+      inForce = next;
       releases?.rules.configure(routingRules(next));
       return pool.configure(next.carriers, next.routing, next.country, next.content);
     },
@@ -127,6 +130,7 @@ runRole('actors', async ({ env }) => {
       );
       return { ok: true, detail: `binds: ${binds.join(', ')}` };
     },
+    drainMs: () => actorsDrainMs(inForce),
     async drain(deadlineMs) {
       keeper.stop();
       stopStreams();

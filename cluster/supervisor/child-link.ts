@@ -14,6 +14,8 @@ import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 export type RunningRole = {
   /** Stop taking work, finish what is held, close everything. May take up to `deadlineMs`; then the process is killed. */
   drain(deadlineMs: number): Promise<void>;
+  /** How long that may take when nobody but a signal says so. Left out: as long as any child's. */
+  drainMs?(): number;
   /** Metrics of the role's threads (the process's own registry is added by itself). */
   metrics?(): Promise<MetricObject[]>;
   /** A changed configuration to put in force, whole, without a restart. Left out: the role reads nothing of it. */
@@ -50,15 +52,17 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   const starting = settingsOf(supervised).then((env) => start({ env, stopping: stopping.signal, supervised }));
   let draining = false;
 
-  const drain = async (why: string, deadlineMs: number) => {
+  /** Null: the role's own time. */
+  const drain = async (why: string, givenMs: number | null) => {
     if (draining) return;
     draining = true;
-    log.info({ why, deadlineMs }, 'draining');
     stopping.abort(new Error(why));
     try {
       // What is not ready holds nothing of anybody's: its start gets a moment to end, then it is left.
-      const patienceMs = Math.min(deadlineMs, limits.supervision.unreadyDrainMs);
+      const patienceMs = Math.min(givenMs ?? limits.supervision.drainMs, limits.supervision.unreadyDrainMs);
       const running = await withDeadline(`start of ${role}`, patienceMs, starting);
+      const deadlineMs = givenMs ?? running.drainMs?.() ?? limits.supervision.drainMs;
+      log.info({ why, deadlineMs }, 'draining');
       await withDeadline(`drain of ${role}`, deadlineMs, running.drain(deadlineMs));
       log.info('drained');
       process.exit(0);
@@ -70,9 +74,9 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
 
   // The terminal sends Ctrl-C to the whole group: the supervisor decides about the order of the drain.
   process.on('SIGINT', () => {
-    if (!supervised) void drain('SIGINT', limits.supervision.drainMs);
+    if (!supervised) void drain('SIGINT', null);
   });
-  process.on('SIGTERM', () => void drain('SIGTERM', limits.supervision.drainMs));
+  process.on('SIGTERM', () => void drain('SIGTERM', null));
   process.on('disconnect', () => void drain('the supervisor is gone', limits.supervision.orphanDrainMs));
   process.on('message', (message: ToChild) => {
     if (message.type === 'drain') void drain('the supervisor says so', message.deadlineMs);

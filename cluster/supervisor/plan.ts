@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import type { Configuration, SimulatedPorts } from '../config/configuration.ts';
+import { actorsDrainMs } from '../config/drain-times.ts';
 import { configurationVariable } from '../config/load.ts';
 import type { Role, Settings } from '../config/settings.ts';
 import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
@@ -14,7 +15,7 @@ import { postgresUrl, startPostgresServer } from '../embedded/postgres.ts';
 import { type Secrets, bodyKeysText } from '../embedded/secrets.ts';
 import type { ChildSpec, ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';
-import { startRole } from './role-process.ts';
+import { drainHeadroomMs, startRole } from './role-process.ts';
 import { type RoleChild, configurationFor, settingsFor } from './role-settings.ts';
 
 export type PlanInput = {
@@ -90,7 +91,10 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
       restart: 'always',
       startWithinMs: limits.supervision.startMs,
-      stopWithinMs: limits.supervision.drainMs,
+      // The carriers may be others by then.
+      get stopWithinMs() {
+        return name === 'actors' ? stopOfActorsMs(inForce()) : limits.supervision.drainMs;
+      },
       stopRank,
       start: async () =>
         startRole({
@@ -116,6 +120,10 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
   if (has('ingress')) addRole('ingress', ['nats-server']);
   return { specs, ...urls };
+}
+
+function stopOfActorsMs(configuration: Configuration): number {
+  return actorsDrainMs(configuration) + drainHeadroomMs;
 }
 
 /** Small young generations for those that see little traffic: memory that an idle machine does not need. */

@@ -118,7 +118,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
 }
 
 /** The child is told a little less than it has, so that it is the one to say that its drain took too long. */
-const drainHeadroomMs = 500;
+export const drainHeadroomMs = 500;
 
 function tell(child: ChildProcess, message: ToChild): boolean {
   if (!child.connected) return false;

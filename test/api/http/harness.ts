@@ -262,6 +262,7 @@ const configuration = {
     accountQueueMax: accountQueueMaxDefault,
     streamReplicas: 1,
     streamStoreMbMax: 20_480,
+    drainMsMax: 90_000,
     shares: defaultShares,
   },
 } as unknown as Configuration;

@@ -27,6 +27,7 @@ const ingressWithShare = () =>
       accountQueueMax: accountQueueMaxDefault,
       streamReplicas: 1,
       streamStoreMbMax: 20_480,
+      drainMsMax: 90_000,
       shares: { ...defaultShares, scheduled_messages: { total: 1_000, perAccount: share, reserve: 0 } },
     },
   });

@@ -1,0 +1,104 @@
+// The carriers of one thread when their configuration changes or the thread stops, with a carrier that takes its time to
+// answer. Counted at the simulator and in EVENTS: a clean end leaves nothing unknown.
+import { afterEach, expect, test } from 'vitest';
+import { CarrierActor } from '../../../actors/carrier/carrier-actor.ts';
+import { HostedCarriers } from '../../../actors/runtime/hosted-carriers.ts';
+import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import { actorsDrainMs } from '../../../cluster/config/drain-times.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { bodyKey } from '../../support/host-process.ts';
+import { account } from '../../support/invariant.ts';
+
+let house: CarrierHouse;
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+  await house.stop();
+});
+
+const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+const submits = () => house.simulator.stats().submits;
+const allAnswered = { twice: [], never: [], statuses: { delivered: 20 } };
+
+/** As a thread hosts them: one bus, one publisher. */
+async function host(): Promise<HostedCarriers> {
+  const bus = await connectBus(house.nats.url, 'host');
+  const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
+  const parts = { simulated: {}, bus, publisher, cipher: bodyCipher(bodyKey), reconnectBudget, moves };
+  const hosted = new HostedCarriers((carrier) => new CarrierActor({ ...parts, carrier }));
+  ends.push(async () => {
+    await hosted.drain(1_000);
+    publisher.close();
+    await bus.close();
+  });
+  return hosted;
+}
+
+const withWindow = (carrier: CarrierConfig, window: number): CarrierConfig => ({
+  ...carrier,
+  binds: carrier.binds.map((bind) => ({ ...bind, window })),
+});
+
+test('a stop waits as long as the carrier may take to answer, and no longer than that', async () => {
+  house = await openCarrierHouse({ response: 'fixed:8000' });
+  const carrier = carrierWith(house.simulator, { responseTimerMs: 60_000 });
+  const running = await house.host([carrier]);
+  const sent = await house.send(20);
+  await until('all are out', () => submits().total === 20);
+  const beganAtMs = systemClock.monotonicMs();
+  const drainMsMax = limits.supervision.carriersDrainMsMax;
+  expect(await running.drain(actorsDrainMs({ carriers: [carrier], limits: { drainMsMax } }))).toBe(0);
+  expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(30_000);
+  await house.host([carrier]);
+  expect(await house.settled(sent, 30_000)).toMatchObject(allAnswered);
+}, 90_000);
+
+test('with less time than that, most of it is for the answers', async () => {
+  house = await openCarrierHouse({ response: 'fixed:7500' });
+  const carrier = carrierWith(house.simulator, { responseTimerMs: 10_000 });
+  const running = await house.host([carrier]);
+  const sent = await house.send(20);
+  await until('all are out', () => submits().total === 20);
+  expect(await running.drain(limits.supervision.drainMs)).toBe(0);
+  await house.host([carrier]);
+  expect(await house.settled(sent, 30_000)).toMatchObject(allAnswered);
+}, 90_000);
+
+test('a carrier whose binds are opened anew is waited for in the same way', async () => {
+  house = await openCarrierHouse({ response: 'fixed:7000' });
+  const carrier = carrierWith(house.simulator, { responseTimerMs: 60_000 });
+  const hosted = await host();
+  await hosted.start([carrier], moves);
+  const sent = await house.send(20);
+  await until('all are out', () => submits().total === 20);
+  await hosted.configure([withWindow(carrier, 40)], moves);
+  const later = await house.send(20);
+  expect(await house.settled(sent, 30_000)).toMatchObject(allAnswered);
+  expect(await house.settled(later, 30_000)).toMatchObject(allAnswered);
+}, 90_000);
+
+test('a stop in the middle of that waits for it, and its siblings are drained meanwhile', async () => {
+  house = await openCarrierHouse({ response: 'fixed:6000' });
+  const carrier = carrierWith(house.simulator, { responseTimerMs: 60_000 });
+  const sibling = { ...carrier, name: 'beta' };
+  const hosted = await host();
+  await hosted.start([carrier, sibling], moves);
+  const sent = await house.send(20);
+  const siblings = await house.send(20, { carrier: 'beta' });
+  await until('all are out', () => submits().total === 40);
+  void hosted.configure([withWindow(carrier, 40), sibling], moves);
+  await hosted.drain(12_000);
+  expect(hosted.status.every(({ bindsBound }) => bindsBound === 0)).toBe(true);
+  expect(house.simulator.stats().binds.total).toBe(4);
+  // Some receipts find no bind any more.
+  const { statuses, twice } = await account(house.bus, house.simulator, [...sent, ...siblings]);
+  expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
+}, 90_000);
