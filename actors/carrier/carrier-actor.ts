@@ -84,6 +84,7 @@ export class CarrierActor {
     const answersMs = Math.max(leftMs() / 2, leftMs() - eventsMs);
     await binds.close('the carrier actor drains', Math.min(carrier.responseTimerMs + answerMarginMs, answersMs));
     sender.close();
+    this.#made.shared?.end();
     receipts.close();
     events.flush();
     await until('events durable', () => events.held === 0, { limitMs: leftMs(), clock }).catch((error: unknown) =>
@@ -96,6 +97,11 @@ export class CarrierActor {
     await this.#shared?.close();
     await this.#made.flight.close();
     log.info({ carrier: carrier.name }, 'carrier drained');
+  }
+
+  /** Events that are not durable yet, also after the drain: whoever comes next must find them. */
+  get eventsHeld(): number {
+    return this.#made.events.held;
   }
 
   /** Takes over what may change while it runs (reload.ts says what that is); the binds stay as they are. */

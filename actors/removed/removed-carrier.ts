@@ -5,6 +5,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { carrierDrainMs } from '../../cluster/config/drain-times.ts';
 import type { Message } from '../../model/message.ts';
 import { categories } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -38,5 +39,5 @@ export async function serveRemoved(name: string, parts: RemovedCarrierParts): Pr
     clock,
   });
   await actor.start();
-  return { stop: () => actor.drain(limits.configuration.carrierDrainMs) };
+  return { stop: () => actor.drain(carrierDrainMs(like)) };
 }

@@ -18,6 +18,8 @@ export type NewActor = (carrier: CarrierConfig, moves: MoveRules) => CarrierActo
 /** `started` is pending while the carrier still reads its events. */
 type Hosted = { carrier: CarrierConfig; actor: CarrierActor; started: Promise<void> };
 
+const eventsLookMs = 50;
+
 export class HostedCarriers {
   readonly #newActor: NewActor;
   readonly #hosted = new Map<string, Hosted>();
@@ -97,6 +99,8 @@ export class HostedCarriers {
     hosted.actor.endStart();
     await hosted.started.catch((error: unknown) => ignoring(error, 'it is started anew'));
     await hosted.actor.drain(carrierDrainMs(hosted.carrier));
+    // With the bus away some may come later. The next life reads EVENTS at its start, and must not miss them.
+    while (hosted.actor.eventsHeld > 0 && !this.#draining) await this.#clock.sleep(eventsLookMs);
     this.#leaving.delete(hosted);
     if (this.#draining) this.#hosted.delete(carrier.name);
     else await this.#begin(carrier, moves);

@@ -2,6 +2,7 @@
 // seconds, and no stack trace per request. Credentials may stand in the URL.
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { type NatsConnection, connect } from '@nats-io/transport-node';
+import type { Cancel } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { natsAddress } from './nats-address.ts';
@@ -12,8 +13,8 @@ export type Bus = {
   readonly manager: JetStreamManager;
   /** False while the connection is lost: what is written then may never arrive. */
   connected(): boolean;
-  /** Runs after every reconnect: whatever was in flight must be taken as lost. */
-  onReconnect(run: () => void): void;
+  /** Runs after every reconnect, until it is called off: whatever was in flight must be taken as lost. */
+  onReconnect(run: () => void): Cancel;
   close(): Promise<void>;
 };
 
@@ -39,7 +40,7 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     await connection.close();
     throw error;
   });
-  const listeners: (() => void)[] = [];
+  const listeners = new Set<{ readonly run: () => void }>();
   const link = { up: true };
   void watchStatus(connection, name, link, listeners);
   return {
@@ -47,7 +48,11 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     jetstream: jetstream(connection, { timeout: 5_000 }),
     manager,
     connected: () => link.up && !connection.isClosed(),
-    onReconnect: (run) => void listeners.push(run),
+    onReconnect(run) {
+      const listener = { run };
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     async close() {
       await connection.close().catch((error) => ignoring(error, 'the connection was already closed'));
     },
@@ -58,7 +63,7 @@ async function watchStatus(
   connection: NatsConnection,
   name: string,
   link: { up: boolean },
-  listeners: readonly (() => void)[],
+  listeners: ReadonlySet<{ readonly run: () => void }>,
 ): Promise<void> {
   try {
     for await (const status of connection.status()) {
@@ -71,7 +76,7 @@ async function watchStatus(
       if (status.type !== 'reconnect') continue;
       link.up = true;
       log.info({ connection: name }, 'NATS connection restored');
-      for (const listener of listeners) listener();
+      for (const { run } of [...listeners]) run();
     }
   } catch (error) {
     ignoring(error, 'the status stream of a closed connection ended');

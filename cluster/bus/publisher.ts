@@ -78,6 +78,7 @@ export class Publisher {
   #gathered: number[] = [];
   #cancelGather: Cancel | null = null;
   readonly #stopSweep: Cancel;
+  readonly #stopReconnects: Cancel;
   readonly #unsubscribe: () => void;
   #nextToken = 1;
   #closed = false;
@@ -97,7 +98,7 @@ export class Publisher {
     });
     this.#unsubscribe = () => subscription.unsubscribe();
     this.#stopSweep = this.#clock.every(sweepEveryMs, () => this.#sweep());
-    bus.onReconnect(() => this.#sendAllAgain());
+    this.#stopReconnects = bus.onReconnect(() => this.#sendAllAgain());
   }
 
   get inFlight(): number {
@@ -179,6 +180,7 @@ export class Publisher {
   close(): void {
     this.#closed = true;
     this.#stopSweep();
+    this.#stopReconnects();
     this.#cancelGather?.();
     if (!this.#connection.isClosed()) this.#unsubscribe();
     for (const token of [...this.#pending.keys()]) this.#finish(token, { ok: false, failure: 'closed' });

@@ -97,11 +97,12 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
   }
 
   const again = () => messages?.stop();
-  bus.onReconnect(again);
   messages = await open();
+  const stopReconnects = bus.onReconnect(again);
   const running = keepGoing();
   const stop = async () => {
     stopped = true;
+    stopReconnects();
     messages?.stop();
     await Promise.race([running, clock.sleep(2_000)]);
   };

@@ -89,6 +89,14 @@ export class SharedClaims implements IntentClaims {
     }
   }
 
+  /** We stop and read no further: what still waits is told as not written, or its intent would stay open. */
+  end(): void {
+    for (const [name, waiting] of this.#waiting) {
+      this.#waiting.delete(name);
+      waiting.tell('lost');
+    }
+  }
+
   #tell(name: string, epoch: number, verdict: LedgerVerdict): void {
     const waiting = this.#waiting.get(name);
     if (waiting?.epoch === epoch) {

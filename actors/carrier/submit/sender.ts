@@ -235,6 +235,7 @@ export class Sender {
       intent,
       (durable) => {
         held.eventsInFlight -= 1;
+        if (durable && this.#closed) return this.#isTooLate(held);
         if (durable) {
           // It says all that was known by then: what stands before it is not needed any more.
           held.neededFromSeq = fromSeq;
@@ -244,6 +245,12 @@ export class Sender {
       },
       held.category === 'otp',
     );
+  }
+
+  /** The bus was away when we stopped, and now the intent is durable: nobody else can tell that nothing was written. */
+  #isTooLate(held: HeldMessage): void {
+    this.#parts.onNotWritten(held);
+    this.#parts.events.flush();
   }
 
   /**

@@ -3,8 +3,11 @@
 import { afterEach, expect, test } from 'vitest';
 import { CarrierActor } from '../../../actors/carrier/carrier-actor.ts';
 import { HostedCarriers } from '../../../actors/runtime/hosted-carriers.ts';
+import type { BindLeases } from '../../../actors/lease/contract.ts';
+import { openLeases } from '../../../actors/lease/lease-keeper.ts';
+import { noOtherNodes } from '../../../actors/lease/no-other-nodes.ts';
 import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
-import { connectBus } from '../../../cluster/bus/connect.ts';
+import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
 import { actorsDrainMs } from '../../../cluster/config/drain-times.ts';
@@ -14,6 +17,7 @@ import { limits } from '../../../platform/limits.ts';
 import { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 import { bodyKey } from '../../support/host-process.ts';
+import { startProxy } from '../../support/bus.ts';
 import { account } from '../../support/invariant.ts';
 
 let house: CarrierHouse;
@@ -27,12 +31,26 @@ const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
 const submits = () => house.simulator.stats().submits;
 const allAnswered = { twice: [], never: [], statuses: { delivered: 20 } };
 
-/** As a thread hosts them: one bus, one publisher. */
-async function host(): Promise<HostedCarriers> {
-  const bus = await connectBus(house.nats.url, 'host');
+/** Who listens for reconnects of the bus. */
+let listeners = 0;
+
+/** As a thread hosts them: one bus, one publisher, one epoch. */
+async function host(natsUrl = house.nats.url, leases: BindLeases = noOtherNodes): Promise<HostedCarriers> {
+  const connected = await connectBus(natsUrl, 'host');
+  const bus: Bus = {
+    ...connected,
+    onReconnect(run) {
+      listeners += 1;
+      const off = connected.onReconnect(run);
+      return () => {
+        listeners -= 1;
+        off();
+      };
+    },
+  };
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
-  const parts = { simulated: {}, bus, publisher, cipher: bodyCipher(bodyKey), reconnectBudget, moves };
+  const parts = { simulated: {}, bus, publisher, cipher: bodyCipher(bodyKey), reconnectBudget, moves, leases };
   const hosted = new HostedCarriers((carrier) => new CarrierActor({ ...parts, carrier }));
   ends.push(async () => {
     await hosted.drain(1_000);
@@ -102,3 +120,43 @@ test('a stop in the middle of that waits for it, and its siblings are drained me
   const { statuses, twice } = await account(house.bus, house.simulator, [...sent, ...siblings]);
   expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
 }, 90_000);
+
+/** As one of several nodes, with NATS behind a proxy for everything but its leases. */
+async function sharingHost() {
+  const proxy = await startProxy(house.nats.url);
+  const leaseBus = await connectBus(house.nats.url, 'leases');
+  const leases = await openLeases(leaseBus, { node: 'n1', thread: 'actors-1', place: 'n1', process: 'n1' });
+  const hosted = await host(proxy.url, leases);
+  ends.push(async () => {
+    await leases.close();
+    await leaseBus.close();
+    await proxy.close();
+  });
+  return { proxy, hosted };
+}
+
+test('NATS is away while a carrier is opened anew: what was chosen by then goes in its next life, and none is unknown', async () => {
+  house = await openCarrierHouse();
+  const carrier = carrierWith(house.simulator, { tps: 20, responseTimerMs: 1_000 });
+  const { proxy, hosted } = await sharingHost();
+  await hosted.start([carrier], moves);
+  const sent = await house.send(100);
+  await until('under way', () => submits().total >= 10, { limitMs: 15_000 });
+  // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
+  proxy.silence();
+  proxy.heal();
+  await hosted.configure([withWindow(carrier, 40)], moves);
+  expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+}, 120_000);
+
+test('a carrier that is opened anew again and again leaves no listener behind', async () => {
+  house = await openCarrierHouse();
+  const carrier = carrierWith(house.simulator);
+  const { hosted } = await sharingHost();
+  await hosted.start([carrier], moves);
+  const before = listeners;
+  for (const window of [40, 30, 20]) await hosted.configure([withWindow(carrier, window)], moves);
+  expect(listeners).toBe(before);
+  await hosted.drain(2_000);
+  expect(listeners).toBeLessThan(before);
+}, 60_000);
