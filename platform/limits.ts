@@ -83,6 +83,8 @@ export const limits = {
     earlyReceiptWaitMs: 2_000,
     /** A receipt without a match is tried again after these waits, then reported. */
     parkedReceiptWaitsMs: [5_000, 30_000, 120_000, 600_000],
+    /** While the event store cannot say whether it knows the message no wait is used up: a receipt is kept this long. */
+    parkedReceiptAgeMsMax: 2 * 86_400_000,
     /** What may be wrong with every receipt of a carrier is logged once in this time. */
     receiptSaidEveryMs: 60_000,
     /** Records one carrier holds of one account shard in one lane: × 8 shards × 3 lanes × ~2 KiB = 100 MB at worst. */

@@ -6,6 +6,8 @@ export type ReceiptTextFields = {
   carrierMessageId: string;
   state: ReceiptState;
   errorCode: string;
+  /** Another word than the state's own. */
+  stat?: string | undefined;
   submittedAtMs: number;
   doneAtMs: number;
   /** The first twenty characters of the message, by custom. */
@@ -17,7 +19,7 @@ export function buildReceiptText(fields: ReceiptTextFields): string {
   return (
     `id:${fields.carrierMessageId} sub:001 dlvrd:${delivered}` +
     ` submit date:${receiptDate(fields.submittedAtMs)} done date:${receiptDate(fields.doneAtMs)}` +
-    ` stat:${receiptStat[fields.state]} err:${fields.errorCode} text:${fields.text.slice(0, 20)}`
+    ` stat:${fields.stat ?? receiptStat[fields.state]} err:${fields.errorCode} text:${fields.text.slice(0, 20)}`
   );
 }
 

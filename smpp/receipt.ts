@@ -1,6 +1,7 @@
 // Delivery receipts: what a deliver_sm says about a message submitted before (SMPP 3.4 §5.2.12 and appendix B).
 // TLVs are believed first; the text form is vendor-defined, so it is read by its keys in any order and case,
-// with missing and unknown keys. Pure; matching a receipt to its message happens where the messages are.
+// with missing and unknown keys. A word nobody listed is not taken for the end (docs/receipts.md has the table). Pure;
+// matching a receipt to its message happens where the messages are.
 import { decodeText } from '../model/text/octets.ts';
 import { boundedName, boundedWords } from './bounded-text.ts';
 import { type ShortMessagePdu, tlvTag } from './pdu.ts';
@@ -37,9 +38,10 @@ export type ReceiptReading =
 
 /** True for a delivery receipt and for an intermediate notification (bits 5–2 of esm_class). */
 export function isReceipt(esmClass: number): boolean {
-  const type = esmClass & 0x3c;
-  return type === 0x04 || type === 0x20;
+  return (esmClass & 0x3c) === 0x04 || isIntermediate(esmClass);
 }
+
+const isIntermediate = (esmClass: number): boolean => (esmClass & 0x3c) === 0x20;
 
 /** Reads a receipt. `utcOffsetMinutes` is the zone the carrier writes its dates in. */
 export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): ReceiptReading {
@@ -49,16 +51,19 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   let errorCode: string | undefined;
   for (const { tag, value } of pdu.tlvs ?? []) {
     if (tag === tlvTag.receiptedMessageId) id = withoutZero(value);
-    else if (tag === tlvTag.messageState && value.length > 0) state = receiptStateOf(value[0]!);
+    else if (tag === tlvTag.messageState && value.length > 0) state = stateNumbers[value[0]!];
     else if (tag === tlvTag.networkErrorCode && value.length >= 3) errorCode = String(value.readUInt16BE(1));
   }
   const fields = pdu.octets.length > 0 ? readFields(textOf(pdu)) : noFields;
   id ||= fields.id;
   if (id === '') return unreadable;
+  errorCode ??= fields.err;
+  state ??= stateNames.get(fields.stat.toUpperCase()) ?? stateByError(errorCode);
   const receipt: Receipt = {
     carrierMessageId: boundedName(id),
-    state: state ?? stateNames.get(fields.stat.toUpperCase()) ?? 'unknown',
-    errorCode: boundedWords(errorCode ?? fields.err),
+    // What says of itself that it is in between ends nothing when it names no end.
+    state: state === 'unknown' && isIntermediate(pdu.esmClass) ? 'enroute' : state,
+    errorCode: boundedWords(errorCode),
     recipient: pdu.source,
     sender: pdu.destination,
   };
@@ -69,9 +74,14 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   return { kind: 'receipt', receipt };
 }
 
-/** message_state of a receipt's TLV or of query_sm_resp; a number nobody defined is `unknown`. */
+/** message_state of query_sm_resp; a number nobody defined is `unknown`. */
 export function receiptStateOf(messageState: number): ReceiptState {
   return stateNumbers[messageState] ?? 'unknown';
+}
+
+/** Of a receipt whose word nobody listed, or that has none: with an error it has ended somehow, else it is on its way. */
+function stateByError(errorCode: string): ReceiptState {
+  return /^0*$/.test(errorCode) ? 'enroute' : 'unknown';
 }
 
 const notAReceipt: ReceiptReading = { kind: 'not_a_receipt' };
@@ -155,10 +165,12 @@ const stateNames: ReadonlyMap<string, ReceiptState> = new Map([
   ['UNDELIV', 'undelivered'],
   ['UNDELIVERABLE', 'undelivered'],
   ['UNDELIVRD', 'undelivered'],
+  ['UNDELIVERED', 'undelivered'],
   ['FAILED', 'undelivered'],
   ['EXPIRED', 'expired'],
   ['REJECTD', 'rejected'],
   ['REJECTED', 'rejected'],
+  ['SKIPPED', 'rejected'],
   ['DELETED', 'deleted'],
   ['ACCEPTD', 'accepted'],
   ['ACCEPTED', 'accepted'],
@@ -166,5 +178,12 @@ const stateNames: ReadonlyMap<string, ReceiptState> = new Map([
   ['BUFFRED', 'enroute'],
   ['BUFFERED', 'enroute'],
   ['SCHEDULED', 'enroute'],
+  ['SENT', 'enroute'],
+  ['SUBMITD', 'enroute'],
+  ['SUBMITTED', 'enroute'],
+  ['PENDING', 'enroute'],
+  ['QUEUED', 'enroute'],
+  ['RETRY', 'enroute'],
+  ['DELAYED', 'enroute'],
   ['UNKNOWN', 'unknown'],
 ]);

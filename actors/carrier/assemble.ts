@@ -155,7 +155,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     unknown,
     clock,
     onTold: (submitted, kind) => settlement.onReceipt(submitted, kind),
-    park: (receipt, waits, done) => parkReceipt(parking, receipt, waits, done),
+    park: (receipt, parked, delayMs, done) => parkReceipt(parking, receipt, parked, delayMs, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
   const spared = { carrier, pacing: watchPacing(paced, decided, clock), clock };

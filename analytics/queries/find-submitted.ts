@@ -13,8 +13,9 @@ import { together } from './together.ts';
 import type { Unflushed } from './unflushed.ts';
 import type { UpToDate } from './up-to-date.ts';
 
-/** A carrier's validity ends after days; a receipt that comes later than this settles nothing any more. */
-const lookBackMs = limits.message.validitySecondsMax * 1_000 + 2 * 86_400_000;
+/** A carrier reports within the validity, and what it reports may then wait for this store. */
+const lookBackMs =
+  limits.message.validitySecondsMax * 1_000 + limits.message.receiptGraceMs + limits.carrier.parkedReceiptAgeMsMax;
 
 export type SubmittedSearch = (question: FindSubmitted) => Promise<FindSubmittedReply>;
 

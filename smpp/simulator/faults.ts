@@ -26,6 +26,7 @@ export const faultNames = [
   'no-receipt',
   'no-query-resp',
   'long-id', // message ids of `arg` characters that differ at their end
+  'preceding-receipt', // a receipt that is not the last: message_state `arg`, a word of its own when that is none
   'long-err', // receipts whose err has `arg` characters
   'odd-status', // a status nobody named, another one each time
 ] as const;
@@ -34,7 +35,7 @@ export type FaultName = (typeof faultNames)[number];
 export type FaultArgs = {
   /** Only for the next N PDUs it applies to; without it until cleared. */
   limit?: number;
-  /** Part number for reject-part, length for bad-length, long-id and long-err, delay for queue-full. */
+  /** Part number for reject-part, length for bad-length, long-id and long-err, delay for queue-full, a message_state. */
   arg?: number;
   /** drop, unbind, garbage, bad-length, unknown-command: once, on every session, at once. Nothing stays active. */
   now?: boolean;

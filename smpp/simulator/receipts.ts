@@ -59,6 +59,7 @@ export function receiptFor(
   doneAtMs: number,
   form: ReceiptForm,
   alphabet: AlphabetOptions,
+  stat?: string,
 ): ShortMessage {
   const { pdu, receiptId, submittedAtMs } = taken;
   const text =
@@ -67,6 +68,7 @@ export function receiptFor(
       : buildReceiptText({
           carrierMessageId: receiptId,
           state,
+          stat,
           errorCode,
           submittedAtMs,
           doneAtMs,
@@ -83,14 +85,19 @@ export function receiptFor(
     registeredDelivery: 0,
     dataCoding: 0,
     octets: Buffer.from(text, 'latin1'),
-    ...(form === 'text' ? {} : { tlvs: receiptTlvs(receiptId, state, errorCode) }),
+    ...(form === 'text'
+      ? {}
+      : { tlvs: receiptTlvs(receiptId, stat === undefined ? receiptStateNumber[state] : ownState, errorCode) }),
   };
 }
 
-function receiptTlvs(receiptId: string, state: ReceiptState, errorCode: string): Tlv[] {
+/** A message_state nobody defined. */
+const ownState = 200;
+
+function receiptTlvs(receiptId: string, state: number, errorCode: string): Tlv[] {
   const tlvs: Tlv[] = [
     { tag: tlvTag.receiptedMessageId, value: Buffer.from(`${receiptId}\0`, 'latin1') },
-    { tag: tlvTag.messageState, value: Buffer.from([receiptStateNumber[state]]) },
+    { tag: tlvTag.messageState, value: Buffer.from([state]) },
   ];
   const code = Number(errorCode);
   // Network type 3 is GSM.

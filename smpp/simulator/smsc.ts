@@ -5,7 +5,8 @@ import type { Socket } from 'node:net';
 import { type Cancel, type Clock, epochUs } from '../../platform/clock.ts';
 import { commandStatus } from '../command-status.ts';
 import { encodeQueryResp } from '../codec.ts';
-import type { BindFields, QueryPdu, ShortMessagePdu } from '../pdu.ts';
+import type { BindFields, QueryPdu, ShortMessage, ShortMessagePdu } from '../pdu.ts';
+import type { ReceiptState } from '../receipt.ts';
 import { receiptDate, receiptStateNumber } from '../receipt-text.ts';
 import { Counters } from './counters.ts';
 import { Deliveries, type Delivery } from './deliveries.ts';
@@ -202,17 +203,34 @@ export class Smsc {
   }
 
   #receipt(taken: Taken, fate: Fate): void {
+    if (!this.faults.any) return this.#lastReceipt(taken, fate);
+    const preceding = this.faults.argOf('preceding-receipt') ?? 0;
+    if (this.faults.take('preceding-receipt')) {
+      this.#deliver(taken, this.#precedingReceipt(taken, preceding));
+      this.#wheel.add(lastReceiptMs, () => this.#lastReceipt(taken, fate));
+      return;
+    }
+    this.#lastReceipt(taken, fate);
+  }
+
+  #precedingReceipt(taken: Taken, messageState: number): ShortMessage {
+    const { receipts, alphabet } = this.#options;
+    const known = Object.entries(receiptStateNumber).find(([, number]) => number === messageState);
+    const state = (known?.[0] ?? 'enroute') as ReceiptState;
+    const word = known === undefined ? 'VENDORWD' : undefined;
+    return receiptFor(taken, state, '000', this.clock.nowMs(), receipts, alphabet, word);
+  }
+
+  #lastReceipt(taken: Taken, fate: Fate): void {
     const state = fate.state ?? 'delivered';
     const doneAtMs = this.clock.nowMs();
     this.#ids.settle(taken, state, doneAtMs);
-    const message = receiptFor(
-      taken,
-      state,
-      fate.errorCode ?? this.#errorCode(),
-      doneAtMs,
-      this.#options.receipts,
-      this.#options.alphabet,
-    );
+    const errorCode = fate.errorCode ?? this.#errorCode();
+    const { receipts, alphabet } = this.#options;
+    this.#deliver(taken, receiptFor(taken, state, errorCode, doneAtMs, receipts, alphabet));
+  }
+
+  #deliver(taken: Taken, message: ShortMessage): void {
     const delivery: Delivery = {
       message,
       isReceipt: true,
@@ -251,3 +269,5 @@ const asUsual: Fate = { status: 0 };
 /** How far a receipt runs ahead of its response, when that fault is played. */
 const earlyMs = 50;
 const overtakenMs = 300;
+/** From a receipt that goes before to the last one. */
+const lastReceiptMs = 3_000;

@@ -69,12 +69,31 @@ describe('a receipt as text', () => {
     ],
     ['stat:EXPIRED   id:9 err:1', '9', 'expired', '1'],
     ['  id: 5  stat: rejectd err: 00b', '5', 'rejected', '00b'],
-    ['id:5', '5', 'unknown', ''],
-    ['id:5 stat:SOMETHING foo:bar', '5', 'unknown', ''],
+    ['id:5', '5', 'enroute', ''],
+    ['id:5 stat:SOMETHING foo:bar', '5', 'enroute', ''],
     ['id:5 submitdate:2611200519 donedate:2611200520 stat:DELETED', '5', 'deleted', ''],
     ['id:a_b sub:001 stat:ACCEPTD err:000', 'a_b', 'accepted', '000'],
   ])('"%s"', (text, carrierMessageId, state, errorCode) => {
     expect(receiptOf(delivery(text))).toMatchObject({ carrierMessageId, state, errorCode });
+  });
+
+  // docs/receipts.md has this table for operators.
+  test.each([
+    ['UNKNOWN', 0x04, '000', 'unknown'],
+    ['UNKNOWN', 0x20, '000', 'enroute'],
+    ['ENROUTE', 0x04, '000', 'enroute'],
+    ['ACCEPTD', 0x04, '000', 'accepted'],
+    ['SENT', 0x04, '000', 'enroute'],
+    ['RETRY', 0x04, '027', 'enroute'],
+    ['pending', 0x04, '', 'enroute'],
+    ['VENDORWD', 0x04, '000', 'enroute'],
+    ['VENDORWD', 0x04, '', 'enroute'],
+    ['VENDORWD', 0x04, '027', 'unknown'],
+    ['VENDORWD', 0x20, '027', 'enroute'],
+    ['DELIVRD', 0x20, '000', 'delivered'],
+  ] as const)('stat:%s with esm_class %i and err:%s is %s', (stat, esmClass, errorCode, state) => {
+    const text = `id:5 stat:${stat} err:${errorCode}`;
+    expect(receiptOf(delivery(text, { esmClass }))).toMatchObject({ carrierMessageId: '5', state });
   });
 
   test('believes nothing that stands in the client’s own words', () => {

@@ -1,7 +1,8 @@
 // Which submitted segments wait for a receipt, by the carrier's message id. Carriers write one id in several
 // ways: hexadecimal in the response and decimal in the receipt, with leading zeros, in either case. Ids are
 // kept in one canonical form; a receipt's id is tried in each reading, the one that worked last first, and a
-// match counts only when the recipient is the same, so that two readings can never mix two messages up.
+// match counts only when the recipient is the same. Readings in which this carrier's ids never had to be read are tried
+// no more after a while: in one of those an old receipt can name a newer message to the same number.
 import { type IdReading, canonical, readAs } from '../../../model/carrier-message-id.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -17,6 +18,10 @@ export type Match =
 
 /** After the first receipt a segment is remembered this long, to recognise the second as a repeat. */
 const settledSpanMs = 60_000;
+/** So many matches that only one reading gives, all in the same one: from then on the others are tried no more. */
+const provenMatches = 20;
+/** Messages in a row that fit in a dropped reading only: the carrier has changed how it writes ids. */
+const changedMatches = 3;
 
 export class Outstanding {
   readonly #form: IdForm;
@@ -27,11 +32,19 @@ export class Outstanding {
   readonly #settled: Generations<string, string>;
   readonly #onLearnt: (reading: IdReading) => void;
   #readings: IdReading[];
+  /** Matches that only this reading gives. */
+  readonly #proof: Record<IdReading, number> = { raw: 0, hex: 0, decimal: 0 };
+  #dropped: IdReading[] = [];
+  /** Still finding out which readings this carrier needs. */
+  #isLearning: boolean;
+  /** Ids that fitted in a dropped reading only, since one last fitted in another. */
+  readonly #otherwise = new Set<string>();
   #learnt: IdReading | null = null;
 
   /** `onLearnt`: receipts' ids matched in another reading than the one before; the first match tells it too. */
   constructor(form: IdForm, clock: Clock = systemClock, onLearnt: (reading: IdReading) => void = () => {}) {
     this.#form = form;
+    this.#isLearning = form === 'auto';
     this.#readings = form === 'auto' ? ['raw', 'hex', 'decimal'] : [form];
     this.#onLearnt = onLearnt;
     this.#settled = new Generations(settledSpanMs, limits.carrier.outstandingMax, clock);
@@ -69,10 +82,10 @@ export class Outstanding {
    */
   find(receiptId: string, recipient: string | null, swapped: string | null = null): Match | null {
     for (const [at, reading] of this.#readings.entries()) {
-      const key = readAs(receiptId, reading);
-      if (key === null) continue;
-      const match = this.#matchOf(key, recipient, swapped);
+      const match = this.#matchIn(reading, receiptId, recipient, swapped);
       if (match === null) continue;
+      if (this.#otherwise.size > 0) this.#otherwise.clear();
+      if (this.#isLearning) this.#prove(reading, receiptId, recipient, swapped);
       if (at > 0) this.#prefer(reading);
       if (this.#learnt !== reading) {
         this.#learnt = reading;
@@ -83,7 +96,19 @@ export class Outstanding {
     return null;
   }
 
-  /** The canonical ids a receipt's id may stand for: what to ask the event store for. */
+  /**
+   * Whether an id that `find` does not find names a submit to this recipient in a reading that is tried no more. It
+   * settles nothing: a few such ids of different messages in a row, and all readings are tried again.
+   */
+  fitsOtherwise(receiptId: string, recipient: string | null, swapped: string | null = null): boolean {
+    const fits = this.#dropped.some((reading) => this.#matchIn(reading, receiptId, recipient, swapped) !== null);
+    if (!fits) return false;
+    this.#otherwise.add(receiptId);
+    if (this.#otherwise.size >= changedMatches) this.#tryAll();
+    return true;
+  }
+
+  /** The canonical ids a receipt's id may stand for, likeliest first: what to ask the event store for. */
   candidates(receiptId: string): string[] {
     return [...new Set(this.#readings.map((reading) => readAs(receiptId, reading)).filter((each) => each !== null))];
   }
@@ -103,6 +128,32 @@ export class Outstanding {
       if (place !== undefined) return this.#store.read(place).recipient;
     }
     return null;
+  }
+
+  #prove(by: IdReading, receiptId: string, recipient: string | null, swapped: string | null): void {
+    const isOnlyOne = this.#readings.every((each) => {
+      return each === by || this.#matchIn(each, receiptId, recipient, swapped) === null;
+    });
+    if (!isOnlyOne) return;
+    this.#proof[by] += 1;
+    if (this.#proof[by] < provenMatches) return;
+    this.#isLearning = false;
+    // One that was needed before is kept: such a carrier mixes two systems.
+    this.#dropped = this.#readings.filter((each) => this.#proof[each] === 0);
+    this.#readings = this.#readings.filter((each) => this.#proof[each] > 0);
+  }
+
+  #tryAll(): void {
+    this.#readings = [...this.#readings, ...this.#dropped];
+    this.#dropped = [];
+    this.#isLearning = true;
+    this.#otherwise.clear();
+    for (const each of this.#readings) this.#proof[each] = 0;
+  }
+
+  #matchIn(reading: IdReading, receiptId: string, recipient: string | null, swapped: string | null): Match | null {
+    const key = readAs(receiptId, reading);
+    return key === null ? null : this.#matchOf(key, recipient, swapped);
   }
 
   #matchOf(key: string, recipient: string | null, swapped: string | null): Match | null {

@@ -12,9 +12,9 @@ import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { KnownReceipt } from './receipt-numbers.ts';
-import type { Respond } from './receipts.ts';
+import type { Parked, Respond } from './receipts.ts';
 
-type ParkedReceipt = { readonly kind: 'receipt'; readonly receipt: KnownReceipt; readonly waits: number };
+type ParkedReceipt = { readonly kind: 'receipt'; readonly receipt: KnownReceipt } & Parked;
 
 export type ParkingParts = {
   readonly bus: Bus;
@@ -29,19 +29,21 @@ const encoder = new TextEncoder();
 export function parkReceipt(
   parts: ParkingParts,
   receipt: KnownReceipt,
-  waits: number,
+  parked: Parked,
+  delayMs: number,
   done: (safe: boolean) => void,
 ): void {
   const { publisher, carrier, clock } = parts;
-  const parked: ParkedReceipt = { kind: 'receipt', receipt, waits: waits + 1 };
+  const content: ParkedReceipt = { kind: 'receipt', receipt, ...parked };
   const nowMs = clock.nowMs();
-  const dueAtMs = nowMs + (limits.carrier.parkedReceiptWaitsMs[waits] ?? 0);
+  // Carriers use an id again: only with the recipient it names a receipt. In a header, and a carrier's octets may hold
+  // what no header can.
+  const whose = [receipt.carrierMessageId, receipt.recipient, receipt.state].map(encodeURIComponent).join('.');
   const record = {
     subject: inboundSubject(carrier),
-    payload: encoder.encode(JSON.stringify(parked)),
-    dueAtMs,
-    // The id is a header: a carrier's octets may hold what no header can.
-    id: `receipt.${carrier}.${encodeURIComponent(receipt.carrierMessageId)}.${receipt.state}.${waits}`,
+    payload: encoder.encode(JSON.stringify(content)),
+    dueAtMs: nowMs + delayMs,
+    id: `receipt.${carrier}.${whose}.${parked.waits}.${parked.unsaid}`,
     shardKey: receipt.carrierMessageId,
   };
   publishLater(publisher, record, nowMs, (result) => done(result.ok));
@@ -50,7 +52,7 @@ export function parkReceipt(
 /** Hands back what was parked, one by one. */
 export function takeParked(
   parts: ParkingParts,
-  take: (receipt: KnownReceipt, respond: Respond, waits: number) => void,
+  take: (receipt: KnownReceipt, respond: Respond, parked: Parked) => void,
 ): Promise<Consumption> {
   const { bus, publisher, carrier, clock } = parts;
   return consumeStream(bus, {
@@ -68,11 +70,15 @@ export function takeParked(
         for (const each of [carrierMessageId, recipient, sender]) {
           if (typeof each !== 'string') throw new Error('a parked receipt without its id or its numbers');
         }
+        for (const each of [parked.waits, parked.unsaid, parked.sinceMs]) {
+          if (!Number.isFinite(each)) throw new Error('a parked receipt that does not say how long it has waited');
+        }
       } catch (error) {
         return moveToDead(publisher, record, streamNames.inbound, messageOf(error));
       }
-      const { receipt, waits } = parked;
-      take(receipt, (status) => (status === commandStatus.ESME_ROK ? record.ack() : record.nak(1_000)), waits);
+      const { receipt, waits, unsaid, sinceMs } = parked;
+      const respond = (status: number) => (status === commandStatus.ESME_ROK ? record.ack() : record.nak(1_000));
+      take(receipt, respond, { waits, unsaid, sinceMs });
     },
   });
 }

@@ -1,11 +1,13 @@
 // Finds the message of every receipt and answers the carrier only when the receipt cannot be lost any more:
 // its event is durable, or the receipt itself is parked. A receipt may overtake its response, come twice, come
-// on another bind, come after a restart, or come for a submit whose outcome nobody knew.
+// on another bind, come after a restart, or come for a submit whose outcome nobody knew. One that says "unknown" is
+// told and ends nothing: the submit goes on waiting for its last receipt.
 import type { FindSubmittedReply } from '../../../analytics/contract.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../../model/delivery-event.ts';
 import { canonical } from '../../../model/carrier-message-id.ts';
 import type { Category } from '../../../model/message.ts';
+import { unreachable } from '../../../platform/assert.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log, maskNumber } from '../../../platform/log.ts';
@@ -26,25 +28,32 @@ export type ReceiptsParts = {
   readonly outstanding: Outstanding;
   readonly unknown: UnknownSubmits;
   readonly clock: Clock;
-  /** Keeps a receipt without a match for later; tells whether it is safe. `waits` counts the times before. */
-  readonly park: (receipt: KnownReceipt, waits: number, done: (safe: boolean) => void) => void;
+  /** Keeps a receipt without a match for `delayMs`; tells whether it is safe. */
+  readonly park: (receipt: KnownReceipt, parked: Parked, delayMs: number, done: (safe: boolean) => void) => void;
   /** A receipt tells what became of a submit; what it returns is called when that is durable. */
   readonly onTold: (submitted: Submitted, kind: EventKind) => () => void;
   /** Asks the event store for a submit that memory does not hold. */
   readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
 };
 
+/** Of a receipt that waits: how often nobody knew its message, how often that could not be said, and since when. */
+export type Parked = { readonly waits: number; readonly unsaid: number; readonly sinceMs: number };
+
 type Early = {
   readonly receipt: KnownReceipt;
   readonly respond: Respond;
-  readonly waits: number;
+  /** Null: it came from the carrier just now. */
+  readonly parked: Parked | null;
+  /** The ids under which it waits for its response. */
+  readonly ids: readonly string[];
   readonly atMs: number;
 };
 type Ended = 'matched' | 'parked' | 'duplicate' | 'unmatched' | 'intermediate' | 'not_safe';
 
 const sweepEveryMs = 250;
+const waitsMs = limits.carrier.parkedReceiptWaitsMs;
 
-/** The event a final state becomes; null for states that settle nothing. */
+/** The event a state becomes; null for those that say nothing new. All but `unknown` are final. */
 const kindOfState: Readonly<Record<Receipt['state'], EventKind | null>> = {
   delivered: 'delivered',
   undelivered: 'undelivered',
@@ -77,8 +86,8 @@ export class Receipts {
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }
 
-  /** A receipt from the carrier (`waits` 0) or back from its parking place. */
-  take(receipt: KnownReceipt, respond: Respond, waits = 0): void {
+  /** A receipt from the carrier, or back from its parking place. */
+  take(receipt: KnownReceipt, respond: Respond, parked: Parked | null = null): void {
     const kind = kindOfState[receipt.state];
     if (kind === null) return this.#end('intermediate', respond);
     // The bus is away: the carrier keeps it better than our memory would.
@@ -86,7 +95,8 @@ export class Receipts {
     const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped);
     if (match?.repeated === true) return this.#end('duplicate', respond);
     if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
-    this.#wait({ receipt, respond, waits, atMs: this.#parts.clock.monotonicMs() });
+    const ids = this.#parts.outstanding.candidates(receipt.carrierMessageId);
+    this.#wait({ receipt, respond, parked, ids, atMs: this.#parts.clock.monotonicMs() });
   }
 
   /** The replay has told every id it knows: what came meanwhile finds its message now, or is searched for. */
@@ -94,7 +104,7 @@ export class Receipts {
     this.#open = true;
     for (const early of this.#allEarly()) {
       this.#forget(early);
-      this.take(early.receipt, early.respond, early.waits);
+      this.take(early.receipt, early.respond, early.parked);
     }
   }
 
@@ -105,7 +115,7 @@ export class Receipts {
     const id = canonical(submitted.carrierMessageId);
     for (const early of this.#early.get(id) ?? []) {
       this.#forget(early);
-      this.take(early.receipt, early.respond, early.waits);
+      this.take(early.receipt, early.respond, early.parked);
     }
   }
 
@@ -115,6 +125,8 @@ export class Receipts {
 
   /** Another life or another node has written what became of a submit, after it was submitted. */
   learn(event: DeliveryEvent): void {
+    // Said by a receipt: the submit is known, and its last receipt may still come.
+    if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
     if (event.kind === 'unknown' || event.kind === 'resent') return this.onUnknown(event);
     if (event.carrierMessageId !== null) this.#parts.outstanding.settle(event);
     // Refused late: it has no id, and no receipt that comes is its own.
@@ -130,8 +142,11 @@ export class Receipts {
   }
 
   #settle(submitted: Submitted, kind: EventKind, receipt: Receipt, respond: Respond): void {
-    this.#parts.outstanding.settle(submitted);
-    this.#parts.unknown.settle(submitted);
+    const isFinal = kind !== 'unknown';
+    if (isFinal) {
+      this.#parts.outstanding.settle(submitted);
+      this.#parts.unknown.settle(submitted);
+    }
     const event = deliveryEvent(submitted, {
       kind,
       atMs: this.#parts.clock.nowMs(),
@@ -141,9 +156,10 @@ export class Receipts {
       carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
-    this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
+    if (isFinal) this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
     const urgent = submitted.category === 'otp';
-    const told = this.#parts.onTold(submitted, kind);
+    // Nothing that the second copy of a message could be called off for.
+    const told = isFinal ? this.#parts.onTold(submitted, kind) : () => {};
     const done = (durable: boolean) => {
       if (durable) told();
       this.#end(durable ? 'matched' : 'not_safe', respond);
@@ -154,7 +170,7 @@ export class Receipts {
   #wait(early: Early): void {
     if (this.#earlyCount + this.#searching >= limits.carrier.earlyReceiptsMax)
       return this.#end('not_safe', early.respond);
-    for (const id of this.#parts.outstanding.candidates(early.receipt.carrierMessageId)) {
+    for (const id of early.ids) {
       const waiting = this.#early.get(id);
       if (waiting === undefined) this.#early.set(id, [early]);
       else waiting.push(early);
@@ -173,29 +189,52 @@ export class Receipts {
   }
 
   /** No response brought this id in time: the event store may know it, or an unknown submit fits. */
-  async #search({ receipt, respond, waits }: Early): Promise<void> {
-    const { outstanding, unknown, lookUp, park } = this.#parts;
+  async #search({ receipt, respond, parked }: Early): Promise<void> {
+    const { outstanding, lookUp, clock } = this.#parts;
+    const { carrierMessageId, recipient, swapped } = receipt;
     const kind = kindOfState[receipt.state] as EventKind;
     this.#searching += 1;
-    const stored = await lookUp(receipt, outstanding.candidates(receipt.carrierMessageId)).finally(() => {
+    const stored = await lookUp(receipt, outstanding.candidates(carrierMessageId)).finally(() => {
       this.#searching -= 1;
     });
     if (stored.result === 'found') return this.#settle(stored.submitted, kind, receipt, respond);
     // The response may have come while the store was asked: then nothing else fits better.
-    if (outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped) !== null)
-      return this.take(receipt, respond, waits);
-    // A message whose id the store has not looked for may be meant, and it fits better than any unknown submit.
-    const mayGuess = stored.result === 'none';
-    const fits = mayGuess ? unknown.find(receipt.recipient, receipt.sender, receipt.submittedAt ?? null) : null;
-    if (fits !== null) return this.#settle(fits, kind, receipt, respond);
-    if (waits >= limits.carrier.parkedReceiptWaitsMs.length) {
-      const { carrierMessageId, state, recipient } = receipt;
-      const facts = { carrier: this.#parts.carrier, carrierMessageId, state, recipient: maskNumber(recipient) };
-      log.warn(facts, 'a receipt without a message');
-      return this.#end('unmatched', respond);
+    if (outstanding.find(carrierMessageId, recipient, swapped) !== null) return this.take(receipt, respond, parked);
+    const before = parked ?? { waits: 0, unsaid: 0, sinceMs: clock.nowMs() };
+    switch (stored.result) {
+      case 'none': {
+        const fits = this.#guess(receipt);
+        if (fits !== null) return this.#settle(fits, kind, receipt, respond);
+        if (before.waits >= waitsMs.length) return this.#giveUp(receipt, respond);
+        return this.#park(receipt, respond, { ...before, waits: before.waits + 1 }, before.waits);
+      }
+      case 'unavailable':
+        // A message nobody has looked for may be meant, and it would fit better than any unknown submit.
+        if (clock.nowMs() - before.sinceMs > limits.carrier.parkedReceiptAgeMsMax)
+          return this.#giveUp(receipt, respond);
+        return this.#park(receipt, respond, { ...before, unsaid: before.unsaid + 1 }, before.unsaid);
+      default:
+        return unreachable(stored);
     }
-    if (waits === 0) this.#compare(receipt);
-    park(receipt, waits, (safe) => this.#end(safe ? 'parked' : 'not_safe', respond));
+  }
+
+  /** The only unknown submit it can be about. Never for a receipt that itself knows nothing, or that fits another one. */
+  #guess({ state, carrierMessageId, recipient, swapped, sender, submittedAt }: KnownReceipt): DeliveryEvent | null {
+    const { outstanding, unknown } = this.#parts;
+    if (state === 'unknown' || outstanding.fitsOtherwise(carrierMessageId, recipient, swapped)) return null;
+    return unknown.find(recipient, sender, submittedAt ?? null);
+  }
+
+  #park(receipt: KnownReceipt, respond: Respond, parked: Parked, times: number): void {
+    if (parked.waits + parked.unsaid === 1) this.#compare(receipt);
+    const delayMs = waitsMs[Math.min(times, waitsMs.length - 1)] as number;
+    this.#parts.park(receipt, parked, delayMs, (safe) => this.#end(safe ? 'parked' : 'not_safe', respond));
+  }
+
+  #giveUp({ carrierMessageId, state, recipient }: KnownReceipt, respond: Respond): void {
+    const facts = { carrier: this.#parts.carrier, carrierMessageId, state, recipient: maskNumber(recipient) };
+    log.warn(facts, 'a receipt without a message');
+    this.#end('unmatched', respond);
   }
 
   /** The id is one of ours and the number is not: the carrier writes numbers in a way nobody has foreseen, or ids twice. */
@@ -216,7 +255,7 @@ export class Receipts {
   }
 
   #forget(early: Early): void {
-    for (const id of this.#parts.outstanding.candidates(early.receipt.carrierMessageId)) {
+    for (const id of early.ids) {
       const left = (this.#early.get(id) ?? []).filter((each) => each !== early);
       if (left.length === 0) this.#early.delete(id);
       else this.#early.set(id, left);

@@ -172,6 +172,10 @@ export class Ledger {
       case 'rerouted':
         this.#learnRerouted(key, event, place);
         return;
+      case 'unknown':
+        // Said by a receipt, it tells of a segment that the carrier has, and of no other.
+        if (event.carrierMessageId !== null) return this.#learnSegment(key, event);
+        return this.settle(key);
       default:
         this.settle(key);
     }

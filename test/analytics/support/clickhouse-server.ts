@@ -8,11 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as Chdb from 'chdb';
 
-export type Weather = 'fine' | 'down' | 'answer-lost';
+export type Weather = 'fine' | 'down' | 'answer-lost' | 'read-only';
 
 export type TestClickHouse = {
   readonly url: string;
-  /** `down`: connections are cut unread. `answer-lost`: inserts are applied, then the connection is cut. */
+  /**
+   * `down`: connections are cut unread. `answer-lost`: inserts are applied, then the connection is cut. `read-only`:
+   * inserts are refused, everything else works.
+   */
   weather: Weather;
   /** Inserts whose answer was lost, and requests refused. */
   readonly lost: number;
@@ -54,6 +57,13 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       const isInsert = (new URL(request.url ?? '/', 'http://localhost').searchParams.get('query') ?? '').startsWith(
         'INSERT INTO sms_events',
       );
+      if (isInsert && state.weather === 'read-only') {
+        state.refused += 1;
+        request.resume();
+        response.writeHead(500, { 'x-clickhouse-exception-code': '164' });
+        response.end('Code: 164. DB::Exception: Cannot execute query in readonly mode. (READONLY)');
+        return;
+      }
       const answer = await run(request);
       if (isInsert && state.weather === 'answer-lost') {
         state.lost += 1;

@@ -49,7 +49,7 @@ export type House = TestBus & {
   put(bucket: 'directory' | 'suppression', name: string, text: string): Promise<void>;
   ingress(env?: Record<string, string>, threads?: number, changes?: object): Promise<Ingress>;
   /** The real analytics role, for what is read back. */
-  analytics(): Promise<{ stop(): Promise<void> }>;
+  analytics(env?: Record<string, string>): Promise<{ stop(): Promise<void> }>;
   /** Every message in a queue, decoded. */
   messages(stream?: string): Promise<Message[]>;
   count(stream?: string): Promise<number>;
@@ -120,8 +120,8 @@ export async function openHouse(): Promise<House> {
       ingresses.add(started);
       return started;
     },
-    async analytics() {
-      const { child, exited } = await startRole('analytics', nats.url, {}, 1);
+    async analytics(env = {}) {
+      const { child, exited } = await startRole('analytics', nats.url, env, 1);
       running.add(child);
       return {
         async stop() {

@@ -200,6 +200,28 @@ describe('a record that comes back after its event', () => {
     await until('acked', gone);
   });
 
+  test('late, while the event store stands still: it is published by nobody, and when it knows that it was not, once', async () => {
+    const message = await leftBehind(limits.bus.duplicateWindowMs);
+    const role = await house.eventStore();
+    const reply = async () => {
+      const answer = await house.bus.connection.request(querySubjects.get, JSON.stringify(message), { timeout: 5_000 });
+      return answer.json<GetMessageReply>().result;
+    };
+    await until('the store knows it', async () => (await reply()) === 'found');
+    role.child.kill('SIGSTOP');
+    await house.actor(carrierWith(house.simulator));
+    const redelivered = async () => {
+      const consumers = house.bus.manager.consumers.list('MT_TXN');
+      for await (const { num_redelivered } of consumers) if (num_redelivered > 0) return true;
+      return false;
+    };
+    await until('it was given back', redelivered, { limitMs: 20_000 });
+    expect(await atGamma()).toEqual([]);
+    role.child.kill('SIGCONT');
+    await until('published', async () => (await atGamma()).length === 1, { limitMs: 20_000 });
+    await until('acked', gone);
+  }, 60_000);
+
   test('late, and nobody knows: it is asked again until somebody does', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     let unavailable = 2;

@@ -109,6 +109,72 @@ test('auto learns the reading that worked, tries it first, and tells it once', (
   expect(told).toEqual(['hex']);
 });
 
+describe('a reading that was never needed', () => {
+  const [clock, other] = [new ManualClock(), '+8801722222222'];
+  /** As many receipts as it takes, each readable in one way only. */
+  function learn(outstanding: Outstanding, from: number, spelt: (id: number) => string): void {
+    for (let id = from; id < from + 20; id += 1) {
+      const event = submitted(String(id));
+      outstanding.add(event);
+      expect(idOf(outstanding.find(spelt(id), event.recipient))).toBe(event.messageId);
+      outstanding.settle(event);
+    }
+  }
+  const raw = (id: number) => String(id);
+  const hex = (id: number) => id.toString(16);
+
+  test('is dropped after twenty matches: a repeat that is long forgotten settles no newer message', () => {
+    const outstanding = new Outstanding('auto', clock);
+    learn(outstanding, 1_000, raw);
+    const first = submitted('10');
+    outstanding.add(first);
+    expect(idOf(outstanding.find('10', first.recipient))).toBe(first.messageId);
+    outstanding.settle(first);
+    const second = submitted('16');
+    outstanding.add(second);
+    // What is settled meanwhile makes it forget the first.
+    for (const id of ['777', '778']) {
+      clock.advance(100_000);
+      outstanding.settle(submitted(id));
+    }
+    // Read as hexadecimal "10" is 16: the other message to the same number.
+    expect(outstanding.find('10', first.recipient)).toBeNull();
+    expect(outstanding.fitsOtherwise('10', first.recipient)).toBe(true);
+    expect(outstanding.candidates('10')).toEqual(['10']);
+    expect(idOf(outstanding.find('16', second.recipient))).toBe(second.messageId);
+  });
+
+  test('is kept when the carrier ever needed it, and is asked for after the one that matched last', () => {
+    const outstanding = new Outstanding('auto', clock);
+    const event = submitted('5000');
+    outstanding.add(event);
+    expect(idOf(outstanding.find(hex(5_000), event.recipient))).toBe(event.messageId);
+    learn(outstanding, 1_000, raw);
+    expect(outstanding.candidates('99')).toEqual(['99', '153']);
+  });
+
+  test('is tried again when three messages in a row fit in no other, and one alone proves nothing', () => {
+    const outstanding = new Outstanding('auto', clock);
+    learn(outstanding, 1_000, raw);
+    const events = [3_000, 3_001, 3_002].map((id) => submitted(String(id)));
+    for (const event of events) outstanding.add(event);
+    const find = (id: number) => idOf(outstanding.find(hex(id), events[0]!.recipient));
+    for (let times = 0; times < 5; times += 1) {
+      expect(outstanding.fitsOtherwise(hex(3_000), events[0]!.recipient)).toBe(true);
+    }
+    expect(find(3_000)).toBeNull();
+    expect(outstanding.fitsOtherwise(hex(3_001), other)).toBe(false);
+    for (const id of [3_001, 3_002]) outstanding.fitsOtherwise(hex(id), events[0]!.recipient);
+    expect(find(3_000)).toBe(events[0]!.messageId);
+    learn(outstanding, 4_000, hex);
+    expect(outstanding.candidates('99')).toEqual(['153']);
+  });
+});
+
+test('what the event store is asked for begins with the id as it is written', () => {
+  expect(new Outstanding('auto', new ManualClock()).candidates('0010')).toEqual(['10', 'a', '16']);
+});
+
 test('a second receipt is recognised as a repeat for a minute', () => {
   const clock = new ManualClock();
   const outstanding = new Outstanding('auto', clock);

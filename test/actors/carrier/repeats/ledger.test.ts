@@ -41,6 +41,15 @@ describe('what an earlier life left', () => {
     expect(verdictAfter(long, ...two)).toBe('intent_without_outcome');
     expect(verdictAfter(long, ...two, { kind: 'submitted', segment: 2 })).toBe('settled');
   });
+  test('"unknown" from a receipt, of one of three segments: the other two are not known', () => {
+    const told = [
+      {},
+      { kind: 'submitted', segment: 1 },
+      { kind: 'unknown', segment: 1, carrierMessageId: '7' },
+    ] as const;
+    expect(verdictAfter(long, ...told)).toBe('intent_without_outcome');
+    expect(verdictAfter(message, {}, { kind: 'unknown', segment: 1, carrierMessageId: '7' })).toBe('settled');
+  });
   test('refused for a moment: it may go again, and a further intent closes that again', () => {
     const deferred = [{}, { kind: 'deferred', segment: 1, detail: '1' }] as const;
     expect(verdictAfter(message, ...deferred)).toBe('new');

@@ -1,0 +1,94 @@
+// Receipts that are not the last (fault 51): UNKNOWN, ENROUTE or a word of the carrier's own, and three seconds later
+// the real one. Against the simulator, counted in EVENTS; also over a restart, for parts, and where memory is short.
+import { afterEach, expect, test } from 'vitest';
+import { until } from '../../../../platform/deadline.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { passLateGates } from '../../../../policy/late/late-gates.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
+
+let house: CarrierHouse;
+afterEach(() => house.stop());
+
+const [unknown, enroute, accepted, vendorWord] = [7, 1, 6, 0];
+const kindsOf = async (kind: string) => (await eventsOf(house.bus)).filter((each) => each.kind === kind);
+const histories = async (sent: readonly SentMessage[]) => {
+  const states = await statesOf(house.bus);
+  return sent.map(({ messageId }) => (states.get(messageId)?.history ?? []).map(({ status }) => status));
+};
+const delivered = async (sent: readonly SentMessage[], limitMs = 15_000) =>
+  until(
+    'all delivered',
+    async () => {
+      const states = await statesOf(house.bus);
+      return sent.every(({ messageId }) => states.get(messageId)?.status === 'delivered');
+    },
+    { limitMs, everyMs: 50 },
+  );
+
+test.each([
+  ['UNKNOWN', 'text', unknown, ['accepted', 'submitted', 'unknown', 'delivered']],
+  ['ENROUTE', 'text', enroute, ['accepted', 'submitted', 'delivered']],
+  ['ACCEPTD', 'text', accepted, ['accepted', 'submitted', 'delivered']],
+  ['a word nobody knows', 'text', vendorWord, ['accepted', 'submitted', 'delivered']],
+  ['UNKNOWN', 'tlv', unknown, ['accepted', 'submitted', 'unknown', 'delivered']],
+  ['a message_state nobody knows', 'tlv', vendorWord, ['accepted', 'submitted', 'delivered']],
+] as const)(
+  '%s as %s, and three seconds later DELIVRD: the message is delivered',
+  async (_word, receipts, arg, history) => {
+    house = await openCarrierHouse({ receipts });
+    house.simulator.setFault('preceding-receipt', { arg });
+    await house.actor(carrierWith(house.simulator));
+    const sent = await house.send(5);
+    await delivered(sent);
+    expect(await histories(sent)).toEqual(sent.map(() => history));
+    await until('all answered', () => house.simulator.stats().receipts.acked === 10);
+    expect(house.simulator.stats().submits.total).toBe(5);
+  },
+);
+
+test('UNKNOWN for the parts of a long message, each once: it is delivered when all of them are', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('preceding-receipt', { arg: unknown });
+  await house.actor(carrierWith(house.simulator));
+  const sent = await house.send(3, { segments: 2 }, (nonce) => `${'long '.repeat(60)}#${nonce}#`);
+  await delivered(sent);
+  expect((await kindsOf('unknown')).map(({ segment }) => segment).toSorted()).toEqual([1, 1, 1, 2, 2, 2]);
+  for (const history of await histories(sent)) expect(history.at(-1)).toBe('delivered');
+});
+
+test('UNKNOWN, then a restart, then the last receipt: it is delivered, and nothing goes out again', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('preceding-receipt', { arg: unknown });
+  const resendAll = () => true;
+  const open = () => house.actor(carrierWith(house.simulator), systemClock, undefined, passLateGates, resendAll);
+  const first = await open();
+  const sent = await house.send(5);
+  await until('all unknown', async () => (await kindsOf('unknown')).length === 5, { everyMs: 10 });
+  await first.drain();
+  expect(await kindsOf('delivered')).toEqual([]);
+  await open();
+  await delivered(sent);
+  expect(house.simulator.stats().submits.total).toBe(5);
+  expect(await kindsOf('resent')).toEqual([]);
+});
+
+test('UNKNOWN, and the submit is found in the event store alone: so is the last receipt', async () => {
+  house = await openCarrierHouse({ latency: 'fixed:1500' });
+  house.simulator.setFault('preceding-receipt', { arg: unknown });
+  await house.eventStore();
+  const first = await house.actor(carrierWith(house.simulator));
+  const sent = await house.send(5);
+  await until('all submitted', async () => (await kindsOf('submitted')).length === 5, { everyMs: 10 });
+  // The next life remembers nothing of it.
+  await first.drain();
+  await house.actor(carrierWith(house.simulator), longAfter());
+  await delivered(sent, 20_000);
+  expect(await histories(sent)).toEqual(sent.map(() => ['accepted', 'submitted', 'unknown', 'delivered']));
+}, 40_000);
+
+/** So late that the replay reaches none of what was submitted. */
+function longAfter(): typeof systemClock {
+  const aheadMs = 10 * 60_000;
+  return { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+}

@@ -1,0 +1,202 @@
+// "There is none" is only said by a node that has every event (fault 50): a store that takes no inserts, with more in
+// EVENTS than the recorder holds, and several nodes of which one records. Everybody who asks is asked with: ClickHouse
+// as a server over the real engine, a real nats-server.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { lookUpReceipt } from '../../actors/carrier/receipts/receipt-look-up.ts';
+import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
+import {
+  type FindWriterReply,
+  type GetMessageReply,
+  type ListMessagesReply,
+  querySubjects,
+  queryTimeoutMs,
+} from '../../analytics/contract.ts';
+import { type Engine, openEngine } from '../../analytics/store/engine.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { isKnown } from '../../api/http/known-before.ts';
+import { statusQuestions } from '../../api/http/status-questions.ts';
+import { askEventStore } from '../../cluster/bus/ask-event-store.ts';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { type EventContext, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import type { MessageId } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
+import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { contextOf, lifeOf } from './support/events.ts';
+import { startRole } from './support/role.ts';
+
+type Node = { readonly node: AnalyticsNode; readonly bus: Bus; readonly engine: Engine; stop(): Promise<void> };
+
+let events: EventBus;
+let clickhouse: TestClickHouse;
+const nodes: Node[] = [];
+
+beforeEach(async () => {
+  [events, clickhouse] = await Promise.all([startEventBus(), startClickHouse()]);
+});
+
+afterEach(async () => {
+  for (const node of nodes.splice(0)) await node.stop();
+  await events.stop();
+  await clickhouse.stop();
+});
+
+/** Takes the recorder's place over from those before. */
+async function start(name: string): Promise<Node> {
+  const bus = await connectBus(events.nats.url, name);
+  const engine = openEngine({ clickhouseUrl: clickhouse.url, dataDir: events.dataDir });
+  await applySchema(engine);
+  const node = await startAnalytics(bus, engine);
+  const one = {
+    node,
+    bus,
+    engine,
+    async stop() {
+      await node.stop(1_000);
+      await engine.close();
+      await bus.close();
+    },
+  };
+  nodes.push(one);
+  return one;
+}
+
+async function ask<Reply>(subject: string, question: object): Promise<Reply> {
+  const answer = await events.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
+  return answer.json<Reply>();
+}
+
+const submitted = (context: EventContext, carrierMessageId: string) =>
+  deliveryEvent(context, { kind: 'submitted', atMs: context.acceptedAtMs + 2, segment: 1, carrierMessageId });
+
+/** Of a minute ago: nothing of it may still be on its way. */
+const settledContext = (recipient: string) =>
+  contextOf({ acceptedAtMs: systemClock.nowMs() - 60_000, recipient, sender: 'SOURCE' });
+
+/** What each of those who ask makes of a message of which only the last events in EVENTS tell. */
+async function askedByAll(context: EventContext, carrierMessageId: string): Promise<Record<string, string>> {
+  const { accountId, messageId, recipient, sender } = context;
+  const { bus } = events;
+  const message = { accountId, messageId } as Message;
+  const questions = statusQuestions(bus);
+  const writer = { subscriber: recipient, senders: [sender], livemode: true, sinceMs: context.acceptedAtMs - 1 };
+  const [get, list, known, submit, wrote, begun] = await Promise.all([
+    ask<GetMessageReply>(querySubjects.get, { accountId, messageId }),
+    ask<ListMessagesReply>(querySubjects.list, { accountId, to: recipient }),
+    isKnown({ questions }, accountId, messageId as MessageId, limits.bus.duplicateWindowMs),
+    lookUpReceipt(bus, 'sandbox', { recipient }, [carrierMessageId]),
+    ask<FindWriterReply>(querySubjects.findWriter, writer),
+    askEventStore(bus, message, ({ submittedAtMs }) => submittedAtMs !== null),
+  ]);
+  return {
+    get: get.result,
+    list: list.result,
+    known,
+    submit: submit.result,
+    wrote: wrote.result,
+    begun,
+  };
+}
+
+const nobodyCanSay = {
+  get: 'unavailable',
+  list: 'unavailable',
+  known: 'unclear',
+  submit: 'unavailable',
+  wrote: 'unavailable',
+  begun: 'unclear',
+};
+const isThere = { get: 'found', list: 'found', known: 'yes', submit: 'found', wrote: 'found', begun: 'yes' };
+const isNot = { get: 'none', list: 'none', known: 'no', submit: 'none', wrote: 'none', begun: 'no' };
+
+describe('a store that takes no inserts and answers questions', () => {
+  test('with more in EVENTS than the recorder holds says of nothing that it is not there, until it has caught up', async () => {
+    await start('n1');
+    const before = contextOf({ acceptedAtMs: systemClock.nowMs() - 60_000, recipient: '+8801711111111' });
+    await events.tell(lifeOf(before));
+    await until('it is recorded', async () => (await clickhouse.rows('SELECT 1 FROM sms_events')).length > 0);
+
+    clickhouse.weather = 'read-only';
+    for (let told = 0; told < limits.recorder.heldRowsMax; told += 400) {
+      await events.tell(Array.from({ length: 400 }, () => acceptedEvent(contextOf({ recipient: '+8801700000000' }))));
+    }
+    const last = settledContext('+8801722222222');
+    await events.tell([acceptedEvent(last), submitted(last, 'a1')]);
+    const never = settledContext('+8801733333333');
+    expect(await askedByAll(last, 'a1')).toEqual(nobodyCanSay);
+    expect(await askedByAll(never, 'a1')).toEqual(nobodyCanSay);
+    // What is recorded is shown all the same, and is there for who only wants to know that.
+    const { accountId, messageId } = before;
+    expect(await ask(querySubjects.get, { accountId, messageId })).toMatchObject({ result: 'found' });
+
+    clickhouse.weather = 'fine';
+    const isRead = async () => (await ask<GetMessageReply>(querySubjects.get, last)).result === 'found';
+    await until('it has caught up', isRead, { limitMs: 60_000 });
+    expect(await askedByAll(last, 'a1')).toEqual(isThere);
+    expect(await askedByAll(never, 'a1')).toEqual(isNot);
+  }, 120_000);
+
+  test('with no more than the recorder holds knows all of it, also when the role begins anew', async () => {
+    const first = await start('n1');
+    clickhouse.weather = 'read-only';
+    const held = settledContext('+8801744444444');
+    await events.tell([acceptedEvent(held), submitted(held, 'b1')]);
+    expect(await askedByAll(held, 'b1')).toEqual(isThere);
+    nodes.splice(0);
+    await first.stop();
+    await start('n2');
+    expect(await askedByAll(held, 'b1')).toEqual(isThere);
+    expect(await askedByAll(settledContext('+8801755555555'), 'b1')).toEqual(isNot);
+  }, 60_000);
+});
+
+describe('of two nodes one records', () => {
+  test('and whichever is asked finds what was told a moment ago', async () => {
+    const { node } = await start('n1');
+    await start('n2');
+    // It learns with its next insert that another one has taken over.
+    await events.tell([acceptedEvent(contextOf())]);
+    await until('the first records no more', () => node.health().detail === 'another node records');
+    for (let times = 0; times < 60; times += 1) {
+      const context = contextOf();
+      await events.tell([acceptedEvent(context)]);
+      const reply = await ask<GetMessageReply>(querySubjects.get, context);
+      expect(reply).toMatchObject({ result: 'found', message: { status: 'accepted' } });
+      const settled = settledContext(`+88017${String(10_000_000 + times)}`);
+      await events.tell([acceptedEvent(settled), submitted(settled, `c${times}`)]);
+      expect(await askedByAll(settled, `c${times}`)).toEqual(isThere);
+    }
+    expect(await askedByAll(settledContext('+8801766666666'), 'c1')).toEqual(isNot);
+  }, 60_000);
+
+  test('and while that one stands still the other finds what is recorded, and says of nothing that it is not there', async () => {
+    await start('n1');
+    const role = await startRole(events.nats.url, events.dataDir, { CLICKHOUSE_URL: clickhouse.url });
+    try {
+      const recorded = settledContext('+8801711111112');
+      await events.tell(lifeOf(recorded));
+      await until('it is recorded', async () => (await clickhouse.rows('SELECT 1 FROM sms_events')).length > 0);
+      role.child.kill('SIGSTOP');
+      const unrecorded = settledContext('+8801711111113');
+      await events.tell([acceptedEvent(unrecorded)]);
+      const never = settledContext('+8801711111114');
+      // Each question goes to one of the two; the one that stands still answers nobody.
+      const results = async (context: EventContext) => {
+        const asked = Array.from({ length: 8 }, () => statusQuestions(events.bus).get(context));
+        return [...new Set((await Promise.all(asked)).map(({ result }) => result))].toSorted();
+      };
+      expect(await results(unrecorded)).toEqual(['unavailable']);
+      expect(await results(never)).toEqual(['unavailable']);
+      await until('it is found', async () => (await results(recorded)).includes('found'));
+      expect(await results(recorded)).not.toContain('none');
+      role.child.kill('SIGCONT');
+      await until('it is found as well', async () => (await results(unrecorded)).join() === 'found');
+      await until('it is known that it never was', async () => (await results(never)).join() === 'none');
+    } finally {
+      await role.end('SIGKILL');
+    }
+  }, 60_000);
+});
