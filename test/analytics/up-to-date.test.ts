@@ -23,6 +23,8 @@ import type { Message } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
+import { defaultShares } from '../../platform/limits-shares.ts';
+import { SharedBound } from '../../platform/shared-bound.ts';
 import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
 import { type EventBus, startEventBus } from './support/event-bus.ts';
 import { contextOf, lifeOf } from './support/events.ts';
@@ -72,6 +74,9 @@ async function ask<Reply>(subject: string, question: object): Promise<Reply> {
 const submitted = (context: EventContext, carrierMessageId: string) =>
   deliveryEvent(context, { kind: 'submitted', atMs: context.acceptedAtMs + 2, segment: 1, carrierMessageId });
 
+const questionsOver = (bus: Bus) =>
+  statusQuestions(bus, new SharedBound('status_questions', defaultShares.status_questions));
+
 /** Of a minute ago: nothing of it may still be on its way. */
 const settledContext = (recipient: string) =>
   contextOf({ acceptedAtMs: systemClock.nowMs() - 60_000, recipient, sender: 'SOURCE' });
@@ -81,7 +86,7 @@ async function askedByAll(context: EventContext, carrierMessageId: string): Prom
   const { accountId, messageId, recipient, sender } = context;
   const { bus } = events;
   const message = { accountId, messageId } as Message;
-  const questions = statusQuestions(bus);
+  const questions = questionsOver(bus);
   const writer = { subscriber: recipient, senders: [sender], livemode: true, sinceMs: context.acceptedAtMs - 1 };
   const [get, list, known, submit, wrote, begun] = await Promise.all([
     ask<GetMessageReply>(querySubjects.get, { accountId, messageId }),
@@ -185,7 +190,7 @@ describe('of two nodes one records', () => {
       const never = settledContext('+8801711111114');
       // Each question goes to one of the two; the one that stands still answers nobody.
       const results = async (context: EventContext) => {
-        const asked = Array.from({ length: 8 }, () => statusQuestions(events.bus).get(context));
+        const asked = Array.from({ length: 8 }, () => questionsOver(events.bus).ofSystem(context));
         return [...new Set((await Promise.all(asked)).map(({ result }) => result))].toSorted();
       };
       expect(await results(unrecorded)).toEqual(['unavailable']);

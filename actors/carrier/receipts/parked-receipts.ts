@@ -9,7 +9,6 @@ import { inboundConsumer, streamNames } from '../../../cluster/bus/streams.ts';
 import { inboundSubject } from '../../../cluster/bus/subjects.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
-import { limits } from '../../../platform/limits.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { KnownReceipt } from './receipt-numbers.ts';
 import type { Parked, Respond } from './receipts.ts';

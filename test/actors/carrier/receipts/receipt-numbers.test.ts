@@ -3,6 +3,7 @@
 // simulator as the carrier; counted in EVENTS, in LATER and in the log.
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundSubject } from '../../../../cluster/bus/subjects.ts';
+import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { addressForms } from '../../../../policy/country/address-forms.ts';
@@ -114,7 +115,10 @@ test('a receipt that finds its message at the last look is not told as lost; one
     kind: 'receipt',
     receipt: { carrierMessageId, state: 'delivered', errorCode: '000', recipient: '+8801812345671', sender: 'HELIO' },
     waits: 4,
+    unsaid: 0,
+    sinceMs: systemClock.nowMs(),
   });
+  await house.eventStore();
   for (const id of [taken.id, 'ffff']) {
     await house.bus.jetstream.publish(inboundSubject('alpha'), JSON.stringify(parked(id)));
   }
