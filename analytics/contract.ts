@@ -64,7 +64,19 @@ export type GetMessage = {
   readonly upToDate?: boolean;
 };
 
-export type GetMessageReply = Answer<{ readonly message: MessageView; readonly event?: DeliveryEvent }>;
+export type GetMessageReply = Answer<{
+  readonly message: MessageView;
+  readonly event?: DeliveryEvent;
+  /** Only with `upToDate`, and only when a carrier's actor has given the message on. */
+  readonly passedOn?: PassedOn;
+}>;
+
+/** The last record of the message that an actor was done with without an end: its next record is another one. */
+export type PassedOn = {
+  readonly kind: 'deferred' | 'rerouted';
+  readonly hop: number;
+  readonly attempt: number;
+};
 
 export type ListMessages = {
   readonly accountId: string;

@@ -243,7 +243,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     waysOfRemoved: parts.waysOfRemoved,
     intake: () => intake,
     finish: (held) => settlement.finish(held),
-    wasTaken: (message, by) => wasTaken(bus, message, by),
+    wasTaken: (message) => wasTaken(bus, message),
   });
   const mover = new Mover({
     clock,

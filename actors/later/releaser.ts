@@ -3,6 +3,7 @@
 // only after its release is durable, and the release carries a fixed id, so a repeat is dropped. A scheduled message
 // waits here for the end of its second's cancels (cancellations.ts) too, and what was canceled is never released.
 import type { JsMsg } from '@nats-io/jetstream';
+import { asAgain } from '../../cluster/bus/again.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
 import { moveToDead } from '../../cluster/bus/dead.ts';
@@ -282,17 +283,28 @@ export class LaterReleaser {
     const release = this.#releaseOf(later, record, open);
     if (release === null) return;
     if (release.action === 'end') return this.#end(record, open, () => release.event);
-    this.#publisher.publish(release.subject, release.payload, later.releaseId, (result) => {
-      if (open !== undefined) open.held -= 1;
-      if (result.ok) {
-        metrics.laterReleased.inc();
-        record.ack();
-      } else {
-        log.warn({ failure: result.failure, subject: later.subject }, 'a release waits');
-        record.nak(limits.bus.nakDelayMsMax);
-      }
-      this.#drain();
-    });
+    this.#publisher.publish(
+      release.subject,
+      release.payload,
+      later.releaseId,
+      (result) => {
+        if (open !== undefined) open.held -= 1;
+        if (result.ok) {
+          metrics.laterReleased.inc();
+          record.ack();
+        } else {
+          log.warn({ failure: result.failure, subject: later.subject }, 'a release waits');
+          record.nak(limits.bus.nakDelayMsMax);
+        }
+        this.#drain();
+      },
+      this.#mayBeForgotten(later, record) ? asAgain : undefined,
+    );
+  }
+
+  /** It was released before, as far as anybody knows, and so long ago that MT would take it for a new record. */
+  #mayBeForgotten({ dueAtMs }: ReadLater, { redelivered }: JsMsg): boolean {
+    return redelivered && this.#clock.nowMs() - dueAtMs > limits.bus.duplicateWindowMs / 2;
   }
 
   /** Null: the record cannot be read, and DEAD has it. */

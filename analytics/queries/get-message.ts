@@ -4,7 +4,8 @@
 import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import type { GetMessage, GetMessageReply } from '../contract.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { GetMessage, GetMessageReply, PassedOn } from '../contract.ts';
 import type { Arrivals } from './arrivals.ts';
 import { messageViewOf } from './message-view.ts';
 import type { RecordedEvents } from './recorded-events.ts';
@@ -22,7 +23,7 @@ export type Sources = {
 /** There are events under the id, and they are of no message: what a subscriber decided. */
 const noMessage = Symbol('no message');
 
-type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event'>;
+type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'passedOn'>;
 
 export async function getMessage(sources: Sources, question: GetMessage): Promise<GetMessageReply> {
   // No event was ever told of such a message.
@@ -53,7 +54,7 @@ export async function getMessage(sources: Sources, question: GetMessage): Promis
 
 async function look(
   { recorded, unflushed }: Sources,
-  { accountId, messageId, withEvent }: GetMessage,
+  { accountId, messageId, withEvent, upToDate }: GetMessage,
 ): Promise<Found | typeof noMessage | null> {
   // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
   const held = unflushed.eventsOf(messageId);
@@ -63,7 +64,19 @@ async function look(
   const [event] = own;
   if (event === undefined) return null;
   if (message === null) return noMessage;
-  return { message, ...(withEvent === true ? { event } : {}) };
+  const passedOn = upToDate === true ? lastPassedOn(own) : null;
+  return { message, ...(withEvent === true ? { event } : {}), ...(passedOn === null ? {} : { passedOn }) };
+}
+
+/** A deferral of the whole message put it into LATER; a short one is about a segment, and the record stayed. */
+function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
+  let last: PassedOn | null = null;
+  for (const { kind, segment, hop, attempt } of events) {
+    if (kind !== 'rerouted' && (kind !== 'deferred' || segment !== 0)) continue;
+    const isBefore = last !== null && (hop < last.hop || (hop === last.hop && attempt < last.attempt));
+    if (!isBefore) last = { kind, hop, attempt };
+  }
+  return last;
 }
 
 /** Of a young message that is another account's it is known that it is not this one's. */

@@ -3,11 +3,12 @@
 // hop. The `accepted` event follows without being waited for: the carrier actor's intent stands for it and readers
 // give it the same id (model/delivery-event.ts), so a crash between the two loses nothing.
 import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
+import { asAgain } from '../../cluster/bus/again.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
-import type { PublishFailure, Publisher } from '../../cluster/bus/publisher.ts';
+import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { type ScheduledShares, unitsOf } from '../../cluster/bus/scheduled-shares.ts';
 import { laneSubject, messageSubject, waitFilter } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent, scheduledEvent } from '../../model/delivery-event.ts';
@@ -94,32 +95,42 @@ export function hasRoomInStream(
 
 /**
  * `done` gets null when the message is durable, else the problem to answer with. `use`: a single message is 'otp' whatever
- * its category, an item of a batch is 'ordinary' and leaves room for the single ones of everybody.
+ * its category, an item of a batch is 'ordinary' and leaves room for the single ones of everybody. `again`: an earlier
+ * request under the same key may have published it, so long ago that the stream would not know.
  */
 export function acceptMessage(
   parts: AcceptParts,
   message: Message,
   use: Use,
   done: (problem: Problem | null) => void,
+  again = false,
 ): void {
   const { publishes } = parts.places;
   const refusal = refuseTaken(publishes, publishes.take(message.accountId, use));
   if (refusal !== null) return done(refusal);
-  publishMessage(parts, message, (problem) => {
+  const answer = (problem: Problem | null) => {
     publishes.giveBack(message.accountId, use);
     done(problem);
-  });
+  };
+  publishMessage(parts, message, answer, again);
 }
 
-function publishMessage(parts: AcceptParts, message: Message, done: (problem: Problem | null) => void): void {
+function publishMessage(
+  parts: AcceptParts,
+  message: Message,
+  done: (problem: Problem | null) => void,
+  again: boolean,
+): void {
   if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done);
   const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
   if ('full' in place) return done(problemOfFailure('subject_full'));
-  parts.publisher.publish(place.subject, encodeMessage(message, parts.cipher), messageRecordId(message), (result) => {
+  const record = encodeMessage(message, parts.cipher);
+  const onAnswer = (result: PublishResult) => {
     if (!result.ok) return done(problemOfFailure(result.failure));
     parts.events.write(acceptedEvent(message), settled);
     done(null);
-  });
+  };
+  parts.publisher.publish(place.subject, record, messageRecordId(message), onAnswer, again ? asAgain : undefined);
   // An OTP takes along whatever has gathered before it.
   if (message.category === 'otp') parts.publisher.flush();
 }

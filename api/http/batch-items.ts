@@ -10,7 +10,7 @@ import { acceptMessage, hasRoomInStream, messageOfRequest } from './accept.ts';
 import type { Caller } from './bearer.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Claim } from './idempotency/requests.ts';
-import { duplicatesAreDropped, knownMessage } from './known-before.ts';
+import { duplicatesAreDropped, knownMessage, maybeForgotten } from './known-before.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, acceptanceTime } from './send-sms.ts';
 import { acceptedStatus } from './sms-answer.ts';
@@ -40,6 +40,7 @@ export async function sendItems(
   const { claim } = identity;
   const beganAtMs = clock.monotonicMs();
   const endAtMs = beganAtMs + beginMs;
+  const again = claim !== null && maybeForgotten(claim, clock.nowMs());
   const known = claim?.mayBePublished ? await knownBefore(parts, caller, items, identity.idOf, claim, endAtMs) : null;
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
   // The body was read and parsed in this turn: the first slice begins in the next.
@@ -72,12 +73,13 @@ export async function sendItems(
       continue;
     }
     flight.count += 1;
-    acceptMessage(parts, message, 'ordinary', (failed) => {
+    const done = (failed: Problem | null) => {
       results[index] =
         failed === null ? { id: message.messageId, status: acceptedStatus(message) } : { problem: failed };
       if (failed === null) countAccepted(message.category, message.carrier, clock.monotonicMs() - beganAtMs);
       flight.landed();
-    });
+    };
+    acceptMessage(parts, message, 'ordinary', done, again);
   }
   while (flight.count > 0) await flight.landing();
   await parts.turns.next();

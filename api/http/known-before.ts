@@ -5,6 +5,7 @@ import type { GetMessageReply } from '../../analytics/contract.ts';
 import type { MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
+import type { Claim } from './idempotency/requests.ts';
 import type { StatusQuestions } from './status-questions.ts';
 
 type Parts = { readonly questions: StatusQuestions };
@@ -41,4 +42,9 @@ export function knownMessage(
 /** Whether the stream itself still drops a second publish of something this old. */
 export function duplicatesAreDropped(ageMs: number): boolean {
   return ageMs >= 0 && ageMs < limits.bus.duplicateWindowMs;
+}
+
+/** A first try may have published it, and the stream would take a second publish for a new record. */
+export function maybeForgotten({ mayBePublished, createdAtMs }: Claim, nowMs: number): boolean {
+  return mayBePublished && !duplicatesAreDropped(nowMs - createdAtMs);
 }

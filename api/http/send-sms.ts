@@ -24,7 +24,7 @@ import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { Guard } from './guard.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
-import { isKnown } from './known-before.ts';
+import { isKnown, maybeForgotten } from './known-before.ts';
 import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { acceptedBody } from './sms-answer.ts';
@@ -119,7 +119,8 @@ async function sendKeyed(
       }
       if (known === 'yes') return acceptedBody(message, admitted.ucs2Because);
     }
-    const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, 'otp', resolve));
+    const again = maybeForgotten(claim, parts.clock.nowMs());
+    const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, 'otp', resolve, again));
     if (failed === null) {
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
       return acceptedBody(message, admitted.ucs2Because);

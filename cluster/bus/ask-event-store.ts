@@ -1,7 +1,13 @@
 // Asks the event store about one message, for those who must not do once more what was done already. The answer rests
 // on every event up to the time of asking. Whatever goes wrong is `unclear`, never `no`: the asker asks again, or leaves
 // the message where it is.
-import { type GetMessageReply, type MessageView, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
+import {
+  type GetMessageReply,
+  type MessageView,
+  type PassedOn,
+  querySubjects,
+  queryTimeoutMs,
+} from '../../analytics/contract.ts';
 import type { Message } from '../../model/message.ts';
 import { isTerminal } from '../../model/status.ts';
 import { unreachable } from '../../platform/assert.ts';
@@ -14,7 +20,7 @@ export type EventStoreAnswer = 'yes' | 'no' | 'unclear';
 export async function askEventStore(
   bus: Pick<Bus, 'connection'>,
   { accountId, messageId }: Message,
-  isSo: (message: MessageView) => boolean,
+  isSo: (message: MessageView, passedOn: PassedOn | null) => boolean,
 ): Promise<EventStoreAnswer> {
   let reply: GetMessageReply;
   try {
@@ -27,7 +33,7 @@ export async function askEventStore(
   }
   switch (reply.result) {
     case 'found':
-      return isTerminal(reply.message.status) || isSo(reply.message) ? 'yes' : 'no';
+      return isTerminal(reply.message.status) || isSo(reply.message, reply.passedOn ?? null) ? 'yes' : 'no';
     case 'none':
       return 'no';
     case 'unavailable':

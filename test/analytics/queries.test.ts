@@ -8,7 +8,13 @@ import {
   querySubjects,
 } from '../../analytics/contract.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
-import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import {
+  type Happening,
+  type DeliveryEvent,
+  type EventContext,
+  acceptedEvent,
+  deliveryEvent,
+} from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -47,6 +53,23 @@ test('a message is readable right after its event was told, before anything is f
   });
   await flushed(context.messageId);
   expect(await get(context.messageId)).toEqual({ ...reply, recordedTo: expect.any(Number) });
+});
+
+test('who asks with every event is told the last record that was given on, and nobody is told of a short deferral', async () => {
+  const context = contextOf();
+  const told = (happening: Partial<Happening>) =>
+    deliveryEvent(context, { kind: 'deferred', atMs: context.acceptedAtMs + 1, ...happening });
+  const ask = async () => {
+    const question = { accountId: account, messageId: context.messageId, upToDate: true };
+    return node.ask<GetMessageReply>(querySubjects.get, question);
+  };
+  await node.tell([acceptedEvent(context), told({ segment: 1, attempt: 1, detail: '1' })]);
+  expect(await ask()).not.toHaveProperty('passedOn');
+  await node.tell([told({ attempt: 2, detail: 'later' })]);
+  expect(await ask()).toMatchObject({ passedOn: { kind: 'deferred', hop: 0, attempt: 2 } });
+  await node.tell([told({ kind: 'rerouted', attempt: 17, error: 'to beta: no_bind' })]);
+  expect(await ask()).toMatchObject({ passedOn: { kind: 'rerouted', hop: 0, attempt: 17 } });
+  expect(await get(context.messageId)).not.toHaveProperty('passedOn');
 });
 
 test('what is recorded and what is only held are folded together in stream order', async () => {

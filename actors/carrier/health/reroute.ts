@@ -2,6 +2,7 @@
 // order. A redelivery that finds the event only repeats the publish, to the same carrier. It never takes a message
 // of which this carrier may have any part: that is asserted here, whoever asks.
 import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
+import { asAgain } from '../../../cluster/bus/again.ts';
 import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../../cluster/bus/message-record.ts';
@@ -43,7 +44,7 @@ export type RerouteParts = {
   /** Acks the record when nothing else of it is on its way. */
   readonly finish: (held: HeldMessage) => void;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
-  readonly wasTaken: (message: Message, by: string) => Promise<EventStoreAnswer>;
+  readonly wasTaken: (message: Message) => Promise<EventStoreAnswer>;
 };
 
 /** `good`: it may go there now · `avoided`: only when the message can go nowhere else. */
@@ -116,16 +117,17 @@ export class Reroute {
   repeat(held: HeldMessage, { to, why, atMs }: Rerouted): void {
     held.stage = 'settling';
     held.eventsInFlight += 1;
+    this.#parts.ledger.keepReroute(held.key);
     if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(held, to, why, false);
-    void this.#parts.wasTaken(held.message, to).then((taken) => {
-      if (taken === 'no') return this.#publish(held, to, why, false);
+    void this.#parts.wasTaken(held.message).then((taken) => {
+      if (taken === 'no') return this.#publish(held, to, why, false, true);
       held.eventsInFlight -= 1;
       if (taken === 'yes') this.#parts.finish(held);
       else this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
     });
   }
 
-  #publish(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
+  #publish(held: HeldMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
     const { publisher, cipher, carrier, waysOfRemoved } = this.#parts;
     const { message } = held;
     const moved =
@@ -143,6 +145,7 @@ export class Reroute {
         metrics.rerouted.inc({ carrier, to, category: moved.category });
         this.#parts.finish(held);
       },
+      again ? asAgain : undefined,
     );
   }
 }

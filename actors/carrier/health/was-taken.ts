@@ -1,18 +1,29 @@
-// Asks the event store whether a carrier has begun with a message. Asked only about what an earlier life may or may not
-// have published, long enough ago for the stream to have forgotten: a reroute, or the copy of a record that was set
-// aside. Then a moment does not matter.
+// Asks the event store whether a message has gone further than one of its records: a carrier has submitted any part of it,
+// it has ended, or an actor has given it on. Asked only about what may be a second record of the same message, published
+// when the stream had forgotten the first: a reroute, a release, a repeat under an idempotency key, the copy of a
+// record that was set aside. Then a moment does not matter.
+import type { PassedOn } from '../../../analytics/contract.ts';
 import { type EventStoreAnswer, askEventStore } from '../../../cluster/bus/ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Message } from '../../../model/message.ts';
+import { delaysOf } from '../submit/attempt.ts';
 
-/** Whether the carrier a message was rerouted to knows of it. */
-export function wasTaken(bus: Pick<Bus, 'connection'>, message: Message, by: string): Promise<EventStoreAnswer> {
-  return askEventStore(bus, message, ({ history }) => history.some((entry) => entry.carrier === by));
+/** Whether the carrier a message was rerouted to has begun with it. What it was only given is not begun. */
+export function wasTaken(bus: Pick<Bus, 'connection'>, message: Message): Promise<EventStoreAnswer> {
+  return wasBegun(bus, { ...message, hop: message.hop + 1, delays: 0 });
 }
 
-/** Whether the carrier that has it has submitted any part of it. What it was only given is not begun. */
+/** Whether anybody has begun with this record of a message, or with one behind it. */
 export function wasBegun(bus: Pick<Bus, 'connection'>, message: Message): Promise<EventStoreAnswer> {
-  return askEventStore(bus, message, ({ history }) =>
-    history.some(({ status, carrier }) => status === 'submitted' && carrier === message.carrier),
+  return askEventStore(
+    bus,
+    message,
+    ({ submittedAtMs }, passedOn) =>
+      (submittedAtMs ?? null) !== null || (passedOn !== null && isBehind(message, passedOn)),
   );
+}
+
+/** True when this record, or one after it, was given on. */
+export function isBehind({ hop, delays }: Pick<Message, 'hop' | 'delays'>, passedOn: PassedOn): boolean {
+  return passedOn.hop > hop || (passedOn.hop === hop && delaysOf(passedOn.attempt) >= delays);
 }

@@ -217,7 +217,8 @@ export class Intake {
     }
     if (!fromAside && this.#aside.knows(held)) return;
     if (this.#isKnown(held)) return;
-    if (fromAside ? this.#aside.asks(held) : this.#aside.takes(held)) return;
+    if (!fromAside && this.#aside.takes(held)) return;
+    if (this.#aside.asks(held, fromAside)) return;
     this.#hold(held);
   }
 

@@ -9,6 +9,7 @@
 // * when nobody served the carrier for so long that the stream may have forgotten ids, the record is moved again and
 //   marked instead: behind its copy it is asked about before it is sent.
 import type { JsMsg } from '@nats-io/jetstream';
+import { asAgain, isAgain } from '../../../cluster/bus/again.ts';
 import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
@@ -41,8 +42,6 @@ export type SetAsideParts = {
 };
 
 const { aside } = limits;
-/** On a copy of a record that may not be the first one. */
-const againHeader = 'Heliograph-Again';
 /** On what only asks whether there is a copy. */
 const blankHeader = 'Heliograph-Blank';
 const nothing = new Uint8Array(0);
@@ -84,6 +83,7 @@ export class SetAside {
   /** A new record of an account shard. False when it stays. */
   takes(held: HeldMessage): boolean {
     const { redelivered } = held.record;
+    if (isAgain(held.record)) return false; // asked about instead
     if (!redelivered && !this.#isTooMuch(held)) return false;
     if (!this.#parts.isUntouched(held.key)) return false;
     if (redelivered) void this.#moveOrStay(held);
@@ -92,13 +92,16 @@ export class SetAside {
     return true;
   }
 
-  /** A new record of an aside shard. False when it may go into its lane. */
-  asks(held: HeldMessage): boolean {
-    this.#parts.shards.see(laneOf[held.category], held.message.accountId);
-    if (!hasHeader(held.record, againHeader) || !this.#parts.isUntouched(held.key)) return false;
+  /** A new record that is not moved. False when it may go into its lane. */
+  asks(held: HeldMessage, fromAside: boolean): boolean {
+    if (fromAside) this.#parts.shards.see(laneOf[held.category], held.message.accountId);
+    if (!isAgain(held.record) || !this.#parts.isUntouched(held.key)) return false;
     const asked = this.#asked.get(held.key);
-    if (asked === undefined) void this.#askAbout(held);
-    else asked.record = held.record;
+    if (asked === undefined) void this.#askAbout(held, fromAside);
+    else {
+      asked.record = held.record;
+      asked.holdUntilMs = held.holdUntilMs;
+    }
     return true;
   }
 
@@ -139,18 +142,22 @@ export class SetAside {
   }
 
   async #moveOrStay(held: HeldMessage): Promise<void> {
-    const { shards, stay } = this.#parts;
+    const { stay } = this.#parts;
     this.#moving.set(held.key, held);
-    const lane = laneOf[held.category];
-    const waiting = await shards.waitingOf(lane, held.message.accountId).catch((error: unknown) => {
-      ignoring(error, 'the record comes again, and is looked for again');
-      return null;
-    });
+    const waiting = await this.#waitingAside(held);
     if (this.#moving.get(held.key) !== held) return;
     if (waiting !== null && waiting > 0) return this.#isForgotten(held) ? this.#move(held, true) : this.#blank(held);
     this.#moving.delete(held.key);
     if (waiting === 0) stay(held);
     else held.record.nak(limits.bus.nakDelayMsMax);
+  }
+
+  /** How many records wait in the aside shard of its account; null when the server does not say. */
+  #waitingAside({ category, message }: HeldMessage): Promise<number | null> {
+    return this.#parts.shards.waitingOf(laneOf[category], message.accountId).catch((error: unknown) => {
+      ignoring(error, 'the record comes again, and is looked for again');
+      return null;
+    });
   }
 
   /** Whether a copy of it may be older than what the stream remembers of ids. */
@@ -162,9 +169,8 @@ export class SetAside {
 
   #move(held: HeldMessage, again: boolean): void {
     this.#parts.shards.see(laneOf[held.category], held.message.accountId);
-    this.#publish(held, held.record.data, again ? { [againHeader]: '1' } : undefined, (seq) =>
-      this.#moveIsDone(held, seq),
-    );
+    const extra = again || isAgain(held.record) ? asAgain : undefined;
+    this.#publish(held, held.record.data, extra, (seq) => this.#moveIsDone(held, seq));
   }
 
   #blank(held: HeldMessage): void {
@@ -190,7 +196,8 @@ export class SetAside {
     this.#moving.delete(held.key);
     if (result.ok) return onStored(result.seq);
     // Its place is full: it was accepted, and so it is sent from here.
-    if (result.failure === 'subject_full' || result.failure === 'full') return this.#parts.stay(held);
+    const isFull = result.failure === 'subject_full' || result.failure === 'full';
+    if (isFull && !isAgain(held.record)) return this.#parts.stay(held);
     if (this.#tried.get(held.key) === undefined) this.#tried.set(held.key, this.#parts.clock.monotonicMs());
     held.record.nak(limits.bus.nakDelayMsMax);
   }
@@ -230,9 +237,16 @@ export class SetAside {
       .catch((error: unknown) => ignoring(error, 'it was taken already, or is found to be a copy'));
   }
 
-  async #askAbout(held: HeldMessage): Promise<void> {
+  async #askAbout(held: HeldMessage, fromAside: boolean): Promise<void> {
     this.#asked.set(held.key, held);
-    const begun = await this.#parts.wasBegun(held.message);
+    // Its first record may wait there: it goes behind that one, and is asked about when it comes out.
+    const waiting = fromAside ? 0 : await this.#waitingAside(held);
+    if (this.#asked.get(held.key) !== held) return;
+    if (waiting !== null && waiting > 0) {
+      this.#asked.delete(held.key);
+      return this.#move(held, true);
+    }
+    const begun = waiting === null ? 'unclear' : await this.#parts.wasBegun(held.message);
     if (this.#asked.get(held.key) !== held) return;
     this.#asked.delete(held.key);
     if (begun === 'yes') held.record.ack();

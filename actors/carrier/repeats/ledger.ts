@@ -103,6 +103,12 @@ export class Ledger {
     this.#progress.delete(key);
   }
 
+  /** Its publish is repeated: until that is durable it is not forgotten, however long that takes. */
+  keepReroute(key: string): void {
+    const rerouted = this.#rerouted.get(key);
+    if (rerouted !== undefined) this.#rerouted.set(key, rerouted);
+  }
+
   settle(key: string): void {
     this.#settled.set(key, true);
     this.#rerouted.delete(key);

@@ -165,7 +165,11 @@ describe('a record that comes back after its event', () => {
   const found = (carrier: string | null, status: 'accepted' | 'submitted') => () =>
     ({
       result: 'found',
-      message: { status, history: [{ status, carrier, atMs: 1, error: null }] },
+      message: {
+        status,
+        submittedAtMs: status === 'accepted' ? null : 1,
+        history: [{ status, carrier, atMs: 1, error: null }],
+      },
     }) as unknown as GetMessageReply;
   const gone = async () => (await queuedFor('alpha')).length === 0;
 

@@ -181,7 +181,11 @@ describe('a record whose move an earlier life may have begun', () => {
   const found = (status: 'accepted' | 'submitted' | 'delivered') =>
     ({
       result: 'found',
-      message: { status, history: [{ status, carrier: 'alpha', atMs: 1, error: null }] },
+      message: {
+        status,
+        submittedAtMs: status === 'accepted' ? null : 1,
+        history: [{ status, carrier: 'alpha', atMs: 1, error: null }],
+      },
     }) as unknown as GetMessageReply;
   const empty = async () => (await house.bus.manager.streams.info('MT_OTP')).state.messages === 0;
 

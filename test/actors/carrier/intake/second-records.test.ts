@@ -1,0 +1,180 @@
+// A second record of a message, published when the stream had forgotten the first: by a repeat under an idempotency key, a
+// release or a reroute that were begun twice. Whoever publishes it marks it, and whoever takes it asks the event store
+// (a real one) whether the message has gone further. Counted at the simulator.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { isBehind } from '../../../../actors/carrier/health/was-taken.ts';
+import { attemptNumber } from '../../../../actors/carrier/submit/attempt.ts';
+import { asAgain } from '../../../../cluster/bus/again.ts';
+import { Releasers } from '../../../../actors/later/releasers.ts';
+import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
+import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
+import { ensureConsumer } from '../../../../cluster/bus/ensure.ts';
+import { publishLater } from '../../../../cluster/bus/later.ts';
+import { encodeMessage } from '../../../../cluster/bus/message-record.ts';
+import { Publisher } from '../../../../cluster/bus/publisher.ts';
+import { waitConsumer } from '../../../../cluster/bus/streams.ts';
+import { asideSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
+import { newMessageId } from '../../../../model/ids.ts';
+import { acceptedEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
+import type { Message } from '../../../../model/message.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { type RunningRole, startRole } from '../../../analytics/support/role.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { bodyKey } from '../../../support/host-process.ts';
+import { startBus, waitingIn } from '../../../support/bus.ts';
+import { messageWith } from '../../../support/messages.ts';
+
+let house: CarrierHouse;
+let role: RunningRole | null = null;
+const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-second-records-'));
+afterEach(async () => {
+  await role?.end('SIGKILL');
+  role = null;
+  await house?.stop();
+  house = undefined as never;
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+let count = 0;
+/** A message that can be counted at the simulator. */
+function newMessage(): { message: Message; nonce: string } {
+  count += 1;
+  const nonce = `s${count}`;
+  const recipient = `+88018${String(10_000_000 + count)}`;
+  const message = messageWith({
+    messageId: newMessageId(systemClock.nowMs()),
+    recipient,
+    body: { text: `#${nonce}#` },
+  });
+  return { message, nonce };
+}
+
+/** As a second record: under an id that the stream does not know, and with the mark. */
+async function putAgain(message: Message, subject?: string): Promise<void> {
+  const to = subject ?? messageSubject(message.category, message.carrier, message.accountId);
+  const record = encodeMessage(message, bodyCipher(bodyKey));
+  expect(await house.publisher.publishOne(to, record, null, asAgain)).toMatchObject({ ok: true });
+}
+
+const waiting = async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages;
+const nothingWaits = () => until('nothing waits', async () => (await waiting()) === 0, { limitMs: 20_000 });
+const times = (nonce: string) => house.simulator.nonceCount(nonce);
+const tell = (events: EventWriter, event: ReturnType<typeof acceptedEvent>) =>
+  new Promise<boolean>((resolve) => events.write(event, resolve, true));
+
+test('is not sent when the first was, however long ago; it waits while the event store is away', async () => {
+  house = await openCarrierHouse();
+  role = await startRole(house.nats.url, dataDir);
+  const first = await house.actor(carrierWith(house.simulator));
+  const sent = await house.send(5);
+  await house.settled(sent);
+  await first.drain();
+  await role.end('SIGTERM');
+  role = null;
+  // Nothing of it is in EVENTS any more, so that no replay knows of it.
+  await house.bus.manager.streams.purge('EVENTS');
+  house.simulator.forget();
+  for (const { messageId, nonce } of sent) {
+    await putAgain(messageWith({ messageId: messageId as Message['messageId'], body: { text: `hello #${nonce}#` } }));
+  }
+  await house.actor(carrierWith(house.simulator));
+  const other = await house.send(1);
+  await house.settled(other);
+  expect(await waiting()).toBe(5);
+  role = await startRole(house.nats.url, dataDir);
+  await nothingWaits();
+  for (const { nonce } of sent) expect(times(nonce)).toBe(0);
+}, 60_000);
+
+test('is sent once when the first never came, and not when it was given on: put off, or moved to another carrier', async () => {
+  house = await openCarrierHouse();
+  role = await startRole(house.nats.url, dataDir);
+  const [never, putOff, moved, back] = [newMessage(), newMessage(), newMessage(), newMessage()];
+  const events = new EventWriter(house.publisher);
+  const atMs = systemClock.nowMs();
+  for (const { message } of [putOff, moved, back]) await tell(events, acceptedEvent(message));
+  await tell(
+    events,
+    eventOfMessage(putOff.message, { kind: 'deferred', attempt: 1, atMs, error: 'x', detail: 'later' }),
+  );
+  const to = { kind: 'rerouted', attempt: 1, atMs, error: 'to beta: no_bind', detail: '0' } as const;
+  for (const { message } of [moved, back]) await tell(events, eventOfMessage(message, to));
+  // Under another name of the carrier's stream: these were told by a life that is not replayed.
+  await house.bus.manager.streams.info('EVENTS');
+  for (const { message } of [never, putOff, moved]) await putAgain(message);
+  // One that was moved comes to its next carrier, for the second time or not: nobody has begun with it there.
+  await putAgain({ ...back.message, hop: 1 });
+  await house.actor(carrierWith(house.simulator));
+  await until('both are sent', () => times(never.nonce) + times(back.nonce) === 2, { limitMs: 20_000 });
+  expect([times(putOff.nonce), times(moved.nonce)]).toEqual([0, 0]);
+}, 60_000);
+
+test('goes behind what waits aside, because the first may be there, and is asked about when it comes out', async () => {
+  house = await openCarrierHouse();
+  role = await startRole(house.nats.url, dataDir);
+  const { message, nonce } = newMessage();
+  const aside = asideSubject(message.category, message.carrier, message.accountId);
+  await house.publisher.publishOne(aside, encodeMessage(message, bodyCipher(bodyKey)), null);
+  await putAgain(message);
+  await house.actor(carrierWith(house.simulator, { tps: 50 }));
+  await nothingWaits();
+  expect(times(nonce)).toBe(1);
+}, 60_000);
+
+test('of a release that may have been made long ago is marked, and one that was begun just now is not', async () => {
+  const on = await startBus();
+  const { manager, jetstream } = on.bus;
+  const publisher = new Publisher(on.bus);
+  const ids = { old: 'old', fresh: 'fresh' };
+  const nowMs = systemClock.nowMs();
+  const dues = { [ids.old]: nowMs - limits.bus.duplicateWindowMs, [ids.fresh]: nowMs - 500 };
+  for (const [id, dueAtMs] of Object.entries(dues)) {
+    const record = { subject: 'mt.txn.alpha.0', payload: Buffer.from(id), dueAtMs, id, shardKey: id };
+    await new Promise((resolve) => publishLater(publisher, record, dueAtMs, resolve));
+    const consumer = waitConsumer('later', Math.floor(dueAtMs / 1_000));
+    await ensureConsumer(manager, 'LATER', consumer);
+    // An earlier releaser was given it, and what became of that nobody knows.
+    const taken = await (await jetstream.consumers.get('LATER', consumer.durable_name ?? '')).next({ expires: 2_000 });
+    taken?.nak();
+  }
+  await on.bus.connection.flush();
+  const releasers = new Releasers(on.bus);
+  await releasers.start();
+  const released = async () => {
+    const records = await waitingIn(on.bus, 'MT_TXN');
+    return records.length === 2 && records;
+  };
+  const records = await until('both are released', released, { limitMs: 40_000 });
+  const marks = records.map(({ data, header }) => [Buffer.from(data).toString(), header('Heliograph-Again')]);
+  expect(Object.fromEntries(marks)).toEqual({ old: '1', fresh: '' });
+  await releasers.stop();
+  publisher.close();
+  await on.stop();
+}, 60_000);
+
+describe('which record a message was given on with', () => {
+  const anyDelays = fc.integer({ min: 0, max: 40 });
+  const anyHop = fc.integer({ min: 0, max: 8 });
+  test('is behind every record before it and none after it, whatever the tries', () => {
+    fc.assert(
+      fc.property(
+        anyHop,
+        anyDelays,
+        anyHop,
+        anyDelays,
+        fc.integer({ min: 0, max: 15 }),
+        (hop, delays, on, by, tries) => {
+          const passedOn = { kind: 'deferred', hop: on, attempt: attemptNumber(by, tries) } as const;
+          const isBefore = hop < on || (hop === on && delays <= by);
+          expect(isBehind({ hop, delays }, passedOn)).toBe(isBefore);
+        },
+      ),
+    );
+  });
+});
