@@ -134,7 +134,8 @@ export class AsideShards {
         messageConsumerName(lane, carrier, shard),
       );
       const servedAtMs = Date.parse(String(info?.delivered.last_active ?? ''));
-      if (info === null || info.num_ack_pending === 0 || clock.nowMs() - servedAtMs < aside.unservedMs) continue;
+      if (info === null || info.num_ack_pending === 0 || Math.abs(clock.nowMs() - servedAtMs) < aside.unservedMs)
+        continue;
       this.#leftUntil.set(messageFilter(lane, carrier, shard), info.delivered.stream_seq);
     }
   }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
 import { isBehind } from '../../../../actors/carrier/health/was-taken.ts';
 import { attemptNumber } from '../../../../actors/carrier/submit/attempt.ts';
 import { asAgain } from '../../../../cluster/bus/again.ts';
@@ -105,8 +106,17 @@ test('is sent once when the first never came, and not when it was given on: put 
   );
   const to = { kind: 'rerouted', attempt: 1, atMs, error: 'to beta: no_bind', detail: '0' } as const;
   for (const { message } of [moved, back]) await tell(events, eventOfMessage(message, to));
-  // Under another name of the carrier's stream: these were told by a life that is not replayed.
-  await house.bus.manager.streams.info('EVENTS');
+  // Recorded, and gone from EVENTS: only the event store knows of it.
+  for (const { message } of [putOff, moved, back]) {
+    const question = JSON.stringify({ accountId: message.accountId, messageId: message.messageId, upToDate: true });
+    await until('it is taken', async () => {
+      const answer = await house.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
+      return answer.json<GetMessageReply>().result === 'found';
+    });
+  }
+  await role.end('SIGTERM');
+  await house.bus.manager.streams.purge('EVENTS');
+  role = await startRole(house.nats.url, dataDir);
   for (const { message } of [never, putOff, moved]) await putAgain(message);
   // One that was moved comes to its next carrier, for the second time or not: nobody has begun with it there.
   await putAgain({ ...back.message, hop: 1 });
