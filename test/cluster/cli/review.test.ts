@@ -124,6 +124,7 @@ test('accounts and keys are listed: what to revoke is found again when its outpu
   const made = await json('accounts', 'create', '--name', 'Lost Papers');
   expect((await json('accounts', 'list')).data).toMatchObject([
     { id: made.id, name: 'Lost Papers', status: 'active' },
+    { name: 'Rival' },
     { id: accountId, name: 'Post Office' },
   ]);
   const key = await json('keys', 'create', '--account', made.id, '--test');
