@@ -305,7 +305,8 @@ export class Settlement {
     held.cancelRest();
     held.cancelRest = clock.after(waitMs, () => {
       if (held.stage !== 'resting') return;
-      if (held.outstanding > 0) return this.#rest(held, restAgainMs);
+      // An event that comes late must not close the next intent: attempts are counted to fifteen only.
+      if (held.outstanding > 0 || held.eventsInFlight > 0) return this.#rest(held, restAgainMs);
       this.#parts.intake().tryAgain(held);
     });
   }

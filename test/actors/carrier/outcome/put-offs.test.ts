@@ -3,8 +3,10 @@
 // for by everybody. Counted at the simulator and in EVENTS.
 import { afterEach, expect, test } from 'vitest';
 import { readPutOff } from '../../../../actors/carrier/outcome/put-off-event.ts';
+import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
+import { metrics } from '../../../../platform/telemetry.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 import { nodeNamed } from '../../../support/host-process.ts';
 import { type SentMessage, account, eventsOf, statesOf } from '../../../support/invariant.ts';
@@ -109,4 +111,34 @@ test('kill -9 while LATER has no leader: another node puts them off in its stead
   await house.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
   await bringBack();
   expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+}, 120_000);
+
+test('LATER busy: what finds no place among the publishes in flight waits in memory, and goes out once', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('sys-err', { limit: 180 });
+  const publisher = new Publisher(house.bus, { deadlineMs: Number.POSITIVE_INFINITY, inFlightMax: 1 });
+  const more = { publisher };
+  await house.actor(carrierWith(house.simulator), systemClock, undefined, undefined, undefined, more);
+  const sent = await house.send(60);
+  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 60 } });
+  const { values } = await metrics.putOffsInMemory.get();
+  expect(values.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
+  publisher.close();
+}, 60_000);
+
+test('refused in memory more often than attempts are counted, then kill -9: still known as refused, and sent once', async () => {
+  house = await openCarrierHouse();
+  house.simulator.setFault('sys-err');
+  await fillLater();
+  const carrier = carrierWith(house.simulator, { tps: 100 });
+  const first = await house.host([carrier], { logLevel: 'warn' });
+  const sent = await house.send(1, { category: 'otp' });
+  await until('seventeen tries', () => submits() >= 17, { limitMs: 60_000, everyMs: 5 });
+  await until('the last is told as refused', async () => (await lastEvents(sent))[0]?.kind === 'deferred', {
+    everyMs: 5,
+  });
+  await first.kill9();
+  house.simulator.setFault(null);
+  await house.host([carrier], { logLevel: 'warn' });
+  expect(await house.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
 }, 120_000);

@@ -1,0 +1,38 @@
+// When an open intent of our own that nobody here holds is taken as left: both sides of the time, and never while one of
+// its events is still on its way.
+import { expect, test } from 'vitest';
+import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import { OwnOpen } from '../../../../actors/carrier/intake/own-open.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const { ownOpenWaitMs } = limits.carrier;
+const heldWith = (eventsInFlight: number) => ({ key: 'one', eventsInFlight }) as HeldMessage;
+
+test('a record that comes back again and again is left after the time in which its events can be read', () => {
+  const clock = new ManualClock();
+  const own = new OwnOpen(clock);
+  expect(own.isLeft('one')).toBe(false);
+  clock.advance(ownOpenWaitMs - 1);
+  expect([own.isLeft('one'), own.isLeft('other')]).toEqual([false, false]);
+  clock.advance(1);
+  expect([own.isLeft('one'), own.isLeft('other')]).toEqual([true, false]);
+});
+
+test('while its events are on their way it is not, and its time begins when they are durable', () => {
+  const clock = new ManualClock();
+  const own = new OwnOpen(clock);
+  const held = heldWith(1);
+  own.released(held);
+  for (let seconds = 0; seconds < 60; seconds += 1) {
+    clock.advance(1_000);
+    own.forget();
+    expect(own.isLeft('one')).toBe(false);
+  }
+  held.eventsInFlight = 0;
+  own.forget();
+  clock.advance(ownOpenWaitMs - 1);
+  expect(own.isLeft('one')).toBe(false);
+  clock.advance(1);
+  expect(own.isLeft('one')).toBe(true);
+});
