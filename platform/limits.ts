@@ -43,6 +43,9 @@ export const limits = {
     nakDelayMsMax: 1_000,
     /** After this many failures of its handler a record is poison and goes to DEAD. */
     handlerFailuresMax: 5,
+    /** What found DEAD full is tried again this often, so many at once: DEAD is emptied by a person. */
+    besideHeldMax: 16,
+    besideAgainMs: 10_000,
   },
   events: {
     /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB; one that does not is split. */

@@ -16,7 +16,7 @@ import { bodyPartOf } from '../../model/inbound-body.ts';
 import { envelopeOf } from '../../model/inbound-part.ts';
 import { AssertionFailed } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { RetryLater, messageOf } from '../../platform/errors.ts';
+import { RejectMessage, RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -86,8 +86,8 @@ export class InboundDesk {
       from.ack();
     } catch (error) {
       const { carrier } = record;
-      // The impossible happened to this one: again would be the same.
-      if (error instanceof AssertionFailed) {
+      // The impossible happened to this one, or it is more than a text may be: again would be the same.
+      if (error instanceof AssertionFailed || error instanceof RejectMessage) {
         return moveToDead(this.#parts.publisher, from, streamNames.inbound, messageOf(error));
       }
       log.warn({ carrier, error: messageOf(error) }, 'a message from a subscriber could not be told yet');

@@ -5,7 +5,8 @@ import type { KV } from '@nats-io/kv';
 import { Packr } from 'msgpackr';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { RejectMessage, ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import type { LongText } from './parts.ts';
 
 export type HeldText = { readonly text: LongText | null; readonly revision: number };
@@ -28,10 +29,14 @@ export class TextBucket {
     return { text: entry.operation === 'PUT' ? this.#decode(key, entry.value) : null, revision: entry.revision };
   }
 
-  /** False when somebody else changed it since it was read. */
+  /** False when somebody else changed it since it was read. Throws RejectMessage for one that is too large. */
   async put(key: string, text: LongText, revision: number): Promise<boolean> {
+    const octets = this.#encode(key, text);
+    if (octets.length > limits.inbound.textBytesMax) {
+      throw new RejectMessage('text_too_large', `the parts of one text come to ${octets.length} octets`);
+    }
     try {
-      await this.#bucket.put(key, this.#encode(key, text), { previousSeq: revision });
+      await this.#bucket.put(key, octets, { previousSeq: revision });
       return true;
     } catch (error) {
       if (!isApiError(error, wrongLastSequence)) throw error;

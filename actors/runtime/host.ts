@@ -3,6 +3,8 @@
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { takeFromBeside } from '../../cluster/bus/beside-dead.ts';
+import type { Consumption } from '../../cluster/bus/consume.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
@@ -77,6 +79,8 @@ export default async function host(task: HostTask): Promise<void> {
 
   // Messages from subscribers: whichever thread of whichever node is free takes the next.
   let desk: OpenDesk | null = null;
+  // And what found DEAD full.
+  let beside: Consumption | null = null;
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
@@ -93,7 +97,7 @@ export default async function host(task: HostTask): Promise<void> {
   const drain = async (deadlineMs: number) => {
     // Closing the rest takes its time as well.
     const carriersMs = Math.max(deadlineMs / 2, deadlineMs - limits.supervision.drainSteps.closeMs);
-    await Promise.all([hosted.drain(carriersMs), desk?.stop()]);
+    await Promise.all([hosted.drain(carriersMs), desk?.stop(), beside?.stop()]);
     await leases.close();
     reports.unsubscribe();
     orders.stop();
@@ -108,6 +112,7 @@ export default async function host(task: HostTask): Promise<void> {
   const status = () => tell({ type: 'status', carriers: hosted.status });
 
   await hosted.start(task.carriers, task.moves);
+  beside = await takeFromBeside(bus, publisher);
   desk = await openDesk({ bus, publisher, cipher, directory, country: task.country, content: task.content });
   tell({ type: 'ready' });
   status();

@@ -1,10 +1,11 @@
 // Poison goes to DEAD with the reason, and only then is it taken from its stream: the stream moves on, the
-// record is kept for a person to read and replay (dead-records.ts), with the headers it had.
+// record is kept for a person to read and replay (dead-records.ts), with the headers it had. While DEAD is full the
+// record is put beside its queue, in its own stream (beside-dead.ts): it must not hold a place that others wait for.
 import type { JsMsg } from '@nats-io/jetstream';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Publisher } from './publisher.ts';
-import { deadSubject } from './subjects.ts';
+import { besideSubject, deadSubject } from './subjects.ts';
 
 /** What of a record matters here. */
 export type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
@@ -22,7 +23,7 @@ export const deadHeaders = {
   replay: 'Heliograph-Replay',
 } as const;
 
-/** Moves one record. When DEAD itself cannot take it, the record stays where it is and comes again later. */
+/** Moves one record. When nothing can take it, it stays where it is and comes again later. */
 export function moveToDead(publisher: Publisher, record: DeadRecord, stream: string, reason: string): void {
   const id = `dead.${stream}.${record.seq}`;
   const extra = {
@@ -36,9 +37,27 @@ export function moveToDead(publisher: Publisher, record: DeadRecord, stream: str
     record.data,
     id,
     (result) => {
+      if (!result.ok && result.failure === 'full') return putBeside(publisher, record, stream, extra);
       if (!result.ok) return record.nak(1_000);
       metrics.deadRecords.inc({ stream });
       log.error({ alarm: 'dead_record', stream, seq: record.seq, reason }, 'a record was moved to DEAD');
+      record.ack();
+    },
+    extra,
+  );
+}
+
+/** DEAD has no room: in its own stream there is, because this record leaves it. */
+function putBeside(publisher: Publisher, record: DeadRecord, stream: string, extra: Record<string, string>): void {
+  const subject = besideSubject(record.subject);
+  if (subject === null) return record.nak(1_000);
+  publisher.publish(
+    subject,
+    record.data,
+    `beside.${stream}.${record.seq}`,
+    (result) => {
+      if (!result.ok) return record.nak(1_000);
+      log.error({ alarm: 'dead_full', stream, seq: record.seq }, 'DEAD is full: a record waits beside its queue');
       record.ack();
     },
     extra,

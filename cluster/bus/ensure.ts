@@ -9,6 +9,7 @@ import {
   type KeyValueBucket,
   type StreamBounds,
   type StreamDeclaration,
+  bucketBytesMax,
   keyValueBuckets,
   streamBoundsDefault,
   streamDeclarations,
@@ -18,8 +19,9 @@ import {
 export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);
   for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) {
-    await openBucket(bus, bucket, bounds.streamReplicas);
-    await ensureReplicas(bus.manager, streamOfBucket(bucket), bounds.streamReplicas);
+    const { streamReplicas } = bounds;
+    await openBucket(bus, bucket, streamReplicas);
+    await ensureBucket(bus.manager, streamOfBucket(bucket), streamReplicas, bucketBytesMax(bucket, bounds));
   }
 }
 
@@ -79,10 +81,16 @@ export async function dropConsumer(manager: JetStreamManager, stream: string, na
   }
 }
 
-/** A bucket that another process made first, or that was made for one machine. */
-async function ensureReplicas(manager: JetStreamManager, stream: string, replicas: number): Promise<void> {
+/** A bucket that another process made first, or that was made for one machine or for less. */
+async function ensureBucket(
+  manager: JetStreamManager,
+  stream: string,
+  replicas: number,
+  bytesMax: number,
+): Promise<void> {
   const { config } = await manager.streams.info(stream);
-  if (config.num_replicas !== replicas) await manager.streams.update(stream, { ...config, num_replicas: replicas });
+  const wanted = { num_replicas: replicas, max_bytes: bytesMax };
+  if (!isMetBy(wanted, config)) await manager.streams.update(stream, { ...config, ...wanted });
 }
 
 async function ensureStream(manager: JetStreamManager, declaration: StreamDeclaration): Promise<void> {

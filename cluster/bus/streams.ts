@@ -12,6 +12,8 @@ import { nanos } from '@nats-io/transport-node';
 import { type Lane } from '../../model/message.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { defaultShares, type Shares } from '../../platform/limits-shares.ts';
+import { assert } from '../../platform/assert.ts';
+import { type StreamMb, streamMbDefault } from '../../platform/limits-streams.ts';
 import { limits } from '../../platform/limits.ts';
 import {
   auditNoteSubject,
@@ -24,6 +26,7 @@ import {
   type MessageShard,
 } from './subjects.ts';
 
+const mib = 2 ** 20;
 const gib = 2 ** 30;
 const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
 
@@ -69,6 +72,7 @@ export type StreamBounds = {
   readonly queueMessagesMax: number;
   readonly accountQueueMax?: AccountQueueMax;
   readonly shares?: Pick<Shares, 'scheduled_messages'>;
+  readonly streamMb?: StreamMb;
   /** Copies of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
@@ -77,6 +81,7 @@ export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, 
 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
+  const streamMb = bounds.streamMb ?? streamMbDefault;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // A shard's last stop: doors refuse an account that has too much waiting long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
@@ -87,9 +92,9 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     // What clients scheduled; each account has a share of it (platform/limits-shares.ts: scheduled_messages).
     { ...workQueue, name: streamNames.waiting.scheduled, subjects: ['scheduled.>'], max_bytes: scheduledBytes },
     // Accepted messages that a carrier holds until quiet hours end: as many as all accounts may have queued.
-    { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: 2 * gib },
+    { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: streamMb.holds * mib },
     // The system's own short waits: put-offs of some seconds, parked receipts, looks at missing parts. ~500 bytes each.
-    { ...workQueue, name: streamNames.waiting.later, subjects: ['later.>'], max_bytes: gib / 2 },
+    { ...workQueue, name: streamNames.waiting.later, subjects: ['later.>'], max_bytes: streamMb.later * mib },
     {
       // Clients' cancels of what waits in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
       name: streamNames.cancels,
@@ -104,7 +109,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       ...workQueue,
       name: streamNames.inbound,
       subjects: ['mo.>'],
-      max_bytes: gib / 2,
+      max_bytes: streamMb.inbound * mib,
       // A carrier may repeat what it got no answer to a minute later, on another bind.
       duplicate_window: nanos(limits.inbound.repeatWindowMs),
     },
@@ -115,7 +120,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       storage: StorageType.File,
       discard: DiscardPolicy.New,
       duplicate_window: duplicateWindow,
-      max_bytes: 4 * gib,
+      max_bytes: streamMb.events * mib,
     },
     {
       // What operators ordered of carriers, ~400 bytes each: the last of a subject is in force, what stands before it
@@ -134,7 +139,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       retention: RetentionPolicy.Limits,
       storage: StorageType.File,
       discard: DiscardPolicy.New,
-      max_bytes: gib / 4,
+      max_bytes: streamMb.dead * mib,
     },
   ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
 }
@@ -203,6 +208,12 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
   };
 }
 
+/** The consumer through which records that found DEAD full are taken there at last: a few at a time, and seldom. */
+export function besideConsumer(filter: string | undefined): Partial<ConsumerConfig> {
+  assert(filter !== undefined, 'a stream without a place beside its queues');
+  return { durable_name: 'unread', filter_subject: filter, ...untilAcked, max_ack_pending: limits.bus.besideHeldMax };
+}
+
 /** The consumer through which the control role writes subscribers' decisions down. */
 export function decisionConsumer(): Partial<ConsumerConfig> {
   return {
@@ -228,7 +239,7 @@ export const keyValueBuckets = {
   directory: { name: 'directory', ttlMs: 0, maxBytes: gib / 4 },
   /** 30 million numbers at ~11 B each, apart from the directory: an import must never leave no room for a revocation. */
   suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
-  idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: gib },
+  idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: streamMbDefault.idempotency * mib },
   /** What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses every hour of 36 days. */
   scheduled: { name: 'scheduled', ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
@@ -244,6 +255,11 @@ export const keyValueBuckets = {
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
+
+export function bucketBytesMax(bucket: KeyValueBucket, { streamMb }: StreamBounds): number {
+  if (bucket === 'idempotency' && streamMb !== undefined) return streamMb.idempotency * mib;
+  return keyValueBuckets[bucket].maxBytes;
+}
 
 /** The header of a record that ends a key instead of giving it a value. */
 export const bucketOperation = 'KV-Operation';

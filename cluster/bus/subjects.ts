@@ -149,6 +149,23 @@ export function deadSubject(stream: string): string {
 }
 export const deadFilter = 'dead.*';
 
+/**
+ * `<subject>.unread`: where a record of a queue waits while DEAD is full. No filter of a carrier, of a count or of a
+ * desk has as many tokens. Null for subjects of streams that have no such place.
+ */
+export function besideSubject(subject: string): string | null {
+  const tokens = subject.split('.');
+  if (tokens[0] === 'mt' && tokens.length === 4) return `${subject}.unread`;
+  if (tokens[0] !== 'mo' || tokens.length > 3) return null;
+  return tokens.length === 3 ? `${subject}.unread` : `${subject}.receipt.unread`;
+}
+export const besideFilters: Readonly<Record<string, string>> = {
+  MT_OTP: 'mt.otp.*.*.unread',
+  MT_TXN: 'mt.txn.*.*.unread',
+  MT_PROMO: 'mt.promo.*.*.unread',
+  INBOUND: 'mo.*.*.unread',
+};
+
 /** The stream a record of DEAD came from; null for the mark of a replay. */
 export function streamOfDeadSubject(subject: string): string | null {
   const [dead, stream, more] = subject.split('.');

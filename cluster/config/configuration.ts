@@ -6,6 +6,7 @@ import type { Category } from '../../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../../policy/country/contract.ts';
 import type { SenderKind } from '../../model/sender.ts';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
+import type { StreamMb } from '../../platform/limits-streams.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import type { WireConfig } from './wire.ts';
 
@@ -162,6 +163,8 @@ export type LimitsConfig = {
   accountQueueMax: AccountQueueMax;
   /** Copies of every stream and bucket. */
   streamReplicas: number;
+  /** What single streams may hold; the defaults of platform/limits-streams.ts without it. */
+  streamMb?: StreamMb;
   /** Disk the embedded nats-server may use for all streams. */
   streamStoreMbMax: number;
   /** The longest a stop may wait for the carriers' answers, with all that goes with it. */

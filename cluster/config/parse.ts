@@ -6,6 +6,7 @@ import { packReader } from './country-packs.ts';
 import { BadConfiguration } from './load.ts';
 import { type Place, problemAt, problemsOf } from './problems.ts';
 import { configurationSchema } from './schema.ts';
+import { storeMbNeeded, streamMbDefault } from '../../platform/limits-streams.ts';
 import { wireProblems } from './wire-problems.ts';
 import { readYaml } from './yaml-file.ts';
 
@@ -25,6 +26,7 @@ export function parseConfiguration(
 /** Only the keys looked at below; the schema has proven their types. */
 type FileContent = {
   country: { pack?: string; prefixes?: Record<string, string> };
+  limits?: { stream_store_mb_max?: number };
   carriers: { name: string; simulate?: unknown; binds?: { password?: string; password_env?: string }[] }[];
 };
 
@@ -96,5 +98,14 @@ function crossProblems(
   configuration.routing.fallback.forEach((carrier, at) => {
     if (!names.includes(carrier)) add(['routing', 'fallback', at], wrong(carrier));
   });
+  const { streamStoreMbMax, streamMb = streamMbDefault, shares } = configuration.limits;
+  const reservedMb = storeMbNeeded(streamMb, shares);
+  if (reservedMb > streamStoreMbMax) {
+    const asked = content.limits?.stream_store_mb_max === undefined ? ['limits'] : ['limits', 'stream_store_mb_max'];
+    add(
+      asked,
+      `all streams and buckets may hold ${reservedMb} MiB, expected stream_store_mb_max of that or more, found ${streamStoreMbMax}`,
+    );
+  }
   return problems;
 }

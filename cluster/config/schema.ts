@@ -7,6 +7,7 @@ import { senderKinds } from '../../model/sender.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { limits } from '../../platform/limits.ts';
 import { sharesOf, sharesSchema } from './shares-schema.ts';
+import { streamMbOf, streamsSchema } from './streams-schema.ts';
 import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
@@ -44,6 +45,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         streamReplicas: file.limits.stream_replicas,
         streamStoreMbMax: file.limits.stream_store_mb_max,
         drainMsMax: file.limits.drain_s_max * 1_000,
+        streamMb: streamMbOf(file.limits.streams),
         shares: sharesOf(file.limits.shares),
         apiKeyDaysDefault: file.limits.api_key_days_default,
       },
@@ -158,6 +160,7 @@ const fileKeys = {
     stream_replicas: whole(1, 5).default(1),
     stream_store_mb_max: whole(256, 10_000_000).default(20_480),
     drain_s_max: whole(5, 600).default(drainSMax),
+    streams: streamsSchema,
     shares: sharesSchema,
     api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
   }).default(() => ({

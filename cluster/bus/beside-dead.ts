@@ -1,0 +1,53 @@
+// Records that nobody could read or handle while DEAD was full: they wait in the stream they came from, on subjects that
+// no carrier takes, and go to DEAD when it has room again. Any number of threads and nodes share the consumers.
+import type { JsMsg } from '@nats-io/jetstream';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from './connect.ts';
+import { type Consumption, consumeStream } from './consume.ts';
+import type { Publisher } from './publisher.ts';
+import { besideConsumer, streamNames } from './streams.ts';
+import { besideFilters, deadSubject } from './subjects.ts';
+
+/** Resolves when they are looked at; then it goes on until it is stopped. */
+export async function takeFromBeside(bus: Bus, publisher: Publisher, clock: Clock = systemClock): Promise<Consumption> {
+  const streams = [...Object.values(streamNames.messages), streamNames.inbound];
+  const all = await Promise.all(
+    streams.map((stream) =>
+      consumeStream(bus, {
+        stream,
+        consumer: besideConsumer(besideFilters[stream]),
+        prefetch: limits.bus.besideHeldMax,
+        unhurried: true,
+        clock,
+        handle: (record) => move(publisher, record, stream),
+      }),
+    ),
+  );
+  return {
+    ...all[0]!,
+    stop: async () => void (await Promise.all(all.map((each) => each.stop()))),
+  };
+}
+
+/** With the headers DEAD was to have from the beginning. */
+function move(publisher: Publisher, record: JsMsg, stream: string): void {
+  const extra: Record<string, string> = {};
+  for (const [name, values] of record.headers ?? []) {
+    if (name.startsWith('Heliograph-')) extra[name] = values.at(-1) ?? '';
+  }
+  publisher.publish(
+    deadSubject(stream),
+    record.data,
+    `dead.beside.${stream}.${record.seq}`,
+    (result) => {
+      if (!result.ok) return record.nak(limits.bus.besideAgainMs);
+      metrics.deadRecords.inc({ stream });
+      log.error({ alarm: 'dead_record', stream, seq: record.seq }, 'a record was moved to DEAD');
+      record.ack();
+    },
+    extra,
+  );
+}
