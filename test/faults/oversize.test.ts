@@ -39,7 +39,7 @@ test('a status nobody named, another one with each answer, is one label of the m
   const sent = await house.send(50, { carrier: 'odd' });
   await house.settled(sent, 60_000);
   const metrics = (await currentMetrics()).find(({ name }) => name === 'heliograph_carrier_submit_responses_total');
-  const labels = (metrics?.values as { labels: { carrier: string; status: string }; value: number }[])
+  const labels = ((metrics?.values ?? []) as { labels: { carrier: string; status: string }; value: number }[])
     .filter(({ labels: { carrier } }) => carrier === 'odd')
     .map(({ labels: { status } }) => status);
   expect(labels.filter((status) => !status.startsWith('ESME_'))).toEqual(['unnamed']);
