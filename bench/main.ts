@@ -38,6 +38,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   idle: () => import('./idle.ts'),
   outstanding: () => import('./outstanding.ts'),
   flight: () => import('./flight.ts'),
+  idempotency: () => import('./idempotency.ts'),
 };
 
 async function main(): Promise<number> {

@@ -127,6 +127,18 @@ export const doorLimits = {
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
+    /** Keys lie on pages, and a page is a subject: 2^19 × ~400 B of nats-server's memory = 210 MB, however many keys. */
+    pages: 2 ** 19,
+    /** An answer that is longer lies in a record of its own; that of one message takes some ten octets. */
+    answerOctetsOnPage: 64,
+    /** What a key takes on its page, rounded up; a long answer counts as so many keys of the quota. */
+    octetsPerKey: 64,
+    /** Pages one thread remembers from the claim to the answer: 4,096 × ~6 KiB decoded = 24 MB. */
+    pagesRememberedMax: 4_096,
+    /** An automatic key (auto_<ms>_…) is good for this long: with the 6 s of a publish inside the stream's window. */
+    automaticKeyMs: 20_000,
+    /** How far the client's clock may be ahead of ours. */
+    automaticKeyAheadMs: 5_000,
     /** Keys an account may use in an hour when nothing else was agreed: docs/idempotency.md has the arithmetic. */
     keysPerHourDefault: 50_000,
     keysPerHourMax: 10_000_000,

@@ -3,6 +3,7 @@
 // answer waits until the `canceled` event is durable, so that whoever reads next sees it.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
+import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts';
@@ -13,15 +14,17 @@ import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
 import { onceWithin, problemOfFailure } from './accept.ts';
 import { admitReader } from './access.ts';
+import { readAutomaticKey } from './automatic-key.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
-import type { IdempotentRequests } from './idempotency/requests.ts';
+import type { IdempotentRequests, KeyedRequest } from './idempotency/requests.ts';
 import { replayedHeaders } from './send-sms.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
 import type { NoPlace, StatusQuestions } from './status-questions.ts';
 import { type WriteParts, keyedRequest, readKey, refuseWith } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
+  readonly cipher: BodyCipher;
   readonly cancellations: Cancellations;
   readonly events: EventWriter;
   readonly idempotent: IdempotentRequests;
@@ -41,15 +44,22 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   if ('problem' in key) return refuse(key.problem);
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return refuse(messageNotFound);
-    if (key.idempotencyKey === '') {
+    const automatic = readAutomaticKey(key.idempotencyKey, parts.clock.nowMs());
+    if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
+    // To cancel twice is to cancel once: a retry needs nothing stored.
+    if (key.idempotencyKey === '' || automatic !== null) {
       const result = await cancel(parts, caller, id);
       return typeof result === 'string' ? exchange.json(200, result) : refuse(result);
     }
     const write = { caller, body: noBody, idempotencyKey: key.idempotencyKey };
-    const outcome = await parts.idempotent.run(keyedRequest(parts, `DELETE /v1/sms/${id}`, write), async () => {
+    const keyed: KeyedRequest = keyedRequest(parts, `DELETE /v1/sms/${id}`, write, (kept) =>
+      parts.cipher.open(kept, keyed.place.hash).toString('utf8'),
+    );
+    const outcome = await parts.idempotent.run(keyed, async () => {
       const result = await cancel(parts, caller, id);
       // To cancel once more does no harm, whatever became of the first try.
-      return typeof result === 'string' ? result : { problem: result, isPublished: 'no' };
+      if (typeof result !== 'string') return { problem: result, isPublished: 'no' };
+      return { body: result, kept: parts.cipher.seal(Buffer.from(result), keyed.place.hash) };
     });
     if (!outcome.ok) return refuse(outcome.problem);
     exchange.json(200, outcome.body, outcome.replayed ? replayedHeaders : []);

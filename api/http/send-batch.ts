@@ -7,13 +7,13 @@ import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/standing-gates.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
-import type { Caller } from './bearer.ts';
-import { missingScope } from './bearer.ts';
+import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
+import { type Caller, missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
 import { type BatchItem, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
 import { refuseTaken } from './places.ts';
-import type { Claim, WorkResult } from './idempotency/requests.ts';
+import type { Claim, KeyedRequest, WorkResult } from './idempotency/requests.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, replayedHeaders } from './send-sms.ts';
 import { kindOf, parseObject } from './sms-request.ts';
@@ -34,6 +34,8 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
     const { caller, refuse } = write;
     const items = parseItems(write.body);
     if ('code' in items) return refuse(items);
+    const automatic = readAutomaticKey(write.idempotencyKey, parts.clock.nowMs());
+    if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     // The request itself has taken a turn already.
     const rated = parts.access.rates.ofRequest(caller.key, caller.account, items.length - 1);
     exchange.carry(rated.headers);
@@ -43,7 +45,7 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
     if (crowded !== null) return refuse(crowded);
     parts.guard(exchange, () =>
       // Until the work ends: it goes on when the client goes away.
-      sendParsed(parts, exchange, write, items).finally(() => batches.giveBack(accountId)),
+      sendParsed(parts, exchange, { ...write, automatic }, items).finally(() => batches.giveBack(accountId)),
     );
   });
 }
@@ -51,41 +53,56 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
 async function sendParsed(
   parts: SendSmsParts,
   exchange: Exchange,
-  write: Write,
+  write: Write & { readonly automatic: AutomaticKey | null },
   items: readonly BatchItem[],
 ): Promise<void> {
-  if (write.idempotencyKey === '') {
-    const idOf = () => newMessageId(parts.clock.nowMs());
+  const { automatic } = write;
+  if (write.idempotencyKey === '' || automatic !== null) {
+    const idOf = automatic === null ? () => newMessageId(parts.clock.nowMs()) : automaticIds(write, automatic);
     return exchange.json(202, batchAnswer(await sendItems(parts, write.caller, items, { idOf, claim: null })));
   }
   // Hashed before the first pause: the body's memory is only lent.
-  const keyed = keyedRequest(parts, operation, write);
   const idOf = derivedIds(write);
-  const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(parts, write, items, claim, idOf));
+  const keyed = keyedRequest(parts, operation, write, (kept): string =>
+    answerOfKept(openKept(parts, keyed, kept), idOf),
+  );
+  const outcome = await parts.idempotent.run(keyed, (claim) =>
+    sendClaimed(parts, write, items, { claim, keyed, idOf }),
+  );
   if (!outcome.ok) return write.refuse(outcome.problem);
-  exchange.json(202, answerOfKept(outcome.body, idOf), outcome.replayed ? replayedHeaders : []);
+  exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
 }
 
 async function sendClaimed(
   parts: SendSmsParts,
   { caller }: Write,
   items: readonly BatchItem[],
-  claim: Claim,
-  idOf: IdOf,
+  { claim, keyed, idOf }: { readonly claim: Claim; readonly keyed: KeyedRequest; readonly idOf: IdOf },
 ): Promise<WorkResult> {
   const identity = { idOf: (index: number) => idOf(index, claim.createdAtMs), claim };
   const results = await sendItems(parts, caller, items, identity);
   const kept = keptAnswer(results, claim.createdAtMs);
+  const body = answerOfKept(kept, idOf);
   // An item that may go through the next time: the answer is not final, and the same key does the rest.
   const mayChange = results.some((result) => 'problem' in result && result.problem.retryAfterS !== null);
-  return mayChange ? { partial: kept } : kept;
+  if (mayChange) return { partial: body };
+  // The text of a refusal may name a number.
+  return { body, kept: parts.cipher.seal(Buffer.from(kept), keyed.place.hash) };
 }
+
+const openKept = ({ cipher }: SendSmsParts, { place }: KeyedRequest, kept: Buffer) =>
+  cipher.open(kept, place.hash).toString('utf8');
 
 type IdOf = (index: number, createdAtMs: number) => MessageId;
 
 function derivedIds({ caller, idempotencyKey }: Write): IdOf {
   const seed = `${operation}:${caller.key.livemode ? 'live' : 'test'}:${idempotencyKey}`;
   return (index, createdAtMs) => derivedMessageId(caller.account.accountId, `${seed}#${index}`, createdAtMs);
+}
+
+function automaticIds({ caller, idempotencyKey }: Write, { sentAtMs }: AutomaticKey): (index: number) => MessageId {
+  const { account, key } = caller;
+  return (index) => idOfAutomaticKey(account.accountId, key.livemode, { idempotencyKey, sentAtMs }, index);
 }
 
 /** What refuses every item alike refuses the request. */

@@ -2,7 +2,7 @@
 // body, its form, the gates, and only then the queue. Without an idempotency key the whole way to the publish is
 // one synchronous turn; the answer follows in the turn in which JetStream acknowledged.
 import type { HttpRequest } from 'uWebSockets.js';
-import { newMessageId } from '../../model/ids.ts';
+import { type MessageId, newMessageId } from '../../model/ids.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
@@ -17,13 +17,16 @@ import {
   problemOfFailure,
   refuseForRoom,
 } from './accept.ts';
+import { acceptedAgain, keptOfAccepted } from './accepted-answer.ts';
 import { type AccessParts, holdAtWork } from './access.ts';
-import type { Caller } from './bearer.ts';
+import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
+import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { Guard } from './guard.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
+import type { BodyPrinter } from './idempotency/body-print.ts';
 import { isKnown, maybeForgotten } from './known-before.ts';
 import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
@@ -38,6 +41,7 @@ export type SendSmsParts = AcceptParts & {
   readonly audit: RefusalAudit;
   readonly admit: Admit;
   readonly idempotent: IdempotentRequests;
+  readonly bodyPrints: BodyPrinter;
   readonly questions: StatusQuestions;
   readonly guard: Guard;
   readonly explain: Explain;
@@ -67,11 +71,23 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
     if (admitted.ok && !hasRoomInStream(parts, request.category, admitted.notBeforeMs)) {
       return refuse(problemOfFailure('busy'));
     }
-    if (idempotencyKey === '') {
+    const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
+    if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
+    if (idempotencyKey === '' || automatic !== null) {
       if (!admitted.ok) return refuseAtGate(admitted);
-      return sendPlain(parts, exchange, caller, request, admitted, refuse);
+      const { accountId } = caller.account;
+      const messageId =
+        automatic === null
+          ? newMessageId(parts.clock.nowMs())
+          : idOfAutomaticKey(accountId, caller.key.livemode, { ...automatic, idempotencyKey });
+      return sendPlain(parts, exchange, caller, request, admitted, messageId, refuse);
     }
-    const keyed = keyedRequest(parts, operation, write);
+    // A stored answer is no way around the scope of the key that asks for it.
+    const noScope = missingScope(caller, 'sms:send');
+    if (noScope !== null) return refuse(noScope);
+    const keyed = keyedRequest(parts, operation, write, (kept, createdAtMs, messageId) =>
+      acceptedAgain(kept, { request, livemode: caller.key.livemode, messageId, createdAtMs }),
+    );
     if (!admitted.ok)
       return void parts.guard(exchange, () => replayOrRefuse(parts, exchange, keyed, () => refuseAtGate(admitted)));
     parts.guard(exchange, () => sendKeyed(parts, exchange, caller, request, admitted, keyed, refuse));
@@ -84,10 +100,11 @@ function sendPlain(
   caller: Caller,
   request: SmsRequest,
   admitted: Admitted,
+  messageId: MessageId,
   refuse: (problem: Problem) => void,
 ): void {
-  const nowMs = parts.clock.nowMs();
-  const message = messageOfRequest(caller, request, admitted, { messageId: newMessageId(nowMs), acceptedAtMs: nowMs });
+  const acceptedAtMs = parts.clock.nowMs();
+  const message = messageOfRequest(caller, request, admitted, { messageId, acceptedAtMs });
   acceptMessage(parts, message, 'otp', (failed) => {
     parts.guard(exchange, () => {
       if (failed !== null) return refuse(failed);
@@ -109,6 +126,10 @@ async function sendKeyed(
   const outcome = await parts.idempotent.run(keyed, async (claim): Promise<WorkResult> => {
     const acceptedAtMs = acceptanceTime(claim, parts.clock.nowMs());
     const message = messageOfRequest(caller, request, admitted, { messageId: claim.messageId, acceptedAtMs });
+    const accepted = () => ({
+      body: acceptedBody(message, admitted.ucs2Because),
+      kept: keptOfAccepted(message, admitted.ucs2Because, claim.createdAtMs),
+    });
     if (claim.mayBePublished) {
       const known = await isKnown(parts, message.accountId, message.messageId, parts.clock.nowMs() - claim.createdAtMs);
       if (known === 'unclear') {
@@ -117,13 +138,13 @@ async function sendKeyed(
           isPublished: 'unknown',
         };
       }
-      if (known === 'yes') return acceptedBody(message, admitted.ucs2Because);
+      if (known === 'yes') return accepted();
     }
     const again = maybeForgotten(claim, parts.clock.nowMs());
     const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, 'otp', resolve, again));
     if (failed === null) {
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
-      return acceptedBody(message, admitted.ucs2Because);
+      return accepted();
     }
     return { problem: failed, isPublished: failed.code === 'overloaded' ? 'unknown' : 'no' };
   });

@@ -4,9 +4,10 @@ import type { MessageView } from '../../analytics/contract.ts';
 import type { Message } from '../../model/message.ts';
 import type { Admitted } from '../../policy/contract.ts';
 import { problem } from '../problem.ts';
+import type { AcceptedFacts } from './accepted-answer.ts';
 
 /** The body of the 202, and of its replays. `ucs2_because` is there only when a character forced UCS-2. */
-export function acceptedBody(message: Message, ucs2Because: Admitted['ucs2Because'] = null): string {
+export function acceptedBody(message: AcceptedFacts, ucs2Because: Admitted['ucs2Because'] = null): string {
   const reference = message.clientReference === null ? 'null' : JSON.stringify(message.clientReference);
   const because = ucs2Because === null ? '' : `,"ucs2_because":${JSON.stringify(ucs2Shape(ucs2Because))}`;
   // Ids, numbers, categories and encodings hold nothing that JSON would have to escape; the rest goes through it.
@@ -26,7 +27,7 @@ export function ucs2Shape({ character, index }: NonNullable<Admitted['ucs2Becaus
 }
 
 /** What a message is right after the door took it. */
-export function acceptedStatus(message: Message): 'scheduled' | 'accepted' {
+export function acceptedStatus(message: Pick<Message, 'scheduledAtMs'>): 'scheduled' | 'accepted' {
   return message.scheduledAtMs === null ? 'accepted' : 'scheduled';
 }
 

@@ -34,6 +34,7 @@ import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
 import { guard } from './guard.ts';
 import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
+import { bodyPrinter } from './idempotency/body-print.ts';
 import { IdempotentRequests } from './idempotency/requests.ts';
 import { idempotencyStore } from './idempotency/store.ts';
 import { placesOf } from './places.ts';
@@ -59,7 +60,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
   const directory = await openDirectory(bus);
   const eventSpace = await watchEventSpace(bus, clock);
-  const kv = await openBucket(bus, 'idempotency');
+  await openBucket(bus, 'idempotency');
 
   const publisher = new Publisher(bus, { gatherMs: limits.http.publishGatherMs });
   // The events of accepted messages must not be lost while this process lives.
@@ -71,7 +72,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const health = { door, directory, eventSpace, connectionState: connectionWatch(bus) };
   const places = placesOf(data.shares);
   const questions = statusQuestions(bus, places.questions, clock);
-  const idempotent = new IdempotentRequests(idempotencyStore(kv, keyPublisher), clock);
+  const idempotent = new IdempotentRequests(idempotencyStore(bus, keyPublisher, clock), clock);
   const carriers = watchCarriers(bus, clock);
   const queues = watchAside(bus, clock);
   const registries = registryHolder(data.registries);
@@ -101,6 +102,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     admit: (applicant, request) => policy.admit(applicant, request),
     explain: (applicant, request, messageId) => policy.explain(applicant, request, messageId),
     idempotent,
+    bodyPrints: bodyPrinter(data.bodyKeys),
     questions,
     guard,
     places,

@@ -10,11 +10,12 @@ import { type AccessParts, admitCaller } from './access.ts';
 import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
-import { bodyHashOf, recordKey } from './idempotency/record.ts';
+import type { BodyPrinter } from './idempotency/body-print.ts';
+import { keyPlace } from './idempotency/entry.ts';
 import type { KeyedRequest } from './idempotency/requests.ts';
 import { readBody } from './read-body.ts';
 
-export type WriteParts = { readonly access: AccessParts; readonly guard: Guard };
+export type WriteParts = { readonly access: AccessParts; readonly guard: Guard; readonly bodyPrints: BodyPrinter };
 
 export type Write = {
   readonly caller: Caller;
@@ -81,18 +82,20 @@ export function readKey(
 
 /** What the record of this key is found by, and what its repeats must say. */
 export function keyedRequest(
-  parts: { readonly access: AccessParts },
+  parts: { readonly access: AccessParts; readonly bodyPrints: BodyPrinter },
   operation: string,
   { caller, body, idempotencyKey }: Pick<Write, 'caller' | 'body' | 'idempotencyKey'>,
+  answerOf: KeyedRequest['answerOf'],
 ): KeyedRequest {
   const { accountId } = caller.account;
   const { livemode } = caller.key;
   return {
-    recordKey: recordKey(accountId, livemode, operation, idempotencyKey),
-    bodyHash: bodyHashOf(body),
+    place: keyPlace(accountId, livemode, operation, idempotencyKey),
+    bodyPrints: parts.bodyPrints(body),
     accountId,
     livemode,
     idempotencyKey,
+    answerOf,
     quota: parts.access.rates.keyQuota(caller.account),
   };
 }

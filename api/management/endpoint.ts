@@ -26,6 +26,8 @@ export type Endpoint<
   readonly isImport?: true;
   /** A write that an account may still make while it is suspended. */
   readonly whileSuspended?: true;
+  /** Fields of its answer that a repeat under an Idempotency-Key has as null: secrets. */
+  readonly shownOnce?: readonly string[];
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;
@@ -65,6 +67,7 @@ const withKey: readonly ProblemCode[] = [
   'invalid_field',
   'idempotency_key_reused',
   'idempotency_in_progress',
+  'idempotency_quota_exceeded',
   'overloaded',
 ];
 

@@ -1,40 +1,65 @@
 // Idempotency keys on management writes, by the rules of the hot door: the same request gets the stored answer, another
-// body is refused, a second one at the same time waits or gets 409. Answers are stored sealed, because a new API key's
-// secret is in one. A request whose process died is run again: unique names, and not the key, then tell it apart.
+// body is refused, a second one at the same time waits or gets 409, and an account has the same quota of keys. Answers are
+// stored sealed and without what is shown once, such as a new API key's secret. A request whose process died is run again:
+// unique names, and not the key, then tell it apart.
 import type { Context } from 'hono';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
-import type { AccountId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
-import { bodyHashOf, recordKey } from '../http/idempotency/record.ts';
+import type { Account } from '../../cluster/directory/contract.ts';
+import type { BodyPrinter } from '../http/idempotency/body-print.ts';
+import { keyPlace } from '../http/idempotency/entry.ts';
 import type { IdempotentRequests } from '../http/idempotency/requests.ts';
+import type { RateLimits } from '../http/rate-limits/rate-limits.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
 import type { Answer } from './endpoint.ts';
 
 export type Keyed = {
-  readonly accountId: AccountId;
+  readonly account: Pick<Account, 'accountId' | 'idempotencyKeysPerHour'>;
   readonly livemode: boolean;
   /** Method and path. */
   readonly operation: string;
   readonly idempotencyKey: string;
   readonly body: Uint8Array;
+  /** Fields of the answer that only the first answer shows; a repeat has null for them. */
+  readonly shownOnce: readonly string[];
 };
 
 export type Once = {
   run(keyed: Keyed, work: () => Promise<Answer>): Promise<Answer & { readonly replayed?: boolean }>;
 };
 
-export function oncePerKey(requests: IdempotentRequests, cipher: BodyCipher): Once {
+export type OnceParts = {
+  readonly requests: IdempotentRequests;
+  readonly cipher: BodyCipher;
+  readonly bodyPrints: BodyPrinter;
+  readonly rates: Pick<RateLimits, 'keyQuota'>;
+};
+
+export function oncePerKey({ requests, cipher, bodyPrints, rates }: OnceParts): Once {
   return {
-    async run({ accountId, livemode, operation, idempotencyKey, body }, work) {
-      const key = recordKey(accountId, livemode, operation, idempotencyKey);
+    async run({ account, livemode, operation, idempotencyKey, body, shownOnce }, work) {
+      const { accountId } = account;
+      const place = keyPlace(accountId, livemode, operation, idempotencyKey);
       let thrown: { readonly error: unknown } | null = null;
       const outcome = await requests.run(
-        { recordKey: key, bodyHash: bodyHashOf(body), accountId, livemode, idempotencyKey },
+        {
+          place,
+          bodyPrints: bodyPrints(body),
+          accountId,
+          livemode,
+          idempotencyKey,
+          answerOf: (kept) => cipher.open(kept, place.hash).toString('utf8'),
+          quota: rates.keyQuota(account),
+        },
         async () => {
           try {
             const answer = await work();
             if ('problem' in answer) return { problem: answer.problem, isPublished: 'no' };
-            return cipher.seal(Buffer.from(JSON.stringify(answer.body)), key).toString('base64');
+            const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
+            return {
+              body: JSON.stringify(answer.body),
+              kept: cipher.seal(Buffer.from(JSON.stringify(kept)), place.hash),
+            };
           } catch (error) {
             thrown = { error };
             // Whether it happened is not known: nobody repeats it before the lease has ended.
@@ -44,8 +69,7 @@ export function oncePerKey(requests: IdempotentRequests, cipher: BodyCipher): On
       );
       if (thrown !== null) throw (thrown as { readonly error: unknown }).error;
       if (!outcome.ok) return { problem: outcome.problem };
-      const text = cipher.open(Buffer.from(outcome.body, 'base64'), key).toString('utf8');
-      return { body: JSON.parse(text) as unknown, replayed: outcome.replayed };
+      return { body: JSON.parse(outcome.body) as unknown, replayed: outcome.replayed };
     },
   };
 }

@@ -67,7 +67,8 @@ export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extend
       const key = endpoint.method === 'get' ? noKey : readIdempotencyKey(c);
       if ('problem' in key) return answerProblem(c, key.problem);
       const keyed: Keyed = {
-        accountId,
+        account: asked.account,
+        shownOnce: endpoint.shownOnce ?? [],
         livemode: asked.key.livemode,
         operation: `${c.req.method} ${c.req.path}`,
         idempotencyKey: key.key,

@@ -2,8 +2,11 @@
 // API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
 // through within a second; the API's libraries are loaded only after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { bodyPrinter } from '../../api/http/idempotency/body-print.ts';
 import { IdempotentRequests } from '../../api/http/idempotency/requests.ts';
 import { idempotencyStore } from '../../api/http/idempotency/store.ts';
+import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
+import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
 import type { Once } from '../../api/management/once-per-key.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -129,8 +132,14 @@ function demoToTell({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: Demo
 async function openKeys(bus: Bus, bodyKeys: BodyKeys): Promise<{ keys: Publisher; once: Once }> {
   const { oncePerKey } = await import('../../api/management/once-per-key.ts');
   const keys = new Publisher(bus, limits.http.idempotencyWrites);
-  const store = idempotencyStore(await openBucket(bus, 'idempotency'), keys);
-  return { keys, once: oncePerKey(new IdempotentRequests(store), bodyCipher(bodyKeys.keys)) };
+  await openBucket(bus, 'idempotency');
+  const once = oncePerKey({
+    requests: new IdempotentRequests(idempotencyStore(bus, keys)),
+    cipher: bodyCipher(bodyKeys.keys),
+    bodyPrints: bodyPrinter(bodyKeys.keys),
+    rates: new RateLimits(newRateMemory()),
+  });
+  return { keys, once };
 }
 
 /** A carrier that is not simulated was added while everything runs. */

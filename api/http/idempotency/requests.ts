@@ -1,16 +1,16 @@
-// Makes a repeated request harmless: one message for one key, whatever dies in between. The first request writes
-// a record with its message id and a lease, does the work, and writes the answer; repeats find the record. Within
-// one thread repeats wait for the first; elsewhere they get 409 until it is done. A record whose owner is gone is
-// taken over with the same message id. A refusal by a gate never comes here and so stores nothing.
+// Makes a repeated request harmless: one message for one key, whatever dies in between. The first request writes an entry
+// with the time its message id follows from and a lease, does the work, and writes what its answer is made of; repeats find
+// the entry. Within one thread repeats wait for the first; elsewhere they get 409 until it is done. An entry whose owner is
+// gone is taken over with the same message id. A refusal by a gate never comes here and so stores nothing.
 import { type AccountId, type MessageId, derivedMessageId } from '../../../model/ids.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { secretBytes } from '../../../platform/random.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { type Problem, problem } from '../../problem.ts';
+import type { BodyPrints } from './body-print.ts';
 import { decideIdempotent } from './decide.ts';
-import type { IdempotencyRecord } from './record.ts';
+import type { IdempotencyEntry, KeyPlace } from './entry.ts';
 import type { IdempotencyStore } from './store.ts';
 
 /** The right to work under a key, until the lease ends. */
@@ -26,39 +26,41 @@ export type Outcome =
   | { readonly ok: false; readonly problem: Problem };
 
 /**
- * What the work came to: the body of the 202, or a problem. `isPublished` 'no' gives the key free at once; after
- * 'unknown' the lease must end first, so that the next try asks whether the message exists.
+ * What the work came to: the body of the 2xx and what it is kept as, or a problem. `isPublished` 'no' gives the key free at
+ * once; after 'unknown' the lease must end first, so that the next try asks whether the message exists.
  */
 export type WorkResult =
-  | string
+  | { readonly body: string; readonly kept: Buffer }
   | { readonly problem: Problem; readonly isPublished: 'no' | 'unknown' }
   /** Done in part: answered and not stored, so that a repeat with the same key does the rest. */
   | { readonly partial: string };
 export type Work = (claim: Claim) => Promise<WorkResult>;
 
 export type KeyedRequest = {
-  readonly recordKey: string;
-  readonly bodyHash: string;
+  readonly place: KeyPlace;
+  readonly bodyPrints: BodyPrints;
   readonly accountId: AccountId;
   readonly livemode: boolean;
   readonly idempotencyKey: string;
-  /** What the account may still store; left out where nothing bounds it. */
-  readonly quota?: { refuse(): Problem | null; use(): void };
+  /** The body of the answer, made again from what was kept of it. */
+  readonly answerOf: (kept: Buffer, createdAtMs: number, messageId: MessageId) => string;
+  /** What the account may still store. */
+  readonly quota: KeyQuota;
 };
 
-type Held = Claim & { readonly owner: string; readonly revision: number };
+/** What an account may still store under idempotency keys, in units of one key with a short answer. */
+export type KeyQuota = { refuse(): Problem | null; use(units: number): void };
+
+type Running = { readonly bodyPrint: Buffer; readonly outcome: Promise<Outcome> };
+type Held = Claim & { readonly stamp: number };
 type Claimed = { readonly kind: 'held'; readonly held: Held } | { readonly kind: 'outcome'; readonly outcome: Outcome };
 
 const claimTriesMax = 4;
-/** In place of the lease's end: its owner gave up before anything was published. */
-const leaseGivenBack = 0;
 
 export class IdempotentRequests {
   readonly #store: IdempotencyStore;
   readonly #clock: Clock;
-  readonly #running = new Map<string, { readonly bodyHash: string; readonly outcome: Promise<Outcome> }>();
-  readonly #thread = secretBytes(9).toString('base64url');
-  #count = 0;
+  readonly #running = new Map<string, Running>();
   #waiting = 0;
 
   constructor(store: IdempotencyStore, clock: Clock = systemClock) {
@@ -67,26 +69,27 @@ export class IdempotentRequests {
   }
 
   async run(request: KeyedRequest, work: Work): Promise<Outcome> {
-    const running = this.#running.get(request.recordKey);
+    const name = request.place.hash;
+    const running = this.#running.get(name);
     if (running !== undefined) return this.#wait(request, running);
     const outcome = this.#lead(request, work);
-    this.#running.set(request.recordKey, { bodyHash: request.bodyHash, outcome });
+    this.#running.set(name, { bodyPrint: request.bodyPrints[0], outcome });
     try {
       return counted(await outcome);
     } finally {
-      this.#running.delete(request.recordKey);
+      this.#running.delete(name);
     }
   }
 
-  /** The stored answer of the same request, if it ended well before. For a repeat that the gates now refuse. */
+  /** The answer of the same request, if it ended well before. For a repeat that the gates now refuse. */
   async stored(request: KeyedRequest): Promise<string | null> {
-    const found = await this.#store.read(request.recordKey);
-    const isSame = found !== null && found.record.state === 'done' && found.record.bodyHash === request.bodyHash;
-    return isSame ? found.record.answer : null;
+    const found = await this.#store.read(request.place);
+    if (found === null || found.entry.state !== 'done' || !isSameBody(request, found.entry)) return null;
+    return this.#answerOf(request, found.entry);
   }
 
-  async #wait(request: KeyedRequest, running: { bodyHash: string; outcome: Promise<Outcome> }): Promise<Outcome> {
-    if (running.bodyHash !== request.bodyHash) return counted(reused);
+  async #wait(request: KeyedRequest, running: Running): Promise<Outcome> {
+    if (!running.bodyPrint.equals(request.bodyPrints[0])) return counted(reused);
     if (this.#waiting >= limits.http.idempotencyWaitersMax) return counted(inProgress);
     this.#waiting += 1;
     try {
@@ -102,107 +105,116 @@ export class IdempotentRequests {
     if (claimed.kind === 'outcome') return claimed.outcome;
     const { held } = claimed;
     const result = await work(held);
-    if (typeof result !== 'string' && 'partial' in result) {
-      // Free at once, and yet not as if nothing had been published.
-      this.#giveUp(request, held, this.#clock.nowMs());
+    // Free at once, and yet not as if nothing had been published: the next try keeps the id.
+    const free = () => ({ ...this.#runningEntry(request, held), leaseUntilMs: this.#clock.nowMs() });
+    if ('partial' in result) {
+      await this.#giveUp(request, held, free());
       return { ok: true, body: result.partial, replayed: false };
     }
-    if (typeof result !== 'string') {
-      if (result.isPublished === 'no') this.#giveUp(request, held, leaseGivenBack);
+    if ('problem' in result) {
+      if (result.isPublished === 'no') await this.#giveUp(request, held, held.mayBePublished ? free() : null);
       return { ok: false, problem: result.problem };
     }
-    await this.#complete(request, held, result);
-    return { ok: true, body: result, replayed: false };
+    await this.#complete(request, held, result.kept);
+    return { ok: true, body: result.body, replayed: false };
   }
 
   async #claim(request: KeyedRequest): Promise<Claimed> {
-    this.#count += 1;
-    const owner = `${this.#thread}.${this.#count}`;
-    const nowMs = this.#clock.nowMs();
-    // Live and test share no key space, so they must not share a message id either.
-    const seed = `${request.livemode ? 'live' : 'test'}:${request.idempotencyKey}`;
-    const fresh: Claim = {
-      messageId: derivedMessageId(request.accountId, seed, nowMs),
-      createdAtMs: nowMs,
-      mayBePublished: false,
-    };
+    const fresh = claimFrom(request, this.#clock.nowMs(), false);
     try {
-      const noMore = request.quota?.refuse() ?? null;
+      const noMore = request.quota.refuse();
       // A key that is stored already costs nothing, whoever asks again.
-      if (noMore !== null && (await this.#store.read(request.recordKey)) === null) {
-        return { kind: 'outcome', outcome: { ok: false, problem: noMore } };
-      }
+      let found = noMore === null ? null : await this.#store.read(request.place);
+      if (noMore !== null && found === null) return { kind: 'outcome', outcome: { ok: false, problem: noMore } };
       for (let tries = 0; tries < claimTriesMax; tries += 1) {
-        const created = await this.#store.write(request.recordKey, this.#runningRecord(request, fresh, owner), 0);
-        if (created.ok) request.quota?.use();
-        if (created.ok) return { kind: 'held', held: { ...fresh, owner, revision: created.seq } };
-        if (created.failure !== 'conflict') return { kind: 'outcome', outcome: unreachableBus };
-
-        const found = await this.#store.read(request.recordKey);
-        if (found === null) continue; // it expired in between
-        const { record, revision } = found;
-        const { bodyHash } = request;
-        const leaseMs = limits.idempotency.leaseMs;
-        switch (decideIdempotent(record, { bodyHash, owner, nowMs: this.#clock.nowMs(), leaseMs })) {
-          case 'replay':
-            return { kind: 'outcome', outcome: { ok: true, body: record.answer, replayed: true } };
-          case 'reused':
-            return { kind: 'outcome', outcome: reused };
-          case 'in_progress':
-            return { kind: 'outcome', outcome: inProgress };
-          case 'mine':
-            return { kind: 'held', held: { ...claimOf(record, fresh), owner, revision } };
-          case 'takeover': {
-            const claim = claimOf(record, fresh);
-            const taken = await this.#store.write(
-              request.recordKey,
-              this.#runningRecord(request, claim, owner),
-              revision,
-            );
-            if (taken.ok) return { kind: 'held', held: { ...claim, owner, revision: taken.seq } };
-          }
+        const outcome = found === null ? null : await this.#outcomeOf(request, found.entry);
+        if (outcome !== null) return { kind: 'outcome', outcome };
+        const claim = found === null ? fresh : claimFrom(request, found.entry.createdAtMs, true);
+        const next = this.#runningEntry(request, claim);
+        const written = await this.#store.write(request.place, next, found?.stamp ?? 0);
+        if (written.ok) {
+          if (found === null) request.quota.use(1);
+          return { kind: 'held', held: { ...claim, stamp: written.stamp } };
         }
+        if (written.failure !== 'conflict') return { kind: 'outcome', outcome: unreachableBus };
+        found = written.found;
       }
     } catch (error) {
-      ignoring(error, 'an idempotency record could not be read, the client tries again');
+      ignoring(error, 'an idempotency key could not be read, the client tries again');
       return { kind: 'outcome', outcome: unreachableBus };
     }
     return { kind: 'outcome', outcome: inProgress };
   }
 
+  /** What a request is answered that finds this entry; null when it goes on in its owner's place. */
+  async #outcomeOf(request: KeyedRequest, entry: IdempotencyEntry): Promise<Outcome | null> {
+    const asking = {
+      isSameBody: isSameBody(request, entry),
+      nowMs: this.#clock.nowMs(),
+      leaseMs: limits.idempotency.leaseMs,
+    };
+    switch (decideIdempotent(entry, asking)) {
+      case 'replay': {
+        const body = await this.#answerOf(request, entry);
+        return body === null ? unreachableBus : { ok: true, body, replayed: true };
+      }
+      case 'reused':
+        return reused;
+      case 'in_progress':
+        return inProgress;
+      case 'takeover':
+        return null;
+    }
+  }
+
+  async #answerOf(request: KeyedRequest, entry: IdempotencyEntry): Promise<string | null> {
+    if (entry.state !== 'done') return null;
+    const kept = entry.answer === 'apart' ? await this.#store.readAnswer(request.place) : entry.answer;
+    const { createdAtMs } = entry;
+    return kept === null ? null : request.answerOf(kept, createdAtMs, claimFrom(request, createdAtMs, true).messageId);
+  }
+
   /** Stores the answer and waits for it. When that fails the message is accepted all the same, and a repeat
    * finds it by its id (send-sms.ts asks before it publishes again). */
-  async #complete(request: KeyedRequest, held: Held, answer: string): Promise<void> {
-    const record = { ...this.#runningRecord(request, held, held.owner), state: 'done' as const, answer };
-    const written = await this.#store.write(request.recordKey, record, held.revision);
-    if (!written.ok) ignoring(new Error(written.failure), 'the answer under an idempotency key was not stored');
+  async #complete(request: KeyedRequest, held: Held, kept: Buffer): Promise<void> {
+    try {
+      const isApart = kept.length > limits.idempotency.answerOctetsOnPage;
+      if (isApart) {
+        request.quota.use(Math.ceil(kept.length / limits.idempotency.octetsPerKey));
+        if (!(await this.#store.keepAnswer(request.place, kept))) throw new Error('no room for the answer');
+      }
+      const { bodyPrint, createdAtMs } = this.#runningEntry(request, held);
+      const entry = { bodyPrint, createdAtMs, state: 'done', answer: isApart ? 'apart' : kept } as const;
+      const written = await this.#store.write(request.place, entry, held.stamp);
+      if (!written.ok) throw new Error(written.failure);
+    } catch (error) {
+      ignoring(error, 'the answer under an idempotency key was not stored');
+    }
   }
 
-  /** Gives the key free for the next try, which keeps the message id. Not waited for: the lease ends anyway. */
-  #giveUp(request: KeyedRequest, held: Held, leaseUntilMs: number): void {
-    const record = { ...this.#runningRecord(request, held, held.owner), leaseUntilMs };
-    void this.#store.write(request.recordKey, record, held.revision).then((written) => {
-      if (!written.ok) ignoring(new Error(written.failure), 'a lease on an idempotency key was left to end by itself');
-    });
+  /** Gives the key free for the next try, before this one is answered. */
+  async #giveUp(request: KeyedRequest, held: Held, next: IdempotencyEntry | null): Promise<void> {
+    try {
+      const written = await this.#store.write(request.place, next, held.stamp);
+      if (!written.ok) throw new Error(written.failure);
+    } catch (error) {
+      ignoring(error, 'a lease on an idempotency key was left to end by itself');
+    }
   }
 
-  #runningRecord(request: KeyedRequest, claim: Claim, owner: string): IdempotencyRecord {
-    return {
-      bodyHash: request.bodyHash,
-      messageId: claim.messageId,
-      state: 'running',
-      owner,
-      leaseUntilMs: this.#clock.nowMs() + limits.idempotency.leaseMs,
-      createdAtMs: claim.createdAtMs,
-      answer: '',
-    };
+  #runningEntry(request: KeyedRequest, { createdAtMs }: Claim): IdempotencyEntry & { readonly state: 'running' } {
+    const leaseUntilMs = this.#clock.nowMs() + limits.idempotency.leaseMs;
+    return { bodyPrint: request.bodyPrints[0], createdAtMs, state: 'running', leaseUntilMs };
   }
 }
 
-function claimOf(record: IdempotencyRecord, fresh: Claim): Claim {
-  const { messageId, createdAtMs } = record;
-  const isOwn = messageId === fresh.messageId;
-  return { messageId, createdAtMs, mayBePublished: !isOwn && record.leaseUntilMs !== leaseGivenBack };
+const isSameBody = ({ bodyPrints }: KeyedRequest, { bodyPrint }: IdempotencyEntry) =>
+  bodyPrints.some((print) => print.equals(bodyPrint));
+
+/** Live and test share no key space, so they must not share a message id either. */
+function claimFrom(request: KeyedRequest, createdAtMs: number, mayBePublished: boolean): Claim {
+  const seed = `${request.livemode ? 'live' : 'test'}:${request.idempotencyKey}`;
+  return { messageId: derivedMessageId(request.accountId, seed, createdAtMs), createdAtMs, mayBePublished };
 }
 
 function counted(outcome: Outcome): Outcome {

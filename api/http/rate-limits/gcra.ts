@@ -44,3 +44,9 @@ export function takeTurn(pace: Pace, arrivalUs: number, nowUs: number, turns = 1
     retryUs: isOk ? 0 : Math.max(1, Math.ceil(next - nowUs - spanUs)),
   };
 }
+
+/** What to remember after `turns` of them were used at once; beyond a whole burst there is nothing left to use. */
+export function spentTurns({ intervalUs, burst }: Pace, arrivalUs: number, nowUs: number, turns: number): number {
+  const endUs = nowUs + intervalUs * burst;
+  return Math.min(Math.min(Math.max(arrivalUs, nowUs), endUs) + intervalUs * turns, endUs);
+}

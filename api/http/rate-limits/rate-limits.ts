@@ -6,11 +6,9 @@ import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import type { Headers } from '../exchange.ts';
+import type { KeyQuota } from '../idempotency/requests.ts';
 import { type Pace, type RateVerdict, paceOf } from './gcra.ts';
 import { RateTable } from './rate-table.ts';
-
-/** Asked before a key is stored, used when it was. */
-export type KeyQuota = { refuse(): Problem | null; use(): void };
 
 export type RateAnswer = { readonly headers: Headers; readonly problem: Problem | null };
 
@@ -72,7 +70,7 @@ export class RateLimits {
         const detail = `the account used its ${perHour} idempotency keys of this hour`;
         return problem(429, 'idempotency_quota_exceeded', detail, [], wholeSeconds(verdict.retryUs));
       },
-      use: () => void this.#table.take(name, this.#quotaOf(perHour), nowUs()),
+      use: (units) => this.#table.spend(name, this.#quotaOf(perHour), nowUs(), units),
     };
   }
 

@@ -4,7 +4,7 @@
 // balancer each node grants the whole rate, which docs/operations says.
 import { hash } from 'node:crypto';
 import { limits } from '../../../platform/limits.ts';
-import { type Pace, type RateVerdict, paceOf, takeTurn } from './gcra.ts';
+import { type Pace, type RateVerdict, paceOf, spentTurns, takeTurn } from './gcra.ts';
 
 const slotsMax = limits.access.ratesMax;
 /** Looked at before a name counts as having no place. */
@@ -58,6 +58,17 @@ export class RateTable {
     }
     // As many threads as that took turns in between: this request is one of many, and refusing it would be a lie.
     return null;
+  }
+
+  /** Uses several turns at once for what has happened already: never refused, at most all that are left. */
+  spend(name: string, pace: Pace, nowUs: number, turns: number): void {
+    const slot = this.#slotOf(name, nowUs);
+    const [at, of] = slot === null ? [this.#slots * 2 + 1, overflow] : [slot * 2 + 1, pace];
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const held = Atomics.load(this.#words, at);
+      const next = BigInt(Math.ceil(spentTurns(of, Number(held), nowUs, turns)));
+      if (Atomics.compareExchange(this.#words, at, held, next) === held) return;
+    }
   }
 
   #slotOf(name: string, nowUs: number): number | null {

@@ -49,7 +49,10 @@ export const postApiKey = {
   method: 'post',
   path: '/v1/api-keys',
   summary: 'Make an API key',
-  description: 'The whole key is in this answer and nowhere else.',
+  description:
+    'The whole key is in this answer and nowhere else: a repeat under the same `Idempotency-Key` makes no second one and has ' +
+    'null for `key`. When the answer was lost, revoke that key and make another.',
+  shownOnce: ['key'],
   body: createApiKeyBody,
   answer: { status: 201, description: 'The key.', schema: newApiKey },
   problems: ['conflict', 'control_plane_unavailable'],

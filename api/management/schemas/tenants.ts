@@ -44,7 +44,11 @@ export const apiKey = z
   .openapi('ApiKey');
 
 export const newApiKey = apiKey
-  .extend({ key: z.string().openapi({ description: 'The whole key. It is shown this once and cannot be had again.' }) })
+  .extend({
+    key: z.string().nullable().openapi({
+      description: 'The whole key. It is shown this once and cannot be had again: null in a repeat of the request.',
+    }),
+  })
   .openapi('NewApiKey');
 
 export const createApiKeyBody = z

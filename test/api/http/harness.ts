@@ -38,6 +38,8 @@ export type Ingress = {
 
 export type House = TestBus & {
   /** `account` and `key` are further fields of their directory entries. Every ingress that runs knows the tenant then. */
+  /** One more live key of the account. */
+  key(of: Tenant, scopes: readonly Scope[]): Promise<string>;
   tenant(options?: {
     scopes?: readonly Scope[];
     senders?: string[];
@@ -113,6 +115,11 @@ export async function openHouse(): Promise<House> {
       const test = await putKey(accountId, false, { scopes, ...more });
       await heard();
       return { accountId, live, test };
+    },
+    async key({ accountId }, scopes) {
+      const token = await putKey(accountId as AccountId, true, { scopes });
+      await heard();
+      return token;
     },
     async ingress(env = {}, threads = 1, changes = {}) {
       const started = await startIngress(nats.url, env, threads, changes);

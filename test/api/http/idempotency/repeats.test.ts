@@ -1,13 +1,17 @@
 // A repeat with the same Idempotency-Key makes one message, whatever dies in between (faults 1, 2, 7, 10, 41).
 // Messages are counted in the queue, ingress processes are killed with SIGKILL at a chosen point of the protocol.
+import { hash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
+import { secretBytes } from '../../../../platform/random.ts';
 import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
 import { eventSubject } from '../../../../cluster/bus/subjects.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
+import { recordsOf } from '../../../support/bus.ts';
 import { type Cut, type CutProxy, cutProxy } from '../../../support/cut-proxy.ts';
-import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from '../harness.ts';
+import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from '../harness.ts';
 
 let house: House;
 let ingress: Ingress;
@@ -223,3 +227,81 @@ test('killed after the publish, the message consumed, NATS restarted: the retry 
   expect(counted).toBe('0');
   await analytics.stop();
 }, 60_000);
+
+describe('a key of a client library, auto_<ms>_<random>', () => {
+  const random = () => secretBytes(12).toString('hex');
+  const automatic = (sentAtMs = systemClock.nowMs()) => `auto_${Math.floor(sentAtMs)}_${random()}`;
+  const entries = async () => (await house.bus.manager.streams.info('KV_idempotency')).state.messages;
+
+  test('makes one message of many tries, and stores nothing', async () => {
+    const before = await entries();
+    const key = automatic();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send(key)));
+    answers.push(await send(key));
+    expect(new Set(answers.map(({ status, body }) => `${status} ${String(body['id'])}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(202);
+    expect(await house.count()).toBe(1);
+    expect(await entries()).toBe(before);
+    const other = await send(key, goodBody, ingress, tenant.test);
+    expect(other.body['id']).not.toBe(answers[0]?.body['id']);
+  });
+
+  test('makes one message of two tries over kill -9 of the ingress between them', async () => {
+    const key = automatic();
+    const proxy = await cutProxy(house.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
+    const doomed = await house.ingress({ NATS_URL: proxy.url });
+    const lost = send(key, goodBody, doomed).then(
+      ({ status }) => status,
+      () => 'no answer',
+    );
+    await until('what was published', async () => (await house.count()) === 1);
+    await doomed.kill9();
+    expect(await lost).toBe('no answer');
+    proxy.close();
+    expect((await send(key)).status).toBe(202);
+    expect(await house.count()).toBe(1);
+  });
+
+  test('makes the messages of a batch once', async () => {
+    const key = automatic();
+    const batch = { messages: [goodBody, { ...goodBody, message: 'another' }, { to: 'x' }] };
+    const ask = () =>
+      call(ingress, 'POST', '/v1/sms/batch', tenant.live, batch, { 'idempotency-key': key }).then(({ body }) => body);
+    const [first, second] = [await ask(), await ask()];
+    expect(first).toMatchObject({ accepted: 2, rejected: 1 });
+    expect(second).toEqual(first);
+    expect(await house.count()).toBe(2);
+  });
+
+  test.each([
+    ['whose time is 30 s ago', () => automatic(systemClock.nowMs() - 30_000)],
+    ['whose time is 10 s ahead', () => automatic(systemClock.nowMs() + 10_000)],
+    ['without a time', () => `auto_${random()}`],
+    ['with too little chance', () => `auto_${Math.floor(systemClock.nowMs())}_short`],
+  ])('is refused %s, with the server’s time', async (_name, keyOf) => {
+    const { status, body } = await send(keyOf());
+    expect([status, body['code']]).toEqual([422, 'invalid_field']);
+    expect(body['errors'][0]).toMatchObject({ field: 'Idempotency-Key' });
+  });
+});
+
+test('a key without the scope to send gets no stored answer of another', async () => {
+  expect((await send('scoped')).status).toBe(202);
+  const reader = await house.key(tenant, ['sms:read']);
+  await until('the key', async () => (await post(ingress, reader, '{')).status !== 401);
+  const { status, body } = await send('scoped', goodBody, ingress, reader);
+  expect([status, body['code']]).toEqual([403, 'scope_missing']);
+});
+
+test('what is stored holds no number, no text and no plain hash of the body', async () => {
+  const body = { ...goodBody, client_reference: 'order-4711' };
+  expect((await send('sealed', body)).status).toBe(202);
+  const batch = { messages: [body, { ...body, to: '+880171' }] };
+  await call(ingress, 'POST', '/v1/sms/batch', tenant.live, batch, { 'idempotency-key': 'sealed-batch' });
+  const plain = hash('sha256', JSON.stringify(body), 'buffer').subarray(0, 16).toString('latin1');
+  const stored = (await recordsOf(house.bus, 'KV_idempotency')).map(({ data }) => Buffer.from(data).toString('latin1'));
+  expect(stored.length).toBeGreaterThan(1);
+  for (const secret of ['1712345678', '880171', 'Your code', 'order-4711', plain]) {
+    expect(stored.filter((each) => each.includes(secret))).toEqual([]);
+  }
+});

@@ -144,7 +144,7 @@ describe('what a request is told', () => {
     for (let used = 0; used < 2; used += 1) {
       expect(quota.refuse()).toBeNull();
       expect(quota.refuse()).toBeNull();
-      quota.use();
+      quota.use(1);
     }
     expect(quota.refuse()).toMatchObject({ status: 429, code: 'idempotency_quota_exceeded', retryAfterS: 1_800 });
     nowMs += 1_800_000;

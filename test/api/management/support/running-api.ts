@@ -3,6 +3,9 @@ import { expect } from 'vitest';
 import { endpoints } from '../../../../api/management/app.ts';
 import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
 import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
+import { bodyPrinter } from '../../../../api/http/idempotency/body-print.ts';
+import { RateLimits } from '../../../../api/http/rate-limits/rate-limits.ts';
+import { newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
 import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts';
 import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
 import { oncePerKey } from '../../../../api/management/once-per-key.ts';
@@ -53,8 +56,14 @@ export async function runApi(carriers: readonly CarrierConfig[] = [], shares: Sh
   const { bus, store, directory } = house;
   house.project();
   const keys = new Publisher(bus);
-  const requests = new IdempotentRequests(idempotencyStore(await openBucket(bus, 'idempotency'), keys));
-  const once = oncePerKey(requests, bodyCipher(Buffer.alloc(32, 7)));
+  await openBucket(bus, 'idempotency');
+  const bodyKey = Buffer.alloc(32, 7);
+  const once = oncePerKey({
+    requests: new IdempotentRequests(idempotencyStore(bus, keys)),
+    cipher: bodyCipher(bodyKey),
+    bodyPrints: bodyPrinter([bodyKey]),
+    rates: new RateLimits(newRateMemory()),
+  });
   const audit = auditOrders(bus, store);
   const operations = { bus, carriers: () => carriers };
   const api = await startManagementApi({ store, directory, once, operations, shares, port: 0 });

@@ -1,0 +1,45 @@
+// Automatic keys, `auto_<ms>_<random>`: what a client library sends with every message, so that its own retries do no harm.
+// The message's id follows from account and key, and JetStream drops a second publish of the same id within its window.
+// Nothing is stored for them, so they cost nothing and promise less than a caller's own key: docs/idempotency.md.
+import { type AccountId, type MessageId, derivedMessageId } from '../../model/ids.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Problem, problemOfFields } from '../problem.ts';
+
+/** When the client first sent the request, by its own clock. */
+export type AutomaticKey = { readonly sentAtMs: number };
+
+const form = /^auto_(\d{13})_[A-Za-z0-9-]{16,64}$/;
+const prefix = 'auto_';
+const { automaticKeyMs, automaticKeyAheadMs } = limits.idempotency;
+
+/** Null: a key of the caller's own. A problem: begins as an automatic one and is none, or its time is over. */
+export function readAutomaticKey(
+  idempotencyKey: string,
+  nowMs: number,
+): AutomaticKey | null | { readonly problem: Problem } {
+  if (!idempotencyKey.startsWith(prefix)) return null;
+  const text = form.exec(idempotencyKey)?.[1];
+  if (text === undefined) {
+    return wrong('begins with auto_ and must be auto_<milliseconds since 1970>_<16 to 64 letters, digits or dashes>');
+  }
+  const sentAtMs = Number(text);
+  const ageMs = nowMs - sentAtMs;
+  if (ageMs <= automaticKeyMs && ageMs >= -automaticKeyAheadMs) return { sentAtMs };
+  const bounds = `at most ${automaticKeyMs / 1_000} s old and ${automaticKeyAheadMs / 1_000} s ahead`;
+  return wrong(`an automatic key must be ${bounds}; it says ${sentAtMs}, the server's time is ${Math.floor(nowMs)}`);
+}
+
+/** The id of the message, or of each of a batch's: the same for every try. */
+export function idOfAutomaticKey(
+  accountId: AccountId,
+  livemode: boolean,
+  { idempotencyKey, sentAtMs }: AutomaticKey & { readonly idempotencyKey: string },
+  index: number | null = null,
+): MessageId {
+  const seed = `${livemode ? 'live' : 'test'}:${idempotencyKey}`;
+  return derivedMessageId(accountId, index === null ? seed : `${seed}#${index}`, sentAtMs);
+}
+
+const wrong = (detail: string) => ({
+  problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]),
+});
