@@ -1,11 +1,12 @@
 // The embedded nats-server: its configuration file, its start and the proof that JetStream answers.
-// Loopback only, with a generated password: every local user could otherwise read the streams.
+// Loopback only, with users of its own: everybody on this machine could otherwise read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { natsServerBinary } from './nats-binary.ts';
+import { type NatsUser, authorizationText, userSeed } from './nats-users.ts';
 import { type NatsWatchOptions, watchedNats } from './nats-watch.ts';
 import { untilReady } from './ready.ts';
 import { startTethered } from './tether.ts';
@@ -13,6 +14,7 @@ import { startTethered } from './tether.ts';
 export type NatsOptions = {
   dataDir: string;
   port: number;
+  /** What the users' keys are made from. */
   password: string;
   storeMbMax?: number;
   graceMs?: number;
@@ -60,11 +62,11 @@ async function askJetStream(url: string): Promise<void> {
   }
 }
 
-export function natsUrl(options: { port: number; password: string }): string {
-  return `nats://${natsUser}:${options.password}@127.0.0.1:${options.port}`;
+/** With the private key of the user where a name would stand. */
+export function natsUrl(options: { port: number; password: string }, user: NatsUser = 'operator'): string {
+  return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}`;
 }
 
-const natsUser = 'heliograph';
 const storeMbDefault = 20_480;
 
 function configText(options: NatsOptions, folder: string): string {
@@ -74,7 +76,7 @@ server_name: "heliograph-embedded"
 max_payload: 1MB
 max_connections: 1024
 write_deadline: "5s"
-authorization { user: "${natsUser}", password: "${options.password}" }
+${authorizationText(options.password)}
 jetstream {
   store_dir: ${JSON.stringify(join(folder, 'store'))}
   max_file_store: ${options.storeMbMax ?? storeMbDefault}MB

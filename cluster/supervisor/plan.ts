@@ -66,6 +66,10 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   };
   const inherited = harmlessEnvironment({ ...process.env, HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn' });
 
+  const natsUrlOf = (role: RoleChild) =>
+    settings.natsUrl ??
+    natsUrl({ port: natsPort, password: secrets.natsPassword }, role === 'simulator' ? 'analytics' : role);
+
   const specs: ChildSpec[] = [];
   if (settings.natsUrl === null) {
     specs.push(
@@ -105,7 +109,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           env: { ...inherited, HELIOGRAPH_ROLE: name },
           // Whoever starts later, or again, starts with what is in force then.
           settings: {
-            ...settingsFor(name, all),
+            ...settingsFor(name, { ...all, NATS_URL: natsUrlOf(name) }),
             [configurationVariable]: JSON.stringify(configurationFor(name, inForce())),
           },
           ownPart: (next) => configurationFor(name, next),

@@ -5,6 +5,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
@@ -100,9 +101,13 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
       const env = system.env as NodeJS.ProcessEnv;
       return (await promisify(execFile)(process.execPath, [cliFile, ...words], { env, timeout: 20_000 })).stdout;
     },
-    stop() {
+    async stop() {
       system.process.kill('SIGTERM');
-      return system.exit(60_000);
+      const code = await system.exit(60_000);
+      // A role that wrote what its user of NATS may not: forbiddenSubjects in cluster/embedded/nats-users.ts.
+      const forbidden = /[^\n]*permissions violation[^\n]*/i.exec(system.stderr())?.[0];
+      assert(forbidden === undefined, `a role did what its user may not: ${forbidden}`);
+      return code;
     },
   });
 }
