@@ -1,0 +1,55 @@
+// Two analytics roles on one NATS and one ClickHouse (fault 50): one of them records, and NATS chooses which
+// one is asked. What was accepted a moment ago is read and canceled by way of either, or 503, and never 404.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { type TestClickHouse, startClickHouse } from '../../analytics/support/clickhouse-server.ts';
+import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+
+let house: House;
+let ingress: Ingress;
+let tenant: Tenant;
+let clickhouse: TestClickHouse;
+
+beforeAll(async () => {
+  [house, clickhouse] = await Promise.all([openHouse(), startClickHouse()]);
+  tenant = await house.tenant();
+  ingress = await house.ingress();
+  for (let nodes = 0; nodes < 2; nodes += 1) await house.analytics({ CLICKHOUSE_URL: clickhouse.url });
+  // With its next insert the first learns that the second has taken over.
+  for (let rounds = 1; rounds <= 2; rounds += 1) {
+    await until('the key is known', async () => (await post(ingress, tenant.live, goodBody)).status === 202);
+    const recorded = async () => (await clickhouse.rows('SELECT uniqExact(message_id) FROM sms_events'))[0]?.[0];
+    await until('it is recorded', async () => Number(await recorded()) >= rounds);
+  }
+}, 60_000);
+afterAll(async () => {
+  await house.stop();
+  await clickhouse.stop();
+});
+
+/** Asks until it is answered; 503 may be, 404 must not. */
+async function never404(method: string, id: string): Promise<Record<string, unknown>> {
+  return until(`${method} of ${id}`, async () => {
+    const { status, body } = await call(ingress, method, `/v1/sms/${id}`, tenant.live);
+    expect(status).not.toBe(404);
+    return status === 200 && body;
+  });
+}
+
+test('a message is read right after its 202, whichever node is asked', async () => {
+  for (let times = 0; times < 20; times += 1) {
+    const sent = await post(ingress, tenant.live, goodBody);
+    expect(sent.status).toBe(202);
+    expect(await never404('GET', sent.body['id'])).toMatchObject({ id: sent.body['id'], status: 'accepted' });
+  }
+}, 60_000);
+
+test('a message that was scheduled a moment ago is canceled, whichever node is asked', async () => {
+  for (let times = 0; times < 10; times += 1) {
+    const send_at = new Date(systemClock.nowMs() + 86_400_000).toISOString();
+    const sent = await post(ingress, tenant.live, { ...goodBody, send_at });
+    expect(sent.body).toMatchObject({ status: 'scheduled' });
+    expect(await never404('DELETE', sent.body['id'])).toMatchObject({ id: sent.body['id'], status: 'canceled' });
+  }
+}, 60_000);
