@@ -39,6 +39,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   outstanding: () => import('./outstanding.ts'),
   flight: () => import('./flight.ts'),
   idempotency: () => import('./idempotency.ts'),
+  tenants: () => import('./tenants.ts'),
 };
 
 async function main(): Promise<number> {

@@ -1,0 +1,176 @@
+// Whether one account can hold up another: an account that sends 50 one-time passwords a second alone, and then beside each
+// thing that another account, or a stranger, can do to the HTTP interface. Its OTP are counted at a far end of its own, from
+// the time each was meant to be sent, and every one must be answered 202. All in one run, so that it is one machine's.
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { until, withDeadline } from '../platform/deadline.ts';
+import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
+import { endSystems } from '../test/support/system.ts';
+import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
+import { type FarEnd, startFarEnd } from './harness/far-end.ts';
+import { latencyFigures } from './harness/latency-figures.ts';
+import type { BenchResult } from './harness/report.ts';
+import { type Attack, type AttackResult, type AttackTask, attacks } from './load/attack-process.ts';
+import type { LoadTask } from './load/http-load.ts';
+import { offerLoad } from './load/offer.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+const otpPerSecond = 50;
+const slowerMax = 1.5;
+const warmUpSeconds = 8;
+/** The attack is at work before the first OTP beside it is counted. */
+const leadSeconds = 1;
+/** Between two phases what the last one left behind is worked off. */
+const noncesPerPhase = 1_000_000;
+
+export const bench: Bench = {
+  about: `one account's ${otpPerSecond} OTP/s, alone and beside what another account or a stranger may do`,
+  secondsDefault: 15,
+  run,
+};
+
+async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+  const farEnds = { own: await startFarEnd('own'), crowd: await startFarEnd('crowd', { tps: 500 }) };
+  const system = await startWholeSystem(configuration(farEnds));
+  try {
+    return await measure(system, farEnds.own, seconds, seed);
+  } finally {
+    await system.stop();
+    await Promise.all([farEnds.own.stop(), farEnds.crowd.stop()]);
+    await endSystems();
+  }
+}
+
+async function measure(system: WholeSystem, farEnd: FarEnd, seconds: number, seed: number): Promise<BenchResult> {
+  const key = await otherAccount(system);
+  let phases = 0;
+  const otp = (forSeconds: number) => {
+    phases += 1;
+    return offerOtp(system, farEnd, forSeconds, seed, phases * noncesPerPhase);
+  };
+  await otp(warmUpSeconds);
+  const alone = await otp(seconds);
+  const figures: Record<string, number> = {
+    ...latencyFigures('alone', alone.latency, ['p50', 'p99']),
+    alone_not_202: alone.not202,
+    alone_lost: alone.lost,
+  };
+  const aloneMs = figures['alone_p99_ms'] ?? Number.NaN;
+  for (const attack of attacks) {
+    const task: AttackTask = { attack, port: system.httpPort, key, seconds: seconds + 2 * leadSeconds };
+    const attacking = startAttack(task);
+    const beside = await otp(seconds);
+    const { sent, statuses } = await attacking;
+    process.stderr.write(`${attack}: ${sent} sent, answers ${JSON.stringify(statuses)}\n`);
+    const latency = latencyFigures(attack, beside.latency, ['p99']);
+    Object.assign(figures, latency, {
+      [`${attack}_times_alone`]: (latency[`${attack}_p99_ms`] ?? Number.NaN) / aloneMs,
+      [`${attack}_not_202`]: beside.not202 + beside.lost,
+      [`${attack}_sent`]: sent,
+      [`${attack}_refused`]: (statuses['429'] ?? 0) + (statuses['401'] ?? 0) + (statuses['422'] ?? 0),
+    });
+  }
+  return {
+    bench: 'tenants',
+    seconds,
+    seed,
+    load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s alone and beside each of ${attacks.length} attacks, one ingress thread`,
+    figures,
+    targets: [
+      { figure: 'alone_not_202', op: '==', bound: 0 },
+      { figure: 'alone_lost', op: '==', bound: 0 },
+      ...attacks.flatMap((attack: Attack) => [
+        { figure: `${attack}_times_alone`, op: '<=' as const, bound: slowerMax },
+        { figure: `${attack}_not_202`, op: '==' as const, bound: 0 },
+      ]),
+    ],
+  };
+}
+
+type Offered = { latency: ReturnType<LatencyHistogram['summary']>; not202: number; lost: number };
+
+async function offerOtp(
+  system: WholeSystem,
+  farEnd: FarEnd,
+  seconds: number,
+  seed: number,
+  firstNonce: number,
+): Promise<Offered> {
+  const task: LoadTask = {
+    port: system.httpPort,
+    key: system.keys.liveKey,
+    ratePerSecond: otpPerSecond,
+    seconds,
+    seed: seed + firstNonce,
+    connections: 16,
+    recipientPrefix: '13',
+    sender: 'HELIOGRAPH',
+    category: 'otp',
+    firstNonce,
+    timed: true,
+  };
+  const load = await offerLoad(task);
+  const arrivals = await farEnd.arrivals();
+  const histogram = new LatencyHistogram();
+  const intendedUs = (index: number) => load.lastIntendedUs - ((load.offered - 1 - index) * 1e6) / otpPerSecond;
+  let arrived = 0;
+  for (let index = 0; index < load.offered; index += 1) {
+    const arrival = arrivals.get(firstNonce + index);
+    if (arrival === undefined) continue;
+    arrived += 1;
+    histogram.add(arrival.atUs - intendedUs(index));
+  }
+  const not202 = load.offered - load.accepted;
+  if (not202 > 0) process.stderr.write(`OTP were answered ${JSON.stringify(load.statuses)}\n`);
+  return { latency: histogram.summary(), not202, lost: Math.max(0, load.accepted - arrived) };
+}
+
+function startAttack(task: AttackTask): Promise<AttackResult> {
+  const child = fork(join(import.meta.dirname, 'load/attack-process.ts'));
+  const result = new Promise<AttackResult>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as AttackResult));
+    child.once('exit', (code) => reject(new Error(`the attack ended with exit code ${code}`)));
+  });
+  child.send(task);
+  return withDeadline('the attack', (task.seconds + 60) * 1_000, result);
+}
+
+/** Another account with an approved sender and a content rule, so that its texts are read. Gives its key. */
+async function otherAccount(system: WholeSystem): Promise<string> {
+  const cli = async (...words: string[]) => JSON.parse(await system.cli(...words, '--json')) as Record<string, string>;
+  const account = await cli('accounts', 'create', '--name', 'Crowd');
+  const { key = '' } = await cli('keys', 'create', '--account', account['id'] ?? '');
+  const call = async (method: string, path: string, body: object) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const init = { method, headers, body: JSON.stringify(body) };
+    // The key was made a moment ago.
+    return until(`${method} ${path}`, async () => {
+      const answer = await fetch(`http://127.0.0.1:${system.httpPort}${path}`, init);
+      const json = (await answer.json()) as Record<string, string>;
+      return answer.ok && json;
+    });
+  };
+  const sender = await call('POST', '/v1/senders', { name: 'CROWD' });
+  await system.cli('senders', 'approve', sender['id'] ?? '');
+  const content_rules = { words: ['a a a a a b'], links_denied: ['blocked.example'], links_allowed: [] };
+  await call('PATCH', '/v1/account/settings', { content_rules });
+  return key;
+}
+
+function configuration({ own, crowd }: { own: FarEnd; crowd: FarEnd }): string {
+  const carrier = (name: string, tps: number, { port, systemId, password }: FarEnd) => `
+  - name: ${name}
+    tps: ${tps}
+    classes: [otp, transactional, promotional]
+    binds:
+      - { host: 127.0.0.1, port: ${port}, system_id: ${systemId}, password: ${password}, type: transceiver, window: 100, count: 2 }`;
+  return `country:
+  name: Bench
+  calling_code: "+880"
+  national_lengths: [10]
+  prefixes: { "13": own, "17": crowd }
+carriers:${carrier('own', 1_000, own)}${carrier('crowd', 500, crowd)}
+actors: { threads: 1 }
+ingress: { threads: 1 }
+`;
+}
