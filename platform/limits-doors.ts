@@ -30,6 +30,11 @@ export const doorLimits = {
     eventsLookMs: 1_000,
     /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
     idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
+    /**
+     * Looks of the main thread, one a second, in which a listening thread was not heard: then it is blocked, and no longer
+     * ready; and after so many the role ends and is started anew. A thread of a busy machine is late by one or two.
+     */
+    blockedThread: { reportLooks: 4, giveUpLooks: 30 },
     batch: {
       messagesMax: 1_000,
       /** Items on their way to the bus at once: their acknowledgements come in one turn, 32 × ~15 µs = 0.5 ms. */

@@ -168,11 +168,9 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
     return tell({ type: 'failed', why: messageOf(error), needsPerson: error instanceof FixSetup });
   }
 
-  let lastHealth = '';
+  // Each time, changed or not: it says that this thread turns as well.
   const stopHealth = systemClock.every(limits.supervision.healthEveryMs, () => {
-    const { ok, detail } = running.health();
-    if (lastHealth !== detail) tell({ type: 'health', ok, detail });
-    lastHealth = detail;
+    tell({ type: 'health', ...running.health() });
   });
 
   port.on('message', (message: ToThread) => {

@@ -16,6 +16,7 @@ import { log } from '../../platform/log.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 import { newRateMemory } from './rate-limits/rate-table.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+import { ThreadWatch } from './thread-watch.ts';
 
 export type IngressThreads = {
   readonly port: number;
@@ -45,14 +46,19 @@ export async function startThreads(
   // Read by uWebSockets.js when it is loaded, which only threads do.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
   const threads: Thread[] = [];
+  const watch = new ThreadWatch();
   const data = { ...given, rateMemory: newRateMemory() };
   let port = count > 1 ? await freePortOf(data.host, data.port) : data.port;
   for (let index = 0; index < count; index += 1) {
-    const started = await startThread({ ...data, port, index, shared: count > 1 });
+    const started = await startThread({ ...data, port, index, shared: count > 1 }, watch);
     threads.push(started.thread);
     port = started.port;
   }
   let asked = 0;
+  const stopWatch = systemClock.every(limits.supervision.healthEveryMs, () => {
+    watch.look();
+    reportBlocked(watch);
+  });
 
   async function ask(thread: Thread): Promise<MetricObject[]> {
     asked += 1;
@@ -72,6 +78,8 @@ export async function startThreads(
   return {
     port,
     health() {
+      const blocked = watch.blocked();
+      if (blocked !== null) return { ok: false, detail: `thread ${blocked.index} is blocked and answers nobody` };
       const bad = threads.find((thread) => !thread.health.ok);
       return bad?.health ?? threads[0]?.health ?? { ok: false, detail: 'no thread' };
     },
@@ -88,6 +96,7 @@ export async function startThreads(
       for (const thread of threads) tell(thread, { type: 'registry', news });
     },
     async drain(deadlineMs) {
+      stopWatch();
       for (const thread of threads) {
         thread.state = 'draining';
         tell(thread, { type: 'drain', limitMs: Math.max(1, deadlineMs - closeMs) });
@@ -126,7 +135,20 @@ function closed(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
-function startThread(data: ThreadData): Promise<{ thread: Thread; port: number }> {
+/** Once when it begins; and when it does not end, the process does: at once, because a thread may be stuck in native code. */
+function reportBlocked(watch: ThreadWatch): void {
+  const blocked = watch.blocked();
+  if (blocked === null) return;
+  const { index, looks, isHopeless } = blocked;
+  if (looks === limits.http.blockedThread.reportLooks) {
+    log.error({ alarm: 'thread_blocked', thread: index }, 'an ingress thread is blocked: it answers nobody');
+  }
+  if (!isHopeless) return;
+  log.fatal({ thread: index, looks }, 'an ingress thread is blocked for good: the role ends');
+  process.kill(process.pid, 'SIGKILL');
+}
+
+function startThread(data: ThreadData, watch: ThreadWatch): Promise<{ thread: Thread; port: number }> {
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: data });
   const thread: Thread = { worker, answers: new Map(), health: { ok: true, detail: 'starting' }, state: 'starting' };
   const started = new Promise<{ thread: Thread; port: number }>((resolve, reject) => {
@@ -134,11 +156,13 @@ function startThread(data: ThreadData): Promise<{ thread: Thread; port: number }
       switch (message.type) {
         case 'ready':
           thread.state = 'ready';
+          watch.heard(data.index);
           return resolve({ thread, port: message.port });
         case 'failed':
           return reject(message.needsPerson ? new FixSetup(message.why) : new Error(message.why));
         case 'health':
           thread.health = { ok: message.ok, detail: message.detail };
+          watch.heard(data.index);
           return;
         case 'metrics':
           return thread.answers.get(message.id)?.(message.metrics);

@@ -1,0 +1,44 @@
+// Whether the listening threads still turn. Each says so once a second, and the process's main thread, which stays out of
+// the traffic, notices who does not: a blocked thread answers nobody, /health/live included, and a load balancer that asks
+// gets another thread of the same port. A blocked thread cannot be ended alone, because uWebSockets.js takes the process
+// with it: in the end the whole role goes, and the supervisor starts it anew. Counted in looks of the main thread and not in
+// time: a process that stood still as a whole has no blocked thread.
+import { limits } from '../../platform/limits.ts';
+
+const { reportLooks, giveUpLooks } = limits.http.blockedThread;
+
+export type Blocked = {
+  readonly index: number;
+  readonly looks: number;
+  /** It will not come back: the role ends. */
+  readonly isHopeless: boolean;
+};
+
+export class ThreadWatch {
+  readonly #silentLooks = new Map<number, number>();
+
+  /** A thread said that it turns; from the first time on it is watched. */
+  heard(index: number): void {
+    this.#silentLooks.set(index, 0);
+  }
+
+  /** It ends, and is not waited for. */
+  forget(index: number): void {
+    this.#silentLooks.delete(index);
+  }
+
+  /** Once for each time in which a thread should have been heard. */
+  look(): void {
+    for (const [index, looks] of this.#silentLooks) this.#silentLooks.set(index, looks + 1);
+  }
+
+  /** The thread that has been silent longest, if it is blocked; null while all turn. */
+  blocked(): Blocked | null {
+    let worst: Blocked | null = null;
+    for (const [index, looks] of this.#silentLooks) {
+      if (looks >= reportLooks && looks > (worst?.looks ?? 0))
+        worst = { index, looks, isHopeless: looks >= giveUpLooks };
+    }
+    return worst;
+  }
+}

@@ -1,0 +1,56 @@
+// A listening thread that is blocked is noticed from outside, and given up in the end.
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+import { ThreadWatch } from '../../../api/http/thread-watch.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+
+const { reportLooks, giveUpLooks } = limits.http.blockedThread;
+const looks = (watch: ThreadWatch, count: number) => {
+  for (let at = 0; at < count; at += 1) watch.look();
+};
+
+test('a thread that is silent for some looks is blocked, and hopeless after many; one that is heard again is neither', () => {
+  const watch = new ThreadWatch();
+  watch.heard(0);
+  watch.heard(1);
+  looks(watch, reportLooks - 1);
+  expect(watch.blocked()).toBeNull();
+  watch.heard(0);
+  watch.look();
+  expect(watch.blocked()).toEqual({ index: 1, looks: reportLooks, isHopeless: false });
+  looks(watch, giveUpLooks - reportLooks - 1);
+  expect(watch.blocked()).toMatchObject({ index: 1, isHopeless: false });
+  watch.look();
+  expect(watch.blocked()).toMatchObject({ index: 1, looks: giveUpLooks, isHopeless: true });
+  watch.heard(1);
+  watch.heard(0);
+  expect(watch.blocked()).toBeNull();
+});
+
+test('a thread that ends, or was never heard, is not waited for', () => {
+  const watch = new ThreadWatch();
+  watch.heard(3);
+  looks(watch, reportLooks);
+  watch.forget(3);
+  expect(watch.blocked()).toBeNull();
+});
+
+test('a worker thread whose event loop does not turn is noticed, while the main thread turns', async () => {
+  const blocking = `
+    const { parentPort } = require('node:worker_threads');
+    const every = setInterval(() => parentPort.postMessage('turning'), 20);
+    parentPort.on('message', () => { for (;;); });
+  `;
+  const worker = new Worker(blocking, { eval: true });
+  const watch = new ThreadWatch();
+  worker.on('message', () => watch.heard(7));
+  await once(worker, 'message');
+  worker.postMessage('block');
+  const stop = systemClock.every(200, () => watch.look());
+  await until('it is noticed', () => watch.blocked()?.index === 7);
+  stop();
+  await worker.terminate();
+});
