@@ -4,6 +4,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { until, withDeadline } from '../platform/deadline.ts';
+import { ignoring } from '../platform/errors.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
@@ -12,7 +13,7 @@ import { latencyFigures } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 import { type Attack, type AttackResult, type AttackTask, attacks } from './load/attack-process.ts';
 import type { LoadTask } from './load/http-load.ts';
-import { offerLoad } from './load/offer.ts';
+import { acceptedNonces, offerLoad } from './load/offer.ts';
 import type { Bench, BenchOptions } from './main.ts';
 
 const otpPerSecond = 50;
@@ -20,7 +21,6 @@ const slowerMax = 1.5;
 const warmUpSeconds = 8;
 /** The attack is at work before the first OTP beside it is counted. */
 const leadSeconds = 1;
-/** Between two phases what the last one left behind is worked off. */
 const noncesPerPhase = 1_000_000;
 
 export const bench: Bench = {
@@ -65,7 +65,8 @@ async function measure(system: WholeSystem, farEnd: FarEnd, seconds: number, see
     const latency = latencyFigures(attack, beside.latency, ['p99']);
     Object.assign(figures, latency, {
       [`${attack}_times_alone`]: (latency[`${attack}_p99_ms`] ?? Number.NaN) / aloneMs,
-      [`${attack}_not_202`]: beside.not202 + beside.lost,
+      [`${attack}_not_202`]: beside.not202,
+      [`${attack}_lost`]: beside.lost,
       [`${attack}_sent`]: sent,
       [`${attack}_refused`]: (statuses['429'] ?? 0) + (statuses['401'] ?? 0) + (statuses['422'] ?? 0),
     });
@@ -82,6 +83,7 @@ async function measure(system: WholeSystem, farEnd: FarEnd, seconds: number, see
       ...attacks.flatMap((attack: Attack) => [
         { figure: `${attack}_times_alone`, op: '<=' as const, bound: slowerMax },
         { figure: `${attack}_not_202`, op: '==' as const, bound: 0 },
+        { figure: `${attack}_lost`, op: '==' as const, bound: 0 },
       ]),
     ],
   };
@@ -110,19 +112,26 @@ async function offerOtp(
     timed: true,
   };
   const load = await offerLoad(task);
+  const nonces = acceptedNonces(task, load);
+  const haveCome = async () => {
+    const come = await farEnd.arrivals();
+    return nonces.every((nonce) => come.has(nonce));
+  };
+  await until('every accepted OTP at the far end', haveCome, { limitMs: 30_000, everyMs: 100 }).catch(
+    (error: unknown) => ignoring(error, 'what has not come is counted as lost'),
+  );
   const arrivals = await farEnd.arrivals();
   const histogram = new LatencyHistogram();
   const intendedUs = (index: number) => load.lastIntendedUs - ((load.offered - 1 - index) * 1e6) / otpPerSecond;
-  let arrived = 0;
   for (let index = 0; index < load.offered; index += 1) {
     const arrival = arrivals.get(firstNonce + index);
     if (arrival === undefined) continue;
-    arrived += 1;
     histogram.add(arrival.atUs - intendedUs(index));
   }
   const not202 = load.offered - load.accepted;
   if (not202 > 0) process.stderr.write(`OTP were answered ${JSON.stringify(load.statuses)}\n`);
-  return { latency: histogram.summary(), not202, lost: Math.max(0, load.accepted - arrived) };
+  const lost = nonces.filter((nonce) => !arrivals.has(nonce)).length;
+  return { latency: histogram.summary(), not202, lost };
 }
 
 function startAttack(task: AttackTask): Promise<AttackResult> {

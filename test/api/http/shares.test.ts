@@ -50,11 +50,11 @@ describe('beside an account that does as much as it can', () => {
     );
     for (const { headers } of refused) expect(headers.get('retry-after')).toBe('1');
     expect(answers.length - refused.length).toBeGreaterThanOrEqual(sharedBounds.batches_at_work.perAccount);
-    const { status, body } = await until('a place again', async () => {
-      const answer = await send();
+    const again = await until('a place again', async () => {
+      const answer = await call(ingress, 'POST', '/v1/sms/batch', busy.live, { messages: messages.slice(0, 3) });
       return answer.status !== 429 && answer;
     });
-    expect([status, body['accepted']]).toEqual([202, 1_000]);
+    expect([again.status, again.body['accepted']]).toEqual([202, 3]);
   });
 
   test('of three hundred questions about messages that may be on their way one account has its share', async () => {
