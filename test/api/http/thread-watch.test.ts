@@ -41,7 +41,8 @@ test('a thread that ends, or was never heard, is not waited for', () => {
 test('a worker thread whose event loop does not turn is noticed, while the main thread turns', async () => {
   const blocking = `
     const { parentPort } = require('node:worker_threads');
-    const every = setInterval(() => parentPort.postMessage('turning'), 20);
+    const { scheduler } = require('node:timers/promises');
+    void (async () => { for (;;) { parentPort.postMessage('turning'); await scheduler.wait(20); } })();
     parentPort.on('message', () => { for (;;); });
   `;
   const worker = new Worker(blocking, { eval: true });
