@@ -14,8 +14,8 @@ export const streamMbDefault = {
   inbound: 512,
   /** ~1 KiB each: a quarter of a million records that wait for a person. */
   dead: 256,
-  /** ~450 B each: 2.4 million keys of 24 hours. */
-  idempotency: 1_024,
+  /** ~55 B each: 26 million keys of 24 hours are 1.4 GiB, 300 a second. */
+  idempotency: 2_048,
 } as const;
 export type StreamMb = Readonly<Record<keyof typeof streamMbDefault, number>>;
 

@@ -67,7 +67,7 @@ export function natsUrl(options: { port: number; password: string }, user: NatsU
   return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}`;
 }
 
-const storeMbDefault = 20_480;
+const storeMbDefault = 24_576;
 
 function configText(options: NatsOptions, folder: string): string {
   return `# Written by the supervisor at every start: changes are lost.

@@ -268,7 +268,7 @@ const configuration = {
     queueMessagesMax: 5_000_000,
     accountQueueMax: accountQueueMaxDefault,
     streamReplicas: 1,
-    streamStoreMbMax: 20_480,
+    streamStoreMbMax: 24_576,
     drainMsMax: 90_000,
     shares: defaultShares,
   },
