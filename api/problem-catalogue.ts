@@ -197,6 +197,12 @@ export const problemCatalogue = {
     'Too many scheduled messages',
     'The account has as many messages waiting for their time as `limits.shares.scheduled_messages` lets it: send this one nearer to its time, or ask the operator for a larger share. Room comes at the end of each hour in which messages were due.',
   ),
+  clock_wrong: entry(
+    503,
+    'operator',
+    'The machine’s clock is wrong',
+    'This machine takes no messages until its clock is within a second of the others’: others do. ' + retryHow,
+  ),
   queue_full: entry(503, 'operator', 'The queue is full', 'A carrier is behind or away. ' + retryHow),
   overloaded: entry(503, 'operator', 'Too busy', retryHow),
   status_unavailable: entry(

@@ -2,6 +2,19 @@
 // everybody reads it as `limits`.
 
 export const waitingLimits = {
+  clusterClock: {
+    everyMs: 1_000,
+    askMs: 2_000,
+    /** A machine whose clock is further off takes no work: validity and due times are promised to the second. */
+    offMsMax: 1_000,
+    /** A stamp that took longer says too little. */
+    roundTripMsMax: 500,
+    /** What another machine found counts this long. */
+    staleMs: 5_000,
+    /** A leap of time, or another verdict, counts when so many looks in a row found it. */
+    roundsToBelieve: 3,
+    nodesMax: 64,
+  },
   removedCarriers: {
     /** Looked for at the start and every half minute: the subjects and consumers of four streams. */
     lookEveryMs: 30_000,

@@ -51,10 +51,13 @@ export type ReleaserOptions = {
   readonly kind?: WaitKind;
   readonly scheduled?: ScheduledParts | null;
   readonly clock?: Clock;
+  /** False while this machine's clock is not to be trusted: others release. */
+  readonly mayRelease?: () => boolean;
 };
 
 export class LaterReleaser {
   readonly #kind: WaitKind;
+  readonly #mayRelease: () => boolean;
   readonly #stream: string;
   readonly #seconds: DueSeconds;
   readonly #bus: Bus;
@@ -77,7 +80,8 @@ export class LaterReleaser {
   #stopped = false;
 
   constructor(bus: Bus, publisher: Publisher, options: ReleaserOptions = {}) {
-    const { kind = 'scheduled', scheduled = null, clock = systemClock } = options;
+    const { kind = 'scheduled', scheduled = null, clock = systemClock, mayRelease = () => true } = options;
+    this.#mayRelease = mayRelease;
     this.#kind = kind;
     this.#stream = streamNames.waiting[kind];
     this.#seconds = new DueSeconds(bus, kind);
@@ -111,7 +115,7 @@ export class LaterReleaser {
   }
 
   async #look(): Promise<void> {
-    if (this.#looking || this.#stopped || this.#clock.monotonicMs() < this.#restUntilMs) return;
+    if (this.#looking || this.#stopped || !this.#mayRelease() || this.#clock.monotonicMs() < this.#restUntilMs) return;
     this.#looking = true;
     try {
       const second = Math.floor(this.#clock.nowMs() / 1_000);

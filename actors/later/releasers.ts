@@ -7,15 +7,19 @@ import type { WaitKind } from '../../cluster/bus/subjects.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { LaterReleaser, type ScheduledParts } from './releaser.ts';
 
-export type ReleasersOptions = { readonly scheduled?: ScheduledParts | null; readonly clock?: Clock };
+export type ReleasersOptions = {
+  readonly scheduled?: ScheduledParts | null;
+  readonly clock?: Clock;
+  readonly mayRelease?: () => boolean;
+};
 
 export class Releasers {
   readonly #all: readonly { readonly releaser: LaterReleaser; readonly publisher: Publisher }[];
 
-  constructor(bus: Bus, { scheduled = null, clock = systemClock }: ReleasersOptions = {}) {
+  constructor(bus: Bus, { scheduled = null, clock = systemClock, mayRelease = () => true }: ReleasersOptions = {}) {
     this.#all = (Object.keys(streamNames.waiting) as WaitKind[]).map((kind) => {
       const publisher = new Publisher(bus);
-      return { releaser: new LaterReleaser(bus, publisher, { kind, scheduled, clock }), publisher };
+      return { releaser: new LaterReleaser(bus, publisher, { kind, scheduled, clock, mayRelease }), publisher };
     });
   }
 

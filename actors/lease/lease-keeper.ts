@@ -37,8 +37,9 @@ export async function openLeases(
   identity: LeaseIdentity,
   replicas = 1,
   clock: Clock = systemClock,
+  takesWork: () => boolean = () => true,
 ): Promise<LeaseKeeper> {
-  const keeper = new LeaseKeeper(new LeaseBucket(bus, replicas), identity, clock);
+  const keeper = new LeaseKeeper(new LeaseBucket(bus, replicas), identity, clock, takesWork);
   await keeper.start();
   return keeper;
 }
@@ -48,6 +49,7 @@ export class LeaseKeeper implements BindLeases {
   readonly node: string;
   readonly #bucket: LeaseStore;
   readonly #clock: Clock;
+  readonly #takesWork: () => boolean;
   readonly #identity: LeaseIdentity;
   readonly #book = new LeaseBook();
   readonly #holder: LeaseHolder;
@@ -62,7 +64,9 @@ export class LeaseKeeper implements BindLeases {
   #closed = false;
   #isSomethingLeft = false;
 
-  constructor(bucket: LeaseStore, identity: LeaseIdentity, clock: Clock) {
+  /** `takesWork`: false while this node must hold no bind, though it lives. */
+  constructor(bucket: LeaseStore, identity: LeaseIdentity, clock: Clock, takesWork: () => boolean = () => true) {
+    this.#takesWork = takesWork;
     this.#bucket = bucket;
     this.#clock = clock;
     this.#identity = identity;
@@ -72,7 +76,8 @@ export class LeaseKeeper implements BindLeases {
       book: this.#book,
       clock,
       identity,
-      carriers: () => [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name),
+      carriers: () =>
+        takesWork() ? [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name) : [],
       onLost: (why) => this.#onLost(why),
     });
     this.#deaths = new LeaseDeaths({
@@ -221,6 +226,10 @@ export class LeaseKeeper implements BindLeases {
           graceMs: limits.leases.freeGraceMs,
         });
         if (!carrier.ready || this.#closed || !this.mayWrite()) continue;
+        if (!this.#takesWork()) {
+          for (const { key } of binds) void this.#handOver(carrier, key);
+          continue;
+        }
         for (const key of claim) void this.#claim(carrier, key);
         for (const key of release) void this.#handOver(carrier, key);
       }

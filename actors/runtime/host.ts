@@ -6,6 +6,7 @@ import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { takeFromBeside } from '../../cluster/bus/beside-dead.ts';
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import { type ClusterClock, clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
 import { answerForCarriers } from '../../cluster/operations/reports.ts';
@@ -49,7 +50,8 @@ export default async function host(task: HostTask): Promise<void> {
   let numbers = addressForms(task.country);
   // Before any carrier begins: one that is paused must not send a single message first.
   const orders = await watchOrders(bus);
-  const leases = await leasesOf(task, bus);
+  const clock = await clockOf(task, bus);
+  const leases = await leasesOf(task, bus, clock);
   const hosted = new HostedCarriers(
     (carrier, moves) =>
       new CarrierActor({
@@ -63,6 +65,7 @@ export default async function host(task: HostTask): Promise<void> {
         cipher,
         reconnectBudget,
         leases,
+        clock,
         carriers,
         isConfigured: (name) => configured.size === 0 || configured.has(name),
         moves,
@@ -99,6 +102,7 @@ export default async function host(task: HostTask): Promise<void> {
     const carriersMs = Math.max(deadlineMs / 2, deadlineMs - limits.supervision.drainSteps.closeMs);
     await Promise.all([hosted.drain(carriersMs), desk?.stop(), beside?.stop()]);
     await leases.close();
+    clock.stop();
     reports.unsubscribe();
     orders.stop();
     carriers.stop();
@@ -123,8 +127,14 @@ export default async function host(task: HostTask): Promise<void> {
 }
 
 /** Who may open which bind, where there are other nodes. */
-async function leasesOf({ name: thread, shared }: HostTask, bus: Bus): Promise<BindLeases> {
+async function leasesOf({ name: thread, shared }: HostTask, bus: Bus, clock: ClusterClock): Promise<BindLeases> {
   if (shared === undefined || shared === null) return noOtherNodes;
   const { node, place, process, replicas } = shared;
-  return openLeases(bus, { node, thread, place, process }, replicas);
+  return openLeases(bus, { node, thread, place, process }, replicas, systemClock, () => clock.agrees);
+}
+
+/** The time that the nodes agree on; this machine's own where there are no others. */
+async function clockOf({ shared }: HostTask, bus: Bus): Promise<ClusterClock> {
+  if (shared === undefined || shared === null) return ownClock();
+  return clusterClock(bus, { node: shared.node, replicas: shared.replicas });
 }

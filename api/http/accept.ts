@@ -6,6 +6,7 @@ import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import { asAgain } from '../../cluster/bus/again.ts';
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
@@ -31,7 +32,7 @@ export type AcceptParts = {
   readonly cipher: BodyCipher;
   readonly eventSpace: EventSpace;
   readonly places: Places;
-  readonly clock: Clock;
+  readonly clock: ClusterClock;
 };
 
 export type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
@@ -76,8 +77,12 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
   };
 }
 
+export const clockWrong = (): Problem =>
+  problem(503, 'clock_wrong', 'the clock of this machine is not that of the others', [], 5);
+
 /** Whether a message may be taken now. Asked before anything is written, so that what is accepted has room. */
 export function refuseForRoom(parts: AcceptParts): Problem | null {
+  if (!parts.clock.agrees) return clockWrong();
   if (parts.eventSpace.isFull) return problem(503, 'queue_full', 'the event stream is nearly full', [], 5);
   if (!parts.events.hasRoom)
     return problem(503, 'overloaded', 'the events of accepted messages wait for the bus', [], 1);

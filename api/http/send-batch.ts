@@ -7,6 +7,7 @@ import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/standing-gates.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
+import { clockWrong } from './accept.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -23,6 +24,7 @@ const operation = 'POST /v1/sms/batch';
 const { messagesMax } = limits.http.batch;
 
 export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
+  if (!parts.clock.agrees) return refuseWith(exchange, clockWrong());
   if (parts.eventSpace.isFull) {
     return refuseWith(exchange, problem(503, 'queue_full', 'the event stream is nearly full', [], 5));
   }

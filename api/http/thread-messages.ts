@@ -9,6 +9,8 @@ import type { RoutingRules } from '../../policy/contract.ts';
 export type ThreadData = {
   readonly index: number;
   readonly natsUrl: string;
+  /** This machine among those that share the bus; null: there are no others. */
+  readonly node: string | null;
   readonly host: string;
   readonly port: number;
   /** More than one thread listens on the port. */

@@ -3,6 +3,7 @@
 // It must never end while it listens: uWebSockets.js would take the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { watchAside } from '../../cluster/bus/aside-beacon.ts';
+import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { cancellations } from '../../cluster/bus/cancellations.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
@@ -56,8 +57,8 @@ type RunningThread = {
 };
 
 async function startThread(data: ThreadData): Promise<RunningThread> {
-  const clock = systemClock;
   const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
+  const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus);
   const eventSpace = await watchEventSpace(bus, clock);
   await openBucket(bus, 'idempotency');
@@ -69,7 +70,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
 
   const door = newDoor();
-  const health = { door, directory, eventSpace, connectionState: connectionWatch(bus) };
+  const health = { door, directory, eventSpace, clock, connectionState: connectionWatch(bus) };
   const places = placesOf(data.shares);
   const questions = statusQuestions(bus, places.questions, clock);
   const idempotent = new IdempotentRequests(idempotencyStore(bus, keyPublisher, clock), clock);
@@ -152,6 +153,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       eventSpace.stop();
       carriers.stop();
       queues.stop();
+      clock.stop();
       await directory.close();
       await bus.close();
     },

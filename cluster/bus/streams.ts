@@ -240,6 +240,8 @@ export const keyValueBuckets = {
   /** 30 million numbers at ~11 B each, apart from the directory: an import must never leave no room for a revocation. */
   suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: streamMbDefault.idempotency * mib },
+  /** A record for each machine, so that the server stamps it: what its clock says. */
+  clock: { name: 'clock', ttlMs: 60_000, maxBytes: gib / 1024 },
   /** What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses every hour of 36 days. */
   scheduled: { name: 'scheduled', ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },

@@ -15,6 +15,7 @@ import { secretBytes } from '../../platform/random.ts';
 import { bodyCipher } from '../bus/body-cipher.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { watchCarriers } from '../bus/carrier-beacon.ts';
+import { clusterClock, ownClock } from '../bus/cluster-clock.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
 import { EventWriter } from '../bus/event-writer.ts';
@@ -90,7 +91,14 @@ runRole('actors', async ({ env }) => {
     ),
   };
   let inForce = configuration;
-  const releasers = new Releasers(bus, { scheduled: { rules: releases.rules, events } });
+  const clock = settings.ownBus
+    ? ownClock()
+    : await clusterClock(bus, {
+        node: loadNode(settings.dataDir).node,
+        replicas: configuration.limits.streamReplicas,
+      });
+  const scheduled = { rules: releases.rules, events };
+  const releasers = new Releasers(bus, { scheduled, clock, mayRelease: () => clock.agrees });
   const { rules } = releases;
   const [like] = configuration.carriers;
   assert(like !== undefined, 'the sandbox is always there');
@@ -128,6 +136,7 @@ runRole('actors', async ({ env }) => {
         ({ carrier, bindsBound, bindsWanted, elsewhere, state, why }) =>
           `${carrier} ${bindsBound}/${bindsWanted}${elsewhere === 0 ? '' : ` (${elsewhere} held elsewhere)`}${state === 'good' ? '' : ` ${state} (${why})`}`,
       );
+      if (!clock.agrees) return { ok: false, detail: 'this machine’s clock is not that of the others' };
       return { ok: true, detail: `binds: ${binds.join(', ')}` };
     },
     drainMs: () => actorsDrainMs(inForce),
@@ -135,6 +144,7 @@ runRole('actors', async ({ env }) => {
       keeper.stop();
       stopStreams();
       await Promise.all([releasers.stop(), removed.stop()]);
+      clock.stop();
       await pool.drain(deadlineMs);
       carriers.stop();
       events.flush();

@@ -6,6 +6,7 @@ import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
 import { loadConfiguration } from '../config/load.ts';
+import { loadNode } from '../config/node-name.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { keepRegistries } from '../registry/keeper.ts';
@@ -27,6 +28,7 @@ runRole('ingress', async ({ env }) => {
 
   threads = await startThreads(Math.max(1, configuration.ingress.threads), {
     natsUrl,
+    node: settings.ownBus ? null : loadNode(settings.dataDir).node,
     host: settings.httpHost,
     port: settings.httpPort,
     controlPort: settings.controlPort,

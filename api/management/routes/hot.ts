@@ -43,6 +43,7 @@ export const postSms = {
     'idempotency_quota_exceeded',
     'account_queue_full',
     'account_schedule_full',
+    'clock_wrong',
     'queue_full',
     'overloaded',
     'request_timeout',

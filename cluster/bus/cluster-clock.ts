@@ -1,0 +1,214 @@
+// The time that machines on one NATS agree on. Once a second it notes when the nats-server stamps a record, against its own
+// monotonic time, and hears what the other machines found. Its `nowMs` follows the server's clock, or that of most
+// machines when the server's is the wrong one, and no step of this machine's own wall clock moves it. A machine
+// whose wall clock is more than a second off says so, and whoever serves anything asks `agrees` first.
+import { withDeadline } from '../../platform/deadline.ts';
+import { serverAheadMs } from '../../platform/clock-votes.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from './connect.ts';
+import { openBucket } from './ensure.ts';
+import { streamOfBucket, subjectInBucket } from './streams.ts';
+
+export type ClusterClock = Clock & {
+  /** False: this machine's clock is not that of the others, or nobody could tell yet. It takes no work then. */
+  readonly agrees: boolean;
+  stop(): void;
+};
+
+export type ClusterClockOptions = {
+  /** This machine among those that share the bus. */
+  readonly node: string;
+  readonly replicas?: number;
+  readonly clock?: Clock;
+};
+
+const toldSubject = 'news.clocks';
+const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripMsMax } = limits.clusterClock;
+
+type Told = { readonly offsetMs: number; readonly atMs: number };
+
+/** Where there are no other machines: the nats-server has this machine's clock. */
+export function ownClock(clock: Clock = systemClock): ClusterClock {
+  return { ...clock, agrees: true, stop() {} };
+}
+
+/** Resolves after the first look, whatever it found. */
+export async function clusterClock(bus: Bus, options: ClusterClockOptions): Promise<ClusterClock> {
+  const clock = new FollowedClock(bus, options);
+  await clock.start();
+  return clock;
+}
+
+class FollowedClock implements ClusterClock {
+  readonly #bus: Bus;
+  readonly #node: string;
+  readonly #replicas: number;
+  readonly #clock: Clock;
+  readonly #told = new Map<string, Told>();
+  readonly #cancels: Cancel[] = [];
+  /** The right time less monotonic time; null while it was never found. */
+  #aheadMs: number | null = null;
+  /** Looks in a row that found another time than is believed, and another verdict. */
+  #otherTimes = 0;
+  #otherVerdicts = 0;
+  #judged = false;
+  #agrees = false;
+  #serverWrong = false;
+  #looking = false;
+  #stopped = false;
+
+  constructor(bus: Bus, { node, replicas = 1, clock = systemClock }: ClusterClockOptions) {
+    this.#bus = bus;
+    this.#node = node;
+    this.#replicas = replicas;
+    this.#clock = clock;
+  }
+
+  async start(): Promise<void> {
+    const subscription = this.#bus.connection.subscribe(toldSubject, {
+      callback: (error, message) => {
+        if (error !== null) return ignoring(error, 'other machines’ clocks cannot be heard for now');
+        this.#hear(message.data);
+      },
+    });
+    this.#cancels.push(() => subscription.unsubscribe());
+    await openBucket(this.#bus, 'clock', this.#replicas);
+    await this.#look();
+    this.#cancels.push(this.#clock.every(everyMs, () => void this.#look()));
+  }
+
+  get agrees(): boolean {
+    return this.#agrees;
+  }
+
+  nowMs(): number {
+    return this.#aheadMs === null ? this.#clock.nowMs() : Math.round(this.#clock.monotonicMs() + this.#aheadMs);
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  after(delayMs: number, run: () => void): Cancel {
+    return this.#clock.after(delayMs, run);
+  }
+
+  every(intervalMs: number, run: () => void): Cancel {
+    return this.#clock.every(intervalMs, run);
+  }
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return this.#clock.sleep(delayMs, signal);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  /** Without an answer what is known stays: monotonic time goes on. */
+  async #look(): Promise<void> {
+    if (this.#looking || this.#stopped || !this.#bus.connected()) return;
+    this.#looking = true;
+    try {
+      const stamp = await this.#stamp();
+      if (stamp !== null && !this.#stopped) this.#judge(stamp);
+    } catch (error) {
+      ignoring(error, `the server's clock cannot be read for now: ${messageOf(error)}`);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** The server's time less monotonic time lies between these two; null when the answer came too late to say much. */
+  async #stamp(): Promise<{ readonly fromMs: number; readonly toMs: number } | null> {
+    const subject = subjectInBucket('clock', this.#node);
+    const beganMs = this.#clock.monotonicMs();
+    const ack = await this.#bus.jetstream.publish(subject, new Uint8Array(1), { timeout: askMs });
+    const endedMs = this.#clock.monotonicMs();
+    if (endedMs - beganMs > roundTripMsMax) return null;
+    const stored = await withDeadline(
+      'the time of a record',
+      askMs,
+      this.#bus.manager.streams.getMessage(streamOfBucket('clock'), { seq: ack.seq }),
+    );
+    if (stored === null) return null;
+    const serverMs = stored.time.getTime();
+    // The stamp is cut to milliseconds.
+    return { fromMs: serverMs - endedMs, toMs: serverMs + 1 - beganMs };
+  }
+
+  #judge({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): void {
+    const monotonicMs = this.#clock.monotonicMs();
+    const offsetMs = (fromMs + toMs) / 2 + monotonicMs - this.#clock.nowMs();
+    this.#told.set(this.#node, { offsetMs, atMs: monotonicMs });
+    this.#bus.connection.publish(toldSubject, JSON.stringify({ node: this.#node, offsetMs }));
+    for (const [node, { atMs }] of this.#told) if (monotonicMs - atMs > staleMs) this.#told.delete(node);
+
+    const aheadMs = serverAheadMs([...this.#told.values()].map((each) => each.offsetMs));
+    const isServerWrong = Math.abs(aheadMs) > offMsMax;
+    this.#follow(fromMs, toMs, isServerWrong ? aheadMs : 0);
+    const ownAheadMs = aheadMs - offsetMs;
+    metrics.clockOffset.set(ownAheadMs / 1_000);
+    this.#become(Math.abs(ownAheadMs) <= offMsMax + (toMs - fromMs) / 2, ownAheadMs);
+    if (isServerWrong !== this.#serverWrong) this.#tellServer(isServerWrong, aheadMs);
+  }
+
+  /** As little as the stamp demands; a leap only when several looks in a row demand it. */
+  #follow(fromMs: number, toMs: number, lessMs: number): void {
+    const [lowMs, highMs] = [fromMs - lessMs, toMs - lessMs];
+    if (this.#aheadMs === null) {
+      this.#aheadMs = (lowMs + highMs) / 2;
+      return;
+    }
+    const nextMs = Math.min(highMs, Math.max(lowMs, this.#aheadMs));
+    this.#otherTimes = Math.abs(nextMs - this.#aheadMs) > offMsMax ? this.#otherTimes + 1 : 0;
+    if (this.#otherTimes > 0 && this.#otherTimes < roundsToBelieve) return;
+    this.#otherTimes = 0;
+    this.#aheadMs = nextMs;
+  }
+
+  #become(agrees: boolean, ownAheadMs: number): void {
+    const isFirst = !this.#judged;
+    this.#judged = true;
+    if (!isFirst && agrees === this.#agrees) {
+      this.#otherVerdicts = 0;
+      return;
+    }
+    this.#otherVerdicts += 1;
+    // One look may have caught the others in the middle of a change; at the first there is nothing to lose.
+    if (!isFirst && this.#otherVerdicts < roundsToBelieve) return;
+    this.#otherVerdicts = 0;
+    this.#agrees = agrees;
+    const facts = { node: this.#node, aheadSeconds: ownAheadMs / 1_000 };
+    if (!agrees)
+      log.error(
+        { alarm: 'clock_wrong', ...facts },
+        'this machine’s clock is not that of the others: it takes no work until it is',
+      );
+    else if (!isFirst) log.warn(facts, 'this machine’s clock agrees again: it takes work');
+  }
+
+  #tellServer(isWrong: boolean, aheadMs: number): void {
+    this.#serverWrong = isWrong;
+    const facts = { aheadSeconds: aheadMs / 1_000, machines: this.#told.size };
+    if (isWrong)
+      log.error({ alarm: 'server_clock_wrong', ...facts }, 'the nats-server’s clock is wrong: most machines agree');
+    else log.warn(facts, 'the nats-server’s clock is right again');
+  }
+
+  #hear(octets: Uint8Array): void {
+    try {
+      const { node, offsetMs } = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<string, unknown>;
+      if (typeof node !== 'string' || typeof offsetMs !== 'number' || !Number.isFinite(offsetMs)) return;
+      if (node === this.#node || (this.#told.size >= nodesMax && !this.#told.has(node))) return;
+      this.#told.set(node, { offsetMs, atMs: this.#clock.monotonicMs() });
+    } catch (error) {
+      ignoring(error, 'something that is no clock came on the subject of clocks');
+    }
+  }
+}

@@ -1,0 +1,28 @@
+// Which clock is taken for right: the middle of all machines' and the server's own.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { serverAheadMs } from '../../platform/clock-votes.ts';
+
+const hour = 3_600_000;
+
+test('the server counts alone, beside one machine, and in a draw; most machines against it count more', () => {
+  expect(serverAheadMs([])).toBe(0);
+  expect(serverAheadMs([hour])).toBe(0);
+  expect(serverAheadMs([-hour, 3])).toBe(0);
+  expect(serverAheadMs([hour, hour, 0])).toBe(0);
+  expect(serverAheadMs([hour, hour])).toBe(hour);
+  expect(serverAheadMs([-hour, -hour, -hour, 5])).toBe(-hour);
+});
+
+test('while most voters agree, no others move the result out of what they say', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 1, maxLength: 10 }),
+      fc.array(fc.integer({ min: -10 * hour, max: 10 * hour }), { maxLength: 10 }),
+      (right, wrong) => {
+        const fewer = wrong.slice(0, right.length);
+        expect(Math.abs(serverAheadMs([...right, ...fewer]))).toBeLessThanOrEqual(50);
+      },
+    ),
+  );
+});
