@@ -115,7 +115,7 @@ class FollowedClock implements ClusterClock {
     if (this.#looking || this.#stopped || !this.#bus.connected()) return;
     this.#looking = true;
     try {
-      const stamp = await this.#stamp();
+      const stamp = await serverStamp(this.#bus, this.#node, this.#clock);
       if (stamp !== null && !this.#stopped) this.#judge(stamp);
     } catch (error) {
       ignoring(error, `the server's clock cannot be read for now: ${messageOf(error)}`);
@@ -124,25 +124,7 @@ class FollowedClock implements ClusterClock {
     }
   }
 
-  /** The server's time less monotonic time lies between these two; null when the answer came too late to say much. */
-  async #stamp(): Promise<{ readonly fromMs: number; readonly toMs: number } | null> {
-    const subject = subjectInBucket('clock', this.#node);
-    const beganMs = this.#clock.monotonicMs();
-    const ack = await this.#bus.jetstream.publish(subject, new Uint8Array(1), { timeout: askMs });
-    const endedMs = this.#clock.monotonicMs();
-    if (endedMs - beganMs > roundTripMsMax) return null;
-    const stored = await withDeadline(
-      'the time of a record',
-      askMs,
-      this.#bus.manager.streams.getMessage(streamOfBucket('clock'), { seq: ack.seq }),
-    );
-    if (stored === null) return null;
-    const serverMs = stored.time.getTime();
-    // The stamp is cut to milliseconds.
-    return { fromMs: serverMs - endedMs, toMs: serverMs + 1 - beganMs };
-  }
-
-  #judge({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): void {
+  #judge({ fromMs, toMs }: Stamp): void {
     const monotonicMs = this.#clock.monotonicMs();
     const offsetMs = (fromMs + toMs) / 2 + monotonicMs - this.#clock.nowMs();
     this.#told.set(this.#node, { offsetMs, atMs: monotonicMs });
@@ -211,4 +193,31 @@ class FollowedClock implements ClusterClock {
       ignoring(error, 'something that is no clock came on the subject of clocks');
     }
   }
+}
+
+/** The server's time less monotonic time lies between these two. */
+export type Stamp = { readonly fromMs: number; readonly toMs: number };
+
+/** Null when the answer came too late to say much. The bucket is there. */
+export async function serverStamp(bus: Bus, key: string, clock: Clock): Promise<Stamp | null> {
+  const beganMs = clock.monotonicMs();
+  const ack = await bus.jetstream.publish(subjectInBucket('clock', key), new Uint8Array(1), { timeout: askMs });
+  const endedMs = clock.monotonicMs();
+  if (endedMs - beganMs > roundTripMsMax) return null;
+  const stored = await withDeadline(
+    'the time of a record',
+    askMs,
+    bus.manager.streams.getMessage(streamOfBucket('clock'), { seq: ack.seq }),
+  );
+  if (stored === null) return null;
+  const serverMs = stored.time.getTime();
+  // The stamp is cut to milliseconds.
+  return { fromMs: serverMs - endedMs, toMs: serverMs + 1 - beganMs };
+}
+
+/** This machine's wall clock less the server's, in milliseconds; null when that cannot be told now. For people. */
+export async function aheadOfServerMs(bus: Bus, clock: Clock = systemClock): Promise<number | null> {
+  const stamp = await serverStamp(bus, 'doctor', clock);
+  if (stamp === null) return null;
+  return clock.nowMs() - clock.monotonicMs() - (stamp.fromMs + stamp.toMs) / 2;
 }

@@ -1,4 +1,9 @@
-// What the doctor says of the version of nats-server: in a cluster older ones have faults that no client can hide.
+// What the doctor says of nats-server: of its version, because in a cluster older ones have faults that no client can
+// hide, and of its clock, which must be this machine's too.
+import { limits } from '../../platform/limits.ts';
+import { aheadOfServerMs } from '../bus/cluster-clock.ts';
+import { connectBus } from '../bus/connect.ts';
+import { openBucket } from '../bus/ensure.ts';
 
 /** From here on a compare-and-set of a new key is checked in a cluster, and a repeat of what is not stored is refused. */
 const clusterMin = [2, 10, 26] as const;
@@ -16,4 +21,20 @@ export function noteOnCluster(version: string, streamReplicas: number): string |
   if (streamReplicas <= 1 || !isOldForCluster(version)) return null;
   const min = clusterMin.join('.');
   return `nats-server ${version} in a cluster (limits.stream_replicas ${streamReplicas}): use ${min} or newer, docs/upgrades.md says why`;
+}
+
+/** Rejects when the clocks are further apart than a machine may be that takes work. */
+export async function clockState(url: string, withinMs: number): Promise<string> {
+  const bus = await connectBus(url, 'doctor', withinMs);
+  try {
+    await openBucket(bus, 'clock');
+    const aheadMs = await aheadOfServerMs(bus);
+    if (aheadMs === null) return 'the answer of nats-server took too long to compare clocks';
+    const seconds = (aheadMs / 1_000).toFixed(3);
+    if (Math.abs(aheadMs) > limits.clusterClock.offMsMax)
+      throw new Error(`this machine's clock is ${seconds} s ahead of the nats-server's: set one of them right (NTP)`);
+    return `${seconds} s ahead of the nats-server's`;
+  } finally {
+    await bus.close();
+  }
 }

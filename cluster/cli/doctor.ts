@@ -17,7 +17,7 @@ import { isFree } from '../embedded/ports.ts';
 import { postgresReady } from '../embedded/postgres.ts';
 import { isAlive } from '../embedded/processes.ts';
 import { directoryState } from './directory.ts';
-import { noteOnCluster } from './doctor-nats.ts';
+import { clockState, noteOnCluster } from './doctor-nats.ts';
 import { examineCarriers } from './doctor-carriers.ts';
 import { type Connections, readConnections } from '../supervisor/data-folder.ts';
 
@@ -101,6 +101,7 @@ export async function examine(
     if (old !== null) findings.push({ check: 'NATS cluster', ok: true, note: true, detail: old });
     return `${hostOf(url)} answers, JetStream too: nats-server ${version}`;
   });
+  if (natsUrl !== null && natsUrl !== undefined) await check('clock', () => clockState(natsUrl, serverWithinMs));
   await check('PostgreSQL', async () => {
     const url = databaseUrl ?? running?.databaseUrl;
     if (url === undefined || url === null)
