@@ -94,7 +94,7 @@ runRole('actors', async ({ env }) => {
   const clock = settings.ownBus
     ? ownClock()
     : await clusterClock(bus, {
-        node: loadNode(settings.dataDir).node,
+        node: loadNode(settings.dataDir, env).node,
         replicas: configuration.limits.streamReplicas,
       });
   const scheduled = { rules: releases.rules, events };

@@ -28,7 +28,7 @@ runRole('ingress', async ({ env }) => {
 
   threads = await startThreads(Math.max(1, configuration.ingress.threads), {
     natsUrl,
-    node: settings.ownBus ? null : loadNode(settings.dataDir).node,
+    node: settings.ownBus ? null : loadNode(settings.dataDir, env).node,
     host: settings.httpHost,
     port: settings.httpPort,
     controlPort: settings.controlPort,
