@@ -51,8 +51,7 @@ export type ReleaserOptions = {
   readonly kind?: WaitKind;
   readonly scheduled?: ScheduledParts | null;
   readonly clock?: Clock;
-  /** False while this machine's clock is not to be trusted: others release. */
-  readonly mayRelease?: () => boolean;
+  readonly mayRelease?: () => boolean; // false: this machine's clock is wrong, others release
 };
 
 export class LaterReleaser {
@@ -80,8 +79,8 @@ export class LaterReleaser {
   #stopped = false;
 
   constructor(bus: Bus, publisher: Publisher, options: ReleaserOptions = {}) {
-    const { kind = 'scheduled', scheduled = null, clock = systemClock, mayRelease = () => true } = options;
-    this.#mayRelease = mayRelease;
+    const { kind = 'scheduled', scheduled = null, clock = systemClock } = options;
+    this.#mayRelease = options.mayRelease ?? (() => true);
     this.#kind = kind;
     this.#stream = streamNames.waiting[kind];
     this.#seconds = new DueSeconds(bus, kind);
