@@ -45,7 +45,7 @@ const senderOfDemo = 'HELIOGRAPH';
 const tryMsMax = 15_000;
 const sendMsMax = 60_000;
 const againAfterMs = 100;
-const readTriesMax = 20;
+const readTriesMax = 50;
 const socketsMax = 256;
 /** The door closes a connection that is idle for ten seconds: one that may be closed right now is not used again. */
 const idleMsMax = 5_000;
@@ -154,12 +154,12 @@ export class SmsClient {
     });
   }
 
-  /** The event store may be away for a moment: 503 says so. */
+  /** The event store may be away for a moment, or the account may have asked as much as it may at once. */
   async #read(path: string): Promise<Record<string, unknown>> {
     for (let tries = 1; ; tries += 1) {
       const reply = await this.call('GET', path);
       if (reply.status === 200) return reply.json;
-      if (reply.status !== 503 || tries === readTriesMax) throw new Refused(reply);
+      if (![429, 503].includes(reply.status) || tries === readTriesMax) throw new Refused(reply);
       await systemClock.sleep(againAfterMs);
     }
   }
