@@ -67,6 +67,8 @@ function hurried(): { clock: Clock; long: number[] } {
 
 test('no submit_sm_resp: places are free again at the response timer, silent binds are recycled, each message is there once', async () => {
   house = await openCarrierHouse({ latency: 'fixed:50' });
+  // A late receipt settles an unknown submit only when the event store knows of no other message it may be of.
+  await house.eventStore();
   house.simulator.setFault('no-resp', { limit: 10 });
   await house.actor(carrierWith(house.simulator, { responseTimerMs: 300, bind: { window: 5, count: 2 } }));
   const sent = await house.send(60);
