@@ -31,6 +31,9 @@ const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
 const submits = () => house.simulator.stats().submits;
 const allAnswered = { twice: [], never: [], statuses: { delivered: 20 } };
 
+/** All that were made, the last one last. */
+const actors: CarrierActor[] = [];
+
 /** Who listens for reconnects of the bus. */
 let listeners = 0;
 
@@ -51,7 +54,11 @@ async function host(natsUrl = house.nats.url, leases: BindLeases = noOtherNodes)
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
   const parts = { simulated: {}, bus, publisher, cipher: bodyCipher(bodyKey), reconnectBudget, moves, leases };
-  const hosted = new HostedCarriers((carrier) => new CarrierActor({ ...parts, carrier }));
+  const hosted = new HostedCarriers((carrier) => {
+    const actor = new CarrierActor({ ...parts, carrier });
+    actors.push(actor);
+    return actor;
+  });
   ends.push(async () => {
     await hosted.drain(1_000);
     publisher.close();
@@ -145,6 +152,8 @@ test('NATS is away while a carrier is opened anew: what was chosen by then goes 
   // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
   proxy.silence();
   proxy.heal();
+  // An actor that holds nothing would begin its next life at once, ask the connection that is deaf and take the thread with it.
+  await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
   await hosted.configure([withWindow(carrier, 40)], moves);
   expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
 }, 120_000);

@@ -66,7 +66,7 @@ const statuses = (of: readonly RawClient[]) => {
 };
 /** All have an answer, or none more will come before bodies are given up. */
 const answered = (of: readonly RawClient[], count: number) =>
-  until('the refusals', () => of.filter((each) => statusOf(each) !== null).length >= count, { limitMs: 5_000 });
+  until('the refusals', () => of.filter((each) => statusOf(each) !== null).length >= count, { limitMs: 7_000 });
 const someOtp = () => {
   const before = victim.sent;
   return until('more of the victim', () => victim.sent > before + 25);
