@@ -92,7 +92,7 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
       not_replayed: notReplayed,
       nats_rss_empty_mb: emptyMb,
       nats_rss_mb: Math.max(filledMb, peakMb),
-      memory_octets_per_key: ((filledMb - emptyMb) * 1e6) / count,
+      memory_octets_per_key: ((Math.max(filledMb, peakMb) - emptyMb) * 1e6) / count,
       disk_octets_per_key: octets / total,
       disk_mb: octets / 1e6,
       fill_per_s: filled.perS,

@@ -132,7 +132,7 @@ export const doorLimits = {
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
-    /** Keys lie on pages, and a page is a subject: 2^19 × ~400 B of nats-server's memory = 210 MB, however many keys. */
+    /** Keys lie on pages, and a page is a subject: 2^19 × ~250 B of nats-server's memory = 130 MB, and the store's blocks. */
     pages: 2 ** 19,
     /** An answer that is longer lies in a record of its own; that of one message takes some ten octets. */
     answerOctetsOnPage: 64,
