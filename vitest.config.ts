@@ -1,17 +1,33 @@
 // How the tests run: each file in a process of its own (native addons and uncaught errors stay apart), against
-// real parts only. Two files at a time, because most of them start servers and measure them.
+// real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite it is.
 import { defineConfig } from 'vitest/config';
+import { faultSuite } from './test/suites.ts';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     setupFiles: ['test/support/property-sizes.ts'],
     pool: 'forks',
-    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     // A test that leaves a log line per message behind would hide the one that matters.
     env: { HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error' },
+    projects: [
+      {
+        extends: true,
+        // Most files wait for servers and timers; three at a time keep two cores busy.
+        test: {
+          name: 'quick',
+          include: ['test/**/*.test.ts'],
+          exclude: [...faultSuite],
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'faults', include: [...faultSuite], maxWorkers: 2, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 });

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { faultSuite } from './suites.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -149,6 +150,11 @@ describe('layout', () => {
   it('opens every file with what it owns and why', () => {
     const silent = [...textOf].flatMap(([file, text]) => (/^(#!.*\n)?\/[/*] ?\S/.test(text) ? [] : [file]));
     expect(silent, 'a file opens with a comment').toEqual([]);
+  });
+
+  it('names in test/suites.ts only test files that exist', () => {
+    const folderOrFile = (glob: string) => join(root, glob.replace('/**/*.test.ts', ''));
+    expect(faultSuite.filter((glob) => !existsSync(folderOrFile(glob)))).toEqual([]);
   });
 
   it('has no empty rooms and no room called utils', () => {

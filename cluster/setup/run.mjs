@@ -1,5 +1,5 @@
-// What the npm scripts do: set-up first, then the task under Node 22. `npm start`, `npm test`, `npm run check`,
-// `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before there are any.
+// What the npm scripts do: set-up first, then the task under Node 22. `npm start`, `npm test`,
+// `npm run test:faults`, `npm run check`, `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before there are any.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,14 @@ import { SetupFailed, say } from './say.mjs';
 import { writeSbom } from './sbom.mjs';
 import { root, setUp } from './setup.mjs';
 
-const tasks = { start, test, check, bench, lock: completeLock };
+const tasks = {
+  start,
+  test: (rest) => test('quick', rest),
+  'test:faults': (rest) => test('faults', rest),
+  check,
+  bench,
+  lock: completeLock,
+};
 const [name, ...args] = process.argv.slice(2);
 try {
   const task = tasks[name];
@@ -28,14 +35,16 @@ async function start(rest) {
   return launch(node, [join(root, 'cluster', 'main.ts'), ...rest], { env, channel: true });
 }
 
-async function test(rest) {
+/** One suite of test/suites.ts; a file named in `rest` is run whichever suite it belongs to. */
+async function test(suite, rest) {
   const node = await setUp({ natsServer: true });
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-test-'));
   const report = join(folder, 'report.json');
   try {
     const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const code = await launch(node, [vitest, 'run', ...reporters, ...rest]);
+    const project = rest.some((each) => !each.startsWith('-')) ? [] : [`--project=${suite}`];
+    const code = await launch(node, [vitest, 'run', ...reporters, ...project, ...rest]);
     const { passed, failed } = countsOf(report, code);
     process.stdout.write(`${passed} passed, ${failed} failed\n`);
     return failed === 0 ? 0 : code || 1;
