@@ -18,6 +18,8 @@ export const waitingLimits = {
   removedCarriers: {
     /** Looked for at the start and every half minute: the subjects and consumers of four streams. */
     lookEveryMs: 30_000,
+    /** After a scheduled message was released to such a carrier. */
+    lookSoonMs: 1_000,
     callMs: 5_000,
     /** Other nodes may still have the carrier: longer than a dead node's leases count, and ten tellings of a living one. */
     unservedMs: 10_000,

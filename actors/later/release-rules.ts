@@ -1,21 +1,16 @@
-// What a scheduled message is when its time comes: sent by the carrier it was given at the door, or by another one
-// when that is down or gone from the configuration since; ended when nobody takes it any more. Everything else is for
-// the carrier's actor, which asks the late gates. It publishes nothing, and never moves a text to a carrier that
-// lacks the national tables it was counted with: written otherwise it would take more segments than were promised.
+// A scheduled message at its time. It is always published to the carrier it was accepted for: a second release of it, long
+// after the first, must come to the same place, where it is recognised. That carrier's actor moves it, also when the carrier
+// is configured no more (actors/removed). What is added here is where it can go by today's routes while its carrier is down,
+// never to one that lacks the national tables it was counted with. It publishes nothing.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../cluster/bus/message-record.ts';
-import { carrierOfSubject, messageSubject } from '../../cluster/bus/subjects.ts';
-import { type DeliveryEvent, canceledEvent, eventOfMessage } from '../../model/delivery-event.ts';
+import { carrierOfSubject } from '../../cluster/bus/subjects.ts';
+import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
 import { isShiftOf, type NationalLanguage } from '../../model/text/national-languages.ts';
 import type { CarrierHealthView, RoutingRules } from '../../policy/contract.ts';
 import { numberPlan } from '../../policy/country/number-plan.ts';
 import { type RouterOptions, type Router, router } from '../../policy/routing/route.ts';
-
-export type Release =
-  | { readonly action: 'publish'; readonly subject: string; readonly payload: Uint8Array }
-  /** It ends here: this is told, and nothing is sent. */
-  | { readonly action: 'end'; readonly event: DeliveryEvent };
 
 export class ReleaseRules {
   readonly #cipher: BodyCipher;
@@ -44,29 +39,23 @@ export class ReleaseRules {
     this.#router = this.#routerOf(rules);
   }
 
-  /** Most messages go as they are, undecoded: a million may be due in one minute. */
-  releaseOf(subject: string, payload: Uint8Array, nowMs: number): Release {
+  /** What is published to its subject. Most messages go as they are, undecoded: a million may be due in one minute. */
+  payloadOf(subject: string, payload: Uint8Array): Uint8Array {
     const carrier = carrierOfSubject(subject);
-    const isThere = carrier === null || this.#carriers.has(carrier);
-    if (isThere && (carrier === null || this.#health.stateOf(carrier) !== 'down')) {
-      return { action: 'publish', subject, payload };
-    }
+    if (carrier === null || this.#health.stateOf(carrier) !== 'down' || this.isRemoved(subject)) return payload;
     const message = decodeMessage(payload, this.#cipher);
     const { ways, trace: routed } = this.waysOf(message);
-    const [best, ...others] = ways;
-    if (best === undefined) {
-      // A carrier that is down may be back before the message expires; one that is gone will not.
-      if (isThere) return { action: 'publish', subject, payload };
-      return { action: 'end', event: eventOfMessage(message, { kind: 'failed', atMs: nowMs, error: 'no_route' }) };
-    }
-    if (best === carrier) return { action: 'publish', subject, payload };
-    const trace = [...message.trace, `at its time: ${best}`, ...routed];
-    const moved = { ...message, carrier: best, plan: others, trace };
-    return {
-      action: 'publish',
-      subject: messageSubject(message.category, best, message.accountId),
-      payload: encodeMessage(moved, this.#cipher),
-    };
+    const plan = ways.filter((way) => way !== carrier);
+    // Nobody else takes it now: what was planned at its acceptance may be back sooner.
+    if (plan.length === 0) return payload;
+    const trace = [...message.trace, `at its time: ${plan.join(', ')}`, ...routed];
+    return encodeMessage({ ...message, plan, trace }, this.#cipher);
+  }
+
+  /** Whether it is the subject of a carrier that is not configured. */
+  isRemoved(subject: string): boolean {
+    const carrier = carrierOfSubject(subject);
+    return carrier !== null && !this.#carriers.has(carrier);
   }
 
   /** Carriers that take it as it was counted, by today's routes: the best first. Empty: nobody does. */

@@ -3,7 +3,7 @@
 // only after its release is durable, and the release carries a fixed id, so a repeat is dropped. A scheduled message
 // waits here for the end of its second's cancels (cancellations.ts) too, and what was canceled is never released.
 import type { JsMsg } from '@nats-io/jetstream';
-import { asAgain } from '../../cluster/bus/again.ts';
+import { asAgain, isAgain } from '../../cluster/bus/again.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
 import { moveToDead } from '../../cluster/bus/dead.ts';
@@ -13,7 +13,6 @@ import { type ReadLater, readLater } from '../../cluster/bus/later.ts';
 import { Publisher, streamOf } from '../../cluster/bus/publisher.ts';
 import { streamNames, waitConsumer } from '../../cluster/bus/streams.ts';
 import { hourOf, type WaitKind } from '../../cluster/bus/subjects.ts';
-import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -21,7 +20,7 @@ import { log } from '../../platform/log.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { DueSeconds } from './due-seconds.ts';
-import type { Release, ReleaseRules } from './release-rules.ts';
+import type { ReleaseRules } from './release-rules.ts';
 
 type OpenSecond = { readonly consumption: Consumption; readonly openedAtMs: number; held: number };
 
@@ -44,7 +43,12 @@ const hoursKept = 2;
 type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: OpenSecond | undefined };
 
 /** What scheduled messages need besides; without it they are released as they were published. */
-export type ScheduledParts = { readonly rules: ReleaseRules; readonly events: EventWriter };
+export type ScheduledParts = {
+  readonly rules: ReleaseRules;
+  readonly events: EventWriter;
+  /** Something was released to a carrier that is not configured. */
+  readonly onRemoved?: () => void;
+};
 
 export type ReleaserOptions = {
   /** Which stream it serves. */
@@ -220,8 +224,7 @@ export class LaterReleaser {
     }
     canceled.then(
       (ids) => {
-        if (ids.has(later.cancelable as string))
-          this.#end(record, open, (rules, nowMs) => rules.canceled(record.data, nowMs));
+        if (ids.has(later.cancelable as string)) this.#endCanceled(record, open);
         else this.#releaseWhenDue(later, record, open);
       },
       (error: unknown) => {
@@ -283,18 +286,18 @@ export class LaterReleaser {
   }
 
   #publish(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
-    const release = this.#releaseOf(later, record, open);
-    if (release === null) return;
-    if (release.action === 'end') return this.#end(record, open, () => release.event);
+    const payload = this.#payloadOf(later, record, open);
+    if (payload === null) return;
     this.#publisher.publish(
-      release.subject,
-      release.payload,
+      later.subject,
+      payload,
       later.releaseId,
       (result) => {
         if (open !== undefined) open.held -= 1;
         if (result.ok) {
           metrics.laterReleased.inc();
           record.ack();
+          if (this.#scheduled?.rules.isRemoved(later.subject)) this.#scheduled.onRemoved?.();
         } else {
           log.warn({ failure: result.failure, subject: later.subject }, 'a release waits');
           record.nak(limits.bus.nakDelayMsMax);
@@ -306,16 +309,16 @@ export class LaterReleaser {
   }
 
   /** It was released before, as far as anybody knows, and so long ago that MT would take it for a new record. */
-  #mayBeForgotten({ dueAtMs }: ReadLater, { redelivered }: JsMsg): boolean {
-    return redelivered && this.#clock.nowMs() - dueAtMs > limits.bus.duplicateWindowMs / 2;
+  #mayBeForgotten({ dueAtMs }: ReadLater, record: JsMsg): boolean {
+    if (isAgain(record)) return true;
+    return record.redelivered && this.#clock.nowMs() - dueAtMs > limits.bus.duplicateWindowMs / 2;
   }
 
   /** Null: the record cannot be read, and DEAD has it. */
-  #releaseOf(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): Release | null {
-    const { subject, cancelable } = later;
-    if (cancelable === null || this.#scheduled === null) return { action: 'publish', subject, payload: record.data };
+  #payloadOf({ subject, cancelable }: ReadLater, record: JsMsg, open: OpenSecond | undefined): Uint8Array | null {
+    if (cancelable === null || this.#scheduled === null) return record.data;
     try {
-      return this.#scheduled.rules.releaseOf(subject, record.data, this.#clock.nowMs());
+      return this.#scheduled.rules.payloadOf(subject, record.data);
     } catch (error) {
       if (open !== undefined) open.held -= 1;
       moveToDead(this.#publisher, record, this.#stream, messageOf(error));
@@ -323,12 +326,8 @@ export class LaterReleaser {
     }
   }
 
-  /** The message ends without being sent: acked when that is told. */
-  #end(
-    record: JsMsg,
-    open: OpenSecond | undefined,
-    eventOf: (rules: ReleaseRules, nowMs: number) => DeliveryEvent,
-  ): void {
+  /** Acked when its end is told. */
+  #endCanceled(record: JsMsg, open: OpenSecond | undefined): void {
     const leave = () => {
       if (open !== undefined) open.held -= 1;
     };
@@ -338,7 +337,7 @@ export class LaterReleaser {
     }
     const { rules, events } = this.#scheduled;
     try {
-      events.write(eventOf(rules, this.#clock.nowMs()), (durable) => {
+      events.write(rules.canceled(record.data, this.#clock.nowMs()), (durable) => {
         leave();
         if (durable) record.ack();
       });

@@ -29,7 +29,7 @@ export type RemovedCarriersOptions = {
 type Found = { waiting: number; consumers: { readonly stream: string; readonly name: string }[] };
 
 const streams = [...Object.values(streamNames.messages), streamNames.inbound];
-const { lookEveryMs, callMs } = limits.removedCarriers;
+const { lookEveryMs, lookSoonMs, callMs } = limits.removedCarriers;
 
 export class RemovedCarriers {
   readonly #options: RemovedCarriersOptions;
@@ -40,6 +40,7 @@ export class RemovedCarriers {
   readonly #beganAtMs: number;
   readonly #cancels: Cancel[] = [];
   #looking: Promise<void> = Promise.resolve();
+  #soon: Cancel | null = null;
   #stopped = false;
 
   constructor(options: RemovedCarriersOptions) {
@@ -63,6 +64,15 @@ export class RemovedCarriers {
     this.#cancels.push(this.#clock.every(lookEveryMs, () => void this.look()));
   }
 
+  /** Something came for a carrier that is not configured: it need not wait for the next look. */
+  lookSoon(): void {
+    if (this.#soon !== null || this.#stopped) return;
+    this.#soon = this.#clock.after(lookSoonMs, () => {
+      this.#soon = null;
+      void this.look();
+    });
+  }
+
   /** Resolves when it has been acted upon. */
   look(): Promise<void> {
     this.#looking = this.#looking
@@ -76,6 +86,7 @@ export class RemovedCarriers {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#cancels) cancel();
+    this.#soon?.();
     await this.#looking;
     await Promise.all([...this.#serving.values()].map((each) => each.stop()));
   }

@@ -126,7 +126,7 @@ function publishMessage(
   done: (problem: Problem | null) => void,
   again: boolean,
 ): void {
-  if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done);
+  if (message.scheduledAtMs !== null) return scheduleMessage(parts, message, message.scheduledAtMs, done, again);
   const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
   if ('full' in place) return done(problemOfFailure('subject_full'));
   const record = encodeMessage(message, parts.cipher);
@@ -150,6 +150,7 @@ function scheduleMessage(
   message: Message,
   dueAtMs: number,
   done: (problem: Problem | null) => void,
+  again: boolean,
 ): void {
   const record = {
     subject: messageSubject(message.category, message.carrier, message.accountId),
@@ -158,6 +159,7 @@ function scheduleMessage(
     id: messageRecordId(message),
     shardKey: message.messageId,
     cancelable: message.messageId,
+    again,
   };
   const units = unitsOf(record.payload);
   const { scheduled, clock } = parts;

@@ -97,8 +97,6 @@ runRole('actors', async ({ env }) => {
         node: loadNode(settings.dataDir, env).node,
         replicas: configuration.limits.streamReplicas,
       });
-  const scheduled = { rules: releases.rules, events };
-  const releasers = new Releasers(bus, { scheduled, clock, mayRelease: () => clock.agrees });
   const { rules } = releases;
   const [like] = configuration.carriers;
   assert(like !== undefined, 'the sandbox is always there');
@@ -117,6 +115,8 @@ runRole('actors', async ({ env }) => {
       }),
   });
   removed.start();
+  const scheduled = { rules, events, onRemoved: () => removed.lookSoon() };
+  const releasers = new Releasers(bus, { scheduled, clock, mayRelease: () => clock.agrees });
   const stopStreams = watchStreams(bus);
   void releasers
     .start()

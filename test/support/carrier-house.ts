@@ -103,6 +103,8 @@ export async function openCarrierHouse(
   options: Partial<Omit<SimulatorOptions, 'latency' | 'response'>> & { latency?: string; response?: string } = {},
   /** A bus that is there already, and outlives the house. */
   given: TestBus | null = null,
+  /** False: what waits is not released; the test has releasers of its own. */
+  releases = true,
 ): Promise<CarrierHouse> {
   const simulator = await startSimulator({
     magic: false,
@@ -113,7 +115,7 @@ export async function openCarrierHouse(
   const base = given ?? (await startBus());
   const publisher = new Publisher(base.bus, { deadlineMs: 20_000 });
   const releaser = new Releasers(base.bus);
-  await releaser.start();
+  if (releases) await releaser.start();
   const running = new Set<RunningActor>();
   const hosts: HostChild[] = [];
   const roles: RunningRole[] = [];

@@ -1,0 +1,145 @@
+// A scheduled message that is released twice, because the releaser died between the publish and the ack, so long ago that
+// the stream would take the second publish. Whatever became of its carrier between the two, and whatever today's
+// routes say: one SMS. A real nats-server, real releasers, real actors, the real event store; counted at the simulator.
+import { afterEach, expect, test } from 'vitest';
+import { serveRemoved } from '../../../actors/removed/removed-carrier.ts';
+import { RemovedCarriers } from '../../../actors/removed/removed-carriers.ts';
+import { ReleaseRules } from '../../../actors/later/release-rules.ts';
+import { Releasers } from '../../../actors/later/releasers.ts';
+import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import { ensureConsumer } from '../../../cluster/bus/ensure.ts';
+import { EventWriter } from '../../../cluster/bus/event-writer.ts';
+import { publishLater } from '../../../cluster/bus/later.ts';
+import { encodeMessage } from '../../../cluster/bus/message-record.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { waitConsumer } from '../../../cluster/bus/streams.ts';
+import { messageSubject } from '../../../cluster/bus/subjects.ts';
+import { newMessageId } from '../../../model/ids.ts';
+import type { CarrierState } from '../../../model/carrier-state.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import type { RoutingRules } from '../../../policy/contract.ts';
+import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
+import { offer, rules } from '../../policy/rules.ts';
+import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { bodyKey } from '../../support/host-process.ts';
+import { messageWith } from '../../support/messages.ts';
+
+let house: CarrierHouse;
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  await house.stop();
+});
+
+const cipher = bodyCipher(bodyKey);
+const rulesOf = (...carriers: string[]): RoutingRules => ({
+  ...rules,
+  carriers: carriers.map((name) => offer(name)),
+  routes: [{ prefix: '+880', classes: [], carriers, choose: 'listed' }],
+});
+const left = async () => {
+  const streams = await Promise.all(['MT_TXN', 'SCHEDULED'].map((each) => house.bus.manager.streams.info(each)));
+  return streams.reduce((sum, { state }) => sum + state.messages, 0);
+};
+
+/** The first release is durable and its ack was lost: the record waits in SCHEDULED, delivered before. */
+async function releasedOnce(): Promise<string> {
+  const nonce = 'twice';
+  const dueAtMs = systemClock.nowMs() - limits.bus.duplicateWindowMs;
+  const message = messageWith({
+    messageId: newMessageId(dueAtMs),
+    recipient: '+8801810000001',
+    body: { text: `#${nonce}#` },
+    plan: ['beta'],
+    scheduledAtMs: dueAtMs,
+  });
+  const subject = messageSubject(message.category, 'alpha', message.accountId);
+  const payload = encodeMessage(message, cipher);
+  // Under no id: as one that the stream has forgotten.
+  expect(await house.publisher.publishOne(subject, payload, null)).toMatchObject({ ok: true });
+  const record = { subject, payload, dueAtMs, id: 'x', shardKey: 'x', cancelable: message.messageId };
+  await new Promise((resolve) => publishLater(house.publisher, record, dueAtMs, resolve));
+  const { bus } = house;
+  const consumer = waitConsumer('scheduled', Math.floor(dueAtMs / 1_000));
+  await ensureConsumer(bus.manager, 'SCHEDULED', consumer);
+  const waiting = await bus.jetstream.consumers.get('SCHEDULED', consumer.durable_name ?? '');
+  const taken = await waiting.next({ expires: 2_000 });
+  expect(taken).not.toBeNull();
+  taken?.nak();
+  await bus.connection.flush();
+  return nonce;
+}
+
+async function releaseAgain(rulesNow: ReleaseRules): Promise<void> {
+  const publisher = new Publisher(house.bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const events = new EventWriter(publisher);
+  const releasers = new Releasers(house.bus, { scheduled: { rules: rulesNow, events } });
+  await releasers.start();
+  ends.push(async () => {
+    await releasers.stop();
+    events.close();
+    publisher.close();
+  });
+  await until('it is released again', async () => (await scheduled()) === 0, { limitMs: 60_000 });
+}
+const scheduled = async () => (await house.bus.manager.streams.info('SCHEDULED')).state.messages;
+
+const healthOf = (alpha: CarrierState) => ({
+  stateOf: (name: string) => (name === 'alpha' ? alpha : ('good' as const)),
+  whyOf: () => 'no_bind',
+});
+
+test.each(['is back before it moved anything', 'has no bind and moves the first', 'is gone from the configuration'])(
+  'a second release, when the carrier of the first %s, makes no second SMS',
+  async (what) => {
+    house = await openCarrierHouse({}, null, false);
+    await house.eventStore();
+    const nonce = await releasedOnce();
+    const isGone = what.startsWith('is gone');
+    const releaseRules = isGone
+      ? new ReleaseRules(rulesOf('beta'), cipher, everyCarrierIsGood)
+      : new ReleaseRules(rulesOf('alpha', 'beta'), cipher, healthOf('down'));
+    await house.actor(carrierWith(house.simulator, { name: 'beta' }));
+    await releaseAgain(releaseRules);
+    // Whoever was given it now may send it before the first is looked at.
+    await until('beta has looked at what it was given', async () => (await waitingFor('beta')) === 0);
+    if (isGone) await serveGone(releaseRules);
+    else if (what.startsWith('is back')) await house.actor(carrierWith(house.simulator));
+    else
+      await house.actor(carrierWith({ port: 1 }), systemClock, {
+        otpMovesAfterMs: 0,
+        othersMoveAfterMs: 0,
+      });
+    await until('nothing waits', async () => (await left()) === 0, { limitMs: 40_000 });
+    expect(house.simulator.nonceCount(nonce)).toBe(1);
+  },
+  90_000,
+);
+
+const waitingFor = async (carrier: string) => {
+  const { state } = await house.bus.manager.streams.info('MT_TXN', { subjects_filter: `mt.txn.${carrier}.*` });
+  return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+};
+
+async function serveGone(releaseRules: ReleaseRules): Promise<void> {
+  const publisher = new Publisher(house.bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const removed = new RemovedCarriers({
+    bus: house.bus,
+    isConfigured: (name) => releaseRules.isConfigured(name),
+    unservedMs: 0,
+    serve: (name) =>
+      serveRemoved(name, {
+        bus: house.bus,
+        publisher,
+        cipher,
+        carriers: everyCarrierIsGood,
+        waysOf: (message) => releaseRules.waysOf(message).ways,
+        like: carrierWith(house.simulator),
+      }),
+  });
+  ends.push(async () => publisher.close());
+  ends.push(() => removed.stop());
+  await removed.look();
+}
