@@ -5,6 +5,7 @@ import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
 import type { Cancel } from '../../../platform/clock.ts';
 import type { PutOffWait } from '../outcome/put-offs.ts';
+import type { SubmitHeader } from '../submit/submit-pdu.ts';
 import type { Place } from './fair-queue.ts';
 
 export type HeldMessage = {
@@ -45,6 +46,8 @@ export type HeldMessage = {
   lastRefusal: string | null;
   /** What each of its PDUs carries; empty until they are made. One may carry all segments of the contract. */
   pdus: readonly EncodedSegment[];
+  /** What the submit_sm of all of them have in common; made with them, before the first intent. */
+  header: SubmitHeader | undefined;
   /** Bits 1..n of the segments that the carrier has taken. */
   takenBits: number;
   /** Segments written and not answered. */

@@ -329,6 +329,7 @@ function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): 
     leaving: null,
     lastRefusal: message.delays > 0 ? putOffFor(message) : null,
     pdus: [],
+    header: undefined,
     takenBits: 0,
     outstanding: 0,
     eventsInFlight: 0,

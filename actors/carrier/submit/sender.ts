@@ -6,6 +6,7 @@ import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { LateGates } from '../../../policy/late/late-gates.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
+import type { EncodedSegment } from '../../../model/text/octets.ts';
 import { RejectMessage } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
@@ -16,7 +17,7 @@ import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
 import { type Lanes, slotsKeptFor, tokensKeptFor } from '../intake/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';
-import { segmentsOf, segmentsPerPdu, submitPdu } from './submit-pdu.ts';
+import { segmentsOf, segmentsPerPdu, submitHeader, submitPdu } from './submit-pdu.ts';
 
 /** What a response is matched with: the session gives it back with the answer. */
 export type SubmitToken = {
@@ -196,10 +197,13 @@ export class Sender {
       else onRefused(held, verdict.status, verdict.code);
       return false;
     }
-    if (held.pdus.length > 0) return true;
+    if (held.header !== undefined) return true;
     try {
-      held.pdus = segmentsOf(held.message, this.#parts.carrier);
-      this.#pduOf(held, 1);
+      const { carrier } = this.#parts;
+      const pdus = held.pdus.length > 0 ? held.pdus : segmentsOf(held.message, carrier);
+      if (pdus.length === 0) throw new RejectMessage('message_empty', 'a message without segments');
+      held.header = submitHeader(held.message, carrier);
+      held.pdus = pdus;
       return true;
     } catch (error) {
       if (!(error instanceof RejectMessage)) throw error;
@@ -323,9 +327,8 @@ export class Sender {
   }
 
   #pduOf(held: HeldMessage, segment: number): ShortMessage {
-    const carried = held.pdus[segment - 1];
-    if (carried === undefined) throw new RejectMessage('message_empty', 'a message without segments');
-    return submitPdu(held.message, carried, this.#parts.carrier, this.#parts.clock.nowMs());
+    const { carrier, clock } = this.#parts;
+    return submitPdu(held.message, held.pdus[segment - 1] as EncodedSegment, carrier, clock.nowMs(), held.header);
   }
 
   #wakeIn(delayMs: number, why: HeldBackBy): void {

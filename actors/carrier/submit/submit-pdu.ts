@@ -38,15 +38,27 @@ export function segmentToldOf(message: Message, pdus: readonly unknown[], pdu: n
   return segmentsPerPdu(message, pdus) > 1 ? 0 : pdu;
 }
 
-/** Throws RejectMessage when an address cannot stand in a PDU. */
-export function submitPdu(message: Message, part: WireSegment, rules: SubmitRules, nowMs: number): ShortMessage {
-  const { addr, wire } = rules;
+/** The fields of a message's submit_sm that are the same for each of its segments, whenever it is written. */
+export type SubmitHeader = Pick<
+  ShortMessage,
+  | 'serviceType'
+  | 'sourceTon'
+  | 'sourceNpi'
+  | 'source'
+  | 'destinationTon'
+  | 'destinationNpi'
+  | 'destination'
+  | 'priority'
+  | 'registeredDelivery'
+>;
+
+/** Made once per message, before its intent is written. Throws RejectMessage when an address cannot stand in a PDU. */
+export function submitHeader(message: Message, { addr, wire }: SubmitRules): SubmitHeader {
   const source = senderAddress(message.sender);
   const destination = destinationAddress(message.recipient, wire.destination);
   if (isRefusal(source)) throw new RejectMessage('sender_not_usable', 'the sender cannot stand in source_addr');
   if (isRefusal(destination)) throw new RejectMessage('invalid_recipient', 'the recipient is no E.164 number');
   const byKind = wire.source[kindOf[source.ton] ?? 'international'];
-  const tlvs = tlvsOf(message, part, wire.tlvs);
   return {
     serviceType: wire.serviceType[message.category],
     sourceTon: message.senderTonNpi?.ton ?? byKind.ton ?? addr.sourceTon ?? source.ton,
@@ -55,10 +67,32 @@ export function submitPdu(message: Message, part: WireSegment, rules: SubmitRule
     destinationTon: message.recipientTonNpi?.ton ?? addr.destTon ?? destination.ton,
     destinationNpi: message.recipientTonNpi?.npi ?? addr.destNpi ?? destination.npi,
     destination: destination.address,
-    esmClass: part.hasUdh ? esmClassUdh : 0,
     priority: wire.priorityFlag[message.category],
-    validity: validityOf(message, wire.validityPeriod, nowMs),
     registeredDelivery: wire.registeredDelivery ?? message.registeredDelivery,
+  };
+}
+
+/** The submit_sm of one segment, as of `nowMs`. `header` is left out by who has none yet; then it may throw as submitHeader does. */
+export function submitPdu(
+  message: Message,
+  part: WireSegment,
+  rules: SubmitRules,
+  nowMs: number,
+  header: SubmitHeader = submitHeader(message, rules),
+): ShortMessage {
+  const tlvs = tlvsOf(message, part, rules.wire.tlvs);
+  return {
+    serviceType: header.serviceType,
+    sourceTon: header.sourceTon,
+    sourceNpi: header.sourceNpi,
+    source: header.source,
+    destinationTon: header.destinationTon,
+    destinationNpi: header.destinationNpi,
+    destination: header.destination,
+    esmClass: part.hasUdh ? esmClassUdh : 0,
+    priority: header.priority,
+    validity: validityOf(message, rules.wire.validityPeriod, nowMs),
+    registeredDelivery: header.registeredDelivery,
     dataCoding: part.dataCoding,
     octets: part.octets,
     ...(tlvs && { tlvs }),

@@ -1,6 +1,12 @@
 // The submit_sm a carrier gets: its rules for addresses, times, optional fields and texts, each alone.
 import { describe, expect, test } from 'vitest';
-import { segmentsOf, segmentsPerPdu, segmentToldOf, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
+import {
+  segmentsOf,
+  segmentsPerPdu,
+  segmentToldOf,
+  submitHeader,
+  submitPdu,
+} from '../../../../actors/carrier/submit/submit-pdu.ts';
 import { plainWire, type WireConfig } from '../../../../cluster/config/wire.ts';
 import { messageWith } from '../../../support/messages.ts';
 
@@ -15,6 +21,16 @@ describe('the PDU of a segment', () => {
     const long = messageWith({ body: { text: 'x'.repeat(400) }, segments: 3 });
     expect(segmentsOf(long, plain)).toEqual(segmentsOf(long, plain));
     expect(segmentsOf(long, plain)).toHaveLength(3);
+  });
+
+  test('its header is made once and says the same for each segment; what cannot stand in it is refused there', () => {
+    const long = messageWith({ body: { text: 'x'.repeat(400) }, segments: 3 });
+    const header = submitHeader(long, plain);
+    for (const part of segmentsOf(long, plain)) {
+      expect(submitPdu(long, part, plain, 0, header)).toEqual(submitPdu(long, part, plain, 0));
+    }
+    expect(() => submitHeader(messageWith({ sender: 'বাংলা' }), plain)).toThrow('source_addr');
+    expect(() => submitHeader(messageWith({ recipient: 'nobody' }), plain)).toThrow('E.164');
   });
 
   test("the carrier's TON and NPI win over what the number suggests, the message's own over both", () => {
