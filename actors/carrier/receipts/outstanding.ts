@@ -5,6 +5,7 @@
 // no more after a while: in one of those an old receipt can name a newer message to the same number.
 import { type IdReading, canonical, readAs } from '../../../model/carrier-message-id.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { Generations } from '../repeats/generations.ts';
 import { SubmitStore, type Submitted } from './submit-store.ts';
@@ -48,7 +49,10 @@ export class Outstanding {
     this.#readings = form === 'auto' ? ['raw', 'hex', 'decimal'] : [form];
     this.#onLearnt = onLearnt;
     this.#settled = new Generations(settledSpanMs, limits.carrier.outstandingMax, clock);
-    this.#store = new SubmitStore((lost, place) => this.#lose(lost, place));
+    this.#store = new SubmitStore(
+      (lost, place) => this.#lose(lost, place),
+      (moved, from, to) => this.#move(moved, from, to),
+    );
   }
 
   get size(): number {
@@ -178,6 +182,12 @@ export class Outstanding {
   #lose({ carrierMessageId }: Submitted, place: number): void {
     const key = canonical(carrierMessageId ?? '');
     if (this.#waiting.get(key) === place) this.#waiting.delete(key);
+  }
+
+  #move({ carrierMessageId }: Submitted, from: number, to: number): void {
+    const key = canonical(carrierMessageId ?? '');
+    assert(this.#waiting.get(key) === from, 'a submitted segment that nobody waits for was kept');
+    this.#waiting.set(key, to);
   }
 
   #prefer(reading: IdReading): void {

@@ -1,7 +1,8 @@
 // Submitted segments packed into octets: what their receipts' events will need, at a fifth of the memory that objects
 // take, and nothing of it for the garbage collector to walk. They are written into chunks one after the other; a chunk
-// is given back when nothing in it is wanted any more, and the oldest one is taken when there is no room, with
-// whatever is in it. It never holds more than its chunks.
+// is given back when nothing in it is wanted any more. Without room the chunk with the least that is wanted is compacted, so
+// that a few that wait long do not keep the memory of all that came with them; only when each chunk is nearly full of what
+// is wanted, the oldest is taken with whatever is in it. It never holds more than its chunks.
 import { Packr } from 'msgpackr';
 import type { DeliveryEvent, EventContext } from '../../../model/delivery-event.ts';
 import { type Category, categories } from '../../../model/message.ts';
@@ -12,10 +13,14 @@ import { limits } from '../../../platform/limits.ts';
 /** `atMs`: when it was answered, or given up as unknown. */
 export type Submitted = EventContext & Pick<DeliveryEvent, 'attempt' | 'segment' | 'carrierMessageId' | 'atMs'>;
 
-type Chunk = { readonly octets: Buffer; used: number; wanted: number };
+type Chunk = { readonly octets: Buffer; used: number; wanted: number; wantedBytes: number };
 
 const packr = new Packr({ useRecords: false });
 const lengthBytes = 2;
+/** In the length of one that is not wanted any more. */
+const droppedBit = 0x8000;
+/** Compacting must give back this share of a chunk: it copies the rest, at most seven octets for each that is won. */
+const wonShareMin = 1 / 8;
 
 export class SubmitStore {
   readonly #chunkBytes: number;
@@ -24,13 +29,16 @@ export class SubmitStore {
   readonly #order: number[] = [];
   #spare: Buffer | null = null;
   readonly #onLost: (submitted: Submitted, place: number) => void;
+  readonly #onMoved: (submitted: Submitted, from: number, to: number) => void;
 
-  /** `onLost`: a chunk had to make room. Called for everything that was ever put into it, wanted or not. */
+  /** `onLost`: it had to make room, and is dropped by that. `onMoved`: it is at another place from now on. */
   constructor(
     onLost: (submitted: Submitted, place: number) => void,
+    onMoved: (submitted: Submitted, from: number, to: number) => void,
     { chunkBytes, chunksMax }: { chunkBytes: number; chunksMax: number } = limits.carrier.outstandingMemory,
   ) {
     this.#onLost = onLost;
+    this.#onMoved = onMoved;
     this.#chunkBytes = chunkBytes;
     this.#chunks = Array.from({ length: chunksMax }, () => null);
   }
@@ -40,15 +48,15 @@ export class SubmitStore {
     return (this.#order.length + (this.#spare === null ? 0 : 1)) * this.#chunkBytes;
   }
 
-  /** Where it is from now on: a small integer. */
+  /** Where it is until it is moved: a small integer. */
   put(submitted: Submitted): number {
     const packed = packr.pack(positionsOf(submitted));
     const size = lengthBytes + packed.length;
-    assert(size <= this.#chunkBytes, 'a submitted segment is larger than a chunk');
+    assert(size <= this.#chunkBytes && packed.length < droppedBit, 'a submitted segment is larger than a chunk');
     let at = this.#order.at(-1) ?? -1;
     let chunk = this.#chunks[at] ?? null;
     if (chunk === null || chunk.used + size > this.#chunkBytes) {
-      at = this.#open();
+      at = this.#open(size);
       chunk = this.#chunks[at] as Chunk;
     }
     const offset = chunk.used;
@@ -56,6 +64,7 @@ export class SubmitStore {
     chunk.octets.set(packed, offset + lengthBytes);
     chunk.used += size;
     chunk.wanted += 1;
+    chunk.wantedBytes += size;
     return at * this.#chunkBytes + offset;
   }
 
@@ -63,28 +72,59 @@ export class SubmitStore {
   read(place: number): Submitted {
     const chunk = this.#chunks[Math.floor(place / this.#chunkBytes)];
     assert(chunk, 'a submitted segment was read that is not there any more');
-    return readAt(chunk, place % this.#chunkBytes).submitted;
+    return readAt(chunk, place % this.#chunkBytes);
   }
 
   /** It is not wanted any more. */
   drop(place: number): void {
     const at = Math.floor(place / this.#chunkBytes);
     const chunk = this.#chunks[at];
-    assert(chunk && chunk.wanted > 0, 'a submitted segment was dropped twice');
+    const offset = place % this.#chunkBytes;
+    const length = chunk?.octets.readUInt16LE(offset) ?? 0;
+    assert(chunk && chunk.wanted > 0 && length < droppedBit, 'a submitted segment was dropped twice');
+    chunk.octets.writeUInt16LE(length | droppedBit, offset);
     chunk.wanted -= 1;
+    chunk.wantedBytes -= lengthBytes + length;
     this.#free(at);
   }
 
-  #open(): number {
+  /** The chunk that is written from now on, with room for `size`. */
+  #open(size: number): number {
     let at = this.#chunks.indexOf(null);
     if (at < 0) {
+      const compacted = this.#compact(size);
+      if (compacted !== null) return compacted;
       at = this.#order[0] as number;
       this.#lose(at);
     }
-    this.#chunks[at] = { octets: this.#spare ?? Buffer.allocUnsafeSlow(this.#chunkBytes), used: 0, wanted: 0 };
+    const octets = this.#spare ?? Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#chunks[at] = { octets, used: 0, wanted: 0, wantedBytes: 0 };
     this.#spare = null;
     this.#order.push(at);
     return at;
+  }
+
+  /** Moves what is wanted to the beginning of its chunk, which goes on as the newest. Null: none would win enough. */
+  #compact(size: number): number | null {
+    const least = this.#order.reduce((one, other) => (this.#wantedBytes(other) < this.#wantedBytes(one) ? other : one));
+    const won = this.#chunkBytes - this.#wantedBytes(least);
+    if (won < Math.max(size, this.#chunkBytes * wonShareMin)) return null;
+    const chunk = this.#chunks[least] as Chunk;
+    let used = 0;
+    for (const { offset, end } of wantedIn(chunk)) {
+      chunk.octets.copyWithin(used, offset, end);
+      const base = least * this.#chunkBytes;
+      if (used !== offset) this.#onMoved(readAt(chunk, used), base + offset, base + used);
+      used += end - offset;
+    }
+    chunk.used = used;
+    this.#order.splice(this.#order.indexOf(least), 1);
+    this.#order.push(least);
+    return least;
+  }
+
+  #wantedBytes(at: number): number {
+    return this.#chunks[at]?.wantedBytes ?? 0;
   }
 
   #lose(at: number): void {
@@ -92,11 +132,7 @@ export class SubmitStore {
     this.#order.shift();
     this.#chunks[at] = null;
     this.#spare = chunk.octets;
-    for (let offset = 0; offset < chunk.used; ) {
-      const { submitted, next } = readAt(chunk, offset);
-      this.#onLost(submitted, at * this.#chunkBytes + offset);
-      offset = next;
-    }
+    for (const { offset } of wantedIn(chunk)) this.#onLost(readAt(chunk, offset), at * this.#chunkBytes + offset);
   }
 
   #free(at: number | undefined): void {
@@ -110,10 +146,19 @@ export class SubmitStore {
   }
 }
 
-function readAt({ octets }: Chunk, offset: number): { submitted: Submitted; next: number } {
+function readAt({ octets }: Chunk, offset: number): Submitted {
   const from = offset + lengthBytes;
-  const next = from + octets.readUInt16LE(offset);
-  return { submitted: submittedOf(packr.unpack(octets.subarray(from, next)) as unknown[]), next };
+  return submittedOf(packr.unpack(octets.subarray(from, from + octets.readUInt16LE(offset))) as unknown[]);
+}
+
+/** In the order in which they lie; whoever walks may move one to before where the next begins. */
+function* wantedIn({ octets, used }: Chunk): Iterable<{ readonly offset: number; readonly end: number }> {
+  for (let offset = 0; offset < used; ) {
+    const length = octets.readUInt16LE(offset);
+    const end = offset + lengthBytes + (length & ~droppedBit);
+    if (length < droppedBit) yield { offset, end };
+    offset = end;
+  }
 }
 
 /** In memory only: positions may change with every version. */

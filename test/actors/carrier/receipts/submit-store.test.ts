@@ -33,13 +33,18 @@ function submittedOf(message: ReturnType<typeof messageWith>, rest: Partial<Subm
   };
 }
 
+const unmoved = () => expect.unreachable('nothing had to be moved');
+
 const numbered = (id: number) => submittedOf(messageWith(), { carrierMessageId: String(id) });
 
 test('anything comes back as it went in, while others come and go', () => {
   fc.assert(
     fc.property(fc.array(anySubmitted, { minLength: 1, maxLength: 60 }), fc.array(fc.nat()), (all, drops) => {
       const lost = new Set<number>();
-      const store = new SubmitStore((_submitted, place) => lost.add(place), { chunkBytes: 4_096, chunksMax: 64 });
+      const store = new SubmitStore((_submitted, place) => lost.add(place), unmoved, {
+        chunkBytes: 4_096,
+        chunksMax: 64,
+      });
       const places = new Map(all.map((each) => [store.put(each), each]));
       expect(places.size).toBe(all.length);
       for (const drop of drops) {
@@ -56,7 +61,7 @@ test('anything comes back as it went in, while others come and go', () => {
 });
 
 test('memory is given back when what it held is let go of, in any order', () => {
-  const store = new SubmitStore(() => {}, { chunkBytes: 4_096, chunksMax: 64 });
+  const store = new SubmitStore(() => {}, unmoved, { chunkBytes: 4_096, chunksMax: 64 });
   const places = Array.from({ length: 600 }, (_, id) => store.put(numbered(id)));
   expect(store.bytes).toBeGreaterThan(20 * 4_096);
   for (const place of places.toReversed()) store.drop(place);
@@ -67,7 +72,7 @@ test('memory is given back when what it held is let go of, in any order', () => 
 });
 
 test('one that waits long does not keep the memory of its neighbours beyond its chunk', () => {
-  const store = new SubmitStore(() => {}, { chunkBytes: 4_096, chunksMax: 64 });
+  const store = new SubmitStore(() => {}, unmoved, { chunkBytes: 4_096, chunksMax: 64 });
   const places = Array.from({ length: 600 }, (_, id) => store.put(numbered(id)));
   for (const place of places.slice(1)) store.drop(place);
   expect(store.read(places[0]!).carrierMessageId).toBe('0');
@@ -76,7 +81,7 @@ test('one that waits long does not keep the memory of its neighbours beyond its 
 
 test('without room the oldest go, each is told with its place, and memory stays as it is', () => {
   const lost: string[] = [];
-  const store = new SubmitStore((submitted) => lost.push(submitted.carrierMessageId ?? ''), {
+  const store = new SubmitStore((submitted) => lost.push(submitted.carrierMessageId ?? ''), unmoved, {
     chunkBytes: 4_096,
     chunksMax: 4,
   });
@@ -91,8 +96,80 @@ test('without room the oldest go, each is told with its place, and memory stays 
 });
 
 test('what was let go of twice is a bug', () => {
-  const store = new SubmitStore(() => {});
+  const store = new SubmitStore(() => {}, unmoved);
   const place = store.put(numbered(1));
   store.drop(place);
   expect(() => store.drop(place)).toThrow('dropped twice');
+});
+
+test('as a simple map: what is wanted is where it was moved to, and is lost only from memory that is full of it', () => {
+  const sizes = { chunkBytes: 4_096, chunksMax: 4 };
+  const room = sizes.chunkBytes * sizes.chunksMax;
+  const step = fc.record({ submitted: anySubmitted, drops: fc.array(fc.nat(), { maxLength: 3 }) });
+  const property = fc.property(fc.array(step, { minLength: 50, maxLength: 300 }), (steps) => {
+    const wanted = new Map<number, { readonly submitted: Submitted; readonly bytes: number }>();
+    const bytes = () => [...wanted.values()].reduce((sum, each) => sum + each.bytes, 0);
+    const store = new SubmitStore(
+      (submitted, place) => {
+        // What came last is not in yet.
+        if (losing === 0) expect(bytes()).toBeGreaterThanOrEqual(room * (7 / 8) - sizes.chunksMax * largest);
+        losing += 1;
+        expect(wanted.get(place)?.submitted).toEqual(submitted);
+        wanted.delete(place);
+      },
+      (submitted, from, to) => {
+        const moved = wanted.get(from);
+        expect(moved?.submitted).toEqual(submitted);
+        wanted.delete(from);
+        expect(wanted.has(to)).toBe(false);
+        if (moved) wanted.set(to, moved);
+      },
+      sizes,
+    );
+    let losing = 0;
+    let largest = 0;
+    for (const { submitted, drops } of steps) {
+      losing = 0;
+      const size = packedBytes(submitted);
+      largest = Math.max(largest, size);
+      wanted.set(store.put(submitted), { submitted, bytes: size });
+      for (const drop of drops) {
+        const place = [...wanted.keys()][drop % wanted.size];
+        if (place === undefined || drop % 3 === 0) continue;
+        wanted.delete(place);
+        store.drop(place);
+      }
+      expect(store.bytes).toBeLessThanOrEqual(room + sizes.chunkBytes);
+    }
+    for (const [place, { submitted }] of wanted) expect(store.read(place)).toEqual(submitted);
+  });
+  fc.assert(property);
+});
+
+/** As a store of one segment writes it. */
+function packedBytes(submitted: Submitted): number {
+  const store = new SubmitStore(() => {}, unmoved, { chunkBytes: 4_096, chunksMax: 1 });
+  const first = store.put(submitted);
+  return store.put(submitted) - first;
+}
+
+test('stragglers keep only their own memory: none is lost while many times the room goes by', () => {
+  const places = new Map<string, number>();
+  const idOf = ({ carrierMessageId }: Submitted) => carrierMessageId ?? '';
+  const store = new SubmitStore(
+    (submitted) => expect.unreachable(`lost ${idOf(submitted)}`),
+    (submitted, _from, to) => places.set(idOf(submitted), to),
+    { chunkBytes: 4_096, chunksMax: 16 },
+  );
+  // Of a hundred two wait for ever.
+  for (let id = 0; id < 10_000; id += 1) {
+    places.set(String(id), store.put(numbered(id)));
+    const settled = String(id - 10);
+    if (id < 10 || (id - 10) % 50 === 0) continue;
+    store.drop(places.get(settled)!);
+    places.delete(settled);
+  }
+  expect(places.size).toBe(210);
+  for (const [id, place] of places) expect(store.read(place).carrierMessageId).toBe(id);
+  expect(store.bytes).toBeLessThanOrEqual(17 * 4_096);
 });
