@@ -37,6 +37,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   lanes: () => import('./lanes.ts'),
   idle: () => import('./idle.ts'),
   outstanding: () => import('./outstanding.ts'),
+  'receipt-lookup': () => import('./receipt-lookup.ts'),
   flight: () => import('./flight.ts'),
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),

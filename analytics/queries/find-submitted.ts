@@ -1,21 +1,18 @@
 // Answers "which submit is this receipt about?" for a carrier actor whose memory does not reach back to it. Carriers'
-// ids are short and come again, so the recipient decides first and the id only among his messages; the newest submit
-// counts, and so nothing is found either while events wait to be recorded. After an outage receipts come in floods:
-// they are looked up together.
+// ids are short and come again, so id and recipient must both fit, and the newest submit counts; so nothing is found
+// while events wait to be recorded. The table sms_submits is ordered for it: a granule is read for each id and part. After
+// an outage receipts come in floods: they are looked up together.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { FindSubmitted, FindSubmittedReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
-import { eventColumns, eventOfRow } from '../store/event-row.ts';
+import { eventOfRow, submitColumns } from '../store/event-row.ts';
+import { submitsKeptMs } from '../store/retention.ts';
 import { together } from './together.ts';
 import type { Unflushed } from './unflushed.ts';
 import type { UpToDate } from './up-to-date.ts';
-
-/** A carrier reports within the validity, and what it reports may then wait for this store. */
-const lookBackMs =
-  limits.message.validitySecondsMax * 1_000 + limits.message.receiptGraceMs + limits.carrier.parkedReceiptAgeMsMax;
 
 export type SubmittedSearch = (question: FindSubmitted) => Promise<FindSubmittedReply>;
 
@@ -31,7 +28,7 @@ export function submittedSearch(
     for (const { recipient, messageId } of unflushed.messages()) {
       byRecipient.get(recipient)?.unshift(...unflushed.eventsOf(messageId).toReversed());
     }
-    for (const event of await recordedFor([...byRecipient.keys()])) byRecipient.get(event.recipient)?.push(event);
+    for (const event of await recordedFor(questions)) byRecipient.get(event.recipient)?.push(event);
     return questions.map((question) => likeliest(byRecipient, question));
   });
 
@@ -42,14 +39,17 @@ export function submittedSearch(
     return submitted === null ? { result: 'none', recordedTo } : { result: 'found', recordedTo, submitted };
   };
 
-  /** The newest submits to each of them, newest first. */
-  async function recordedFor(recipients: readonly string[]): Promise<DeliveryEvent[]> {
+  /** The newest submit of each carrier, id and recipient, newest first. */
+  async function recordedFor(questions: readonly FindSubmitted[]): Promise<DeliveryEvent[]> {
+    const carriers = [...new Set(questions.map(({ carrier }) => carrier))];
+    const ids = [...new Set(questions.flatMap(({ carrierMessageIds }) => carrierMessageIds))];
+    const recipients = [...new Set(questions.flatMap((each) => each.recipients))];
     const rows = await engine.rows(
-      `SELECT ${eventColumns} FROM sms_events
-       WHERE recipient IN {recipients:Array(String)} AND kind = 'submitted'
-         AND accepted_at > fromUnixTimestamp64Milli({sinceMs:Int64})
-       ORDER BY at DESC LIMIT ${limits.queries.submitsOfRecipientMax} BY recipient`,
-      { recipients, sinceMs: clock.nowMs() - lookBackMs },
+      `SELECT ${submitColumns} FROM sms_submits
+       WHERE carrier IN {carriers:Array(String)} AND submit_key IN {ids:Array(String)}
+         AND recipient IN {recipients:Array(String)} AND at > fromUnixTimestamp64Milli({sinceMs:Int64})
+       ORDER BY at DESC LIMIT 1 BY carrier, submit_key, recipient SETTINGS max_threads = 2`,
+      { carriers, ids, recipients, sinceMs: clock.nowMs() - submitsKeptMs },
     );
     return rows.map(eventOfRow);
   }

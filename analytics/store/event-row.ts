@@ -61,11 +61,14 @@ const timeMsMax = 9_999_999_999_999;
 const isTime = (ms: number): boolean => ms >= 0 && ms <= timeMsMax;
 const isCount = (count: number, max: number): boolean => Number.isInteger(count) && count >= 0 && count <= max;
 
-export const eventColumns =
+/** What sms_submits has as well. */
+export const submitColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
   'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until), ' +
-  'toUnixTimestamp64Milli(scheduled_at), keyword, inbound';
+  'toUnixTimestamp64Milli(scheduled_at)';
+
+export const eventColumns = `${submitColumns}, keyword, inbound`;
 
 /** The order of the fold, as SQL. */
 export const eventOrder = 'message_id, stream_epoch, stream_seq, batch_index';

@@ -1,15 +1,21 @@
 // Brings the database to the newest schema: the files of schema/ in the order of their numbers, each once, never
 // back. A file is applied statement by statement and may be repeated after a crash in its middle, so every
-// statement in it must be harmless when it ran before (IF NOT EXISTS).
+// statement in it must be harmless when it ran before (IF NOT EXISTS). A statement with {from_ms} and {to_ms} fills a
+// table from recorded rows: it is run for each hour of some days, newest first.
 import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { log } from '../../platform/log.ts';
 import type { Engine } from './engine.ts';
 
 const folder = new URL('../schema/', import.meta.url);
 
+const hourMs = 3_600_000;
+/** store/retention.ts needs as much. */
+export const filledHours = 5 * 24;
+
 /** Resolves with the versions that were applied now; none when the schema was current. */
-export async function applySchema(engine: Engine): Promise<readonly number[]> {
+export async function applySchema(engine: Engine, clock: Clock = systemClock): Promise<readonly number[]> {
   await engine.command(
     'CREATE TABLE IF NOT EXISTS schema_versions (version UInt32, name String, applied_at DateTime DEFAULT now()) ' +
       'ENGINE = MergeTree ORDER BY version',
@@ -17,7 +23,10 @@ export async function applySchema(engine: Engine): Promise<readonly number[]> {
   const known = new Set((await engine.rows('SELECT version FROM schema_versions')).map(([version]) => version));
   const missing = schemaFiles().filter(({ version }) => !known.has(version));
   for (const { version, name, statements } of missing) {
-    for (const statement of statements) await engine.command(statement);
+    for (const statement of statements) {
+      if (!statement.includes('{from_ms}')) await engine.command(statement);
+      else if (await hasEvents(engine)) for (const each of hourly(statement, clock.nowMs())) await engine.command(each);
+    }
     await engine.insert('schema_versions (version, name)', Buffer.from(`${version}\t${name}\n`));
     log.info({ version, name }, 'ClickHouse schema applied');
   }
@@ -35,6 +44,20 @@ export function schemaFiles(): readonly SchemaFile[] {
       assert(version === at + 1, `schema files are numbered without holes: ${name} is in place ${at + 1}`);
       return { version, name, statements: statementsOf(readFileSync(new URL(name, folder), 'utf8')) };
     });
+}
+
+/** Known without reading. */
+async function hasEvents(engine: Engine): Promise<boolean> {
+  const [row] = await engine.rows('SELECT toUInt64(count()) > 0 FROM sms_events');
+  return Number(row?.[0]) > 0;
+}
+
+/** The newest hour reaches into the future: other nodes' clocks may be ahead. */
+function hourly(statement: string, nowMs: number): readonly string[] {
+  return Array.from({ length: filledHours + 1 }, (_, hoursAgo) => {
+    const fromMs = Math.trunc(nowMs) - hoursAgo * hourMs;
+    return statement.replace('{from_ms}', String(fromMs)).replace('{to_ms}', String(fromMs + hourMs));
+  });
 }
 
 /** Comments are whole lines; a semicolon ends a statement (none stands inside a string here). */

@@ -1,0 +1,103 @@
+// How long the event store takes to find the submit of a receipt that no carrier's memory holds, by the number of submits
+// there are. The rows are made by ClickHouse itself, in the table that is asked; ids are hexadecimal counters, recipients
+// random, submits spread over four days.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { submittedSearch } from '../analytics/queries/find-submitted.ts';
+import { type Engine, openEngine } from '../analytics/store/engine.ts';
+import { applySchema } from '../analytics/store/schema.ts';
+import { systemClock } from '../platform/clock.ts';
+import { seededRandom } from '../platform/random.ts';
+import type { BenchResult } from './harness/report.ts';
+import type { Bench, BenchOptions } from './main.ts';
+
+export const bench: Bench = {
+  about: 'finding the submit of an old receipt in the event store, by the number of submits',
+  secondsDefault: 10,
+  takes: ['count'],
+  run,
+};
+
+const rowsPerInsert = 500_000;
+const spanSeconds = 4 * 86_400;
+const insertLimitMs = 120_000;
+
+const idOf = (at: number) => (1_000_000_000 + at * 3).toString(16);
+const recipientOf = (at: number) => `+88017${String((at * 7_919) % 100_000_000).padStart(8, '0')}`;
+
+async function run({ seconds, seed, count = 2_000_000 }: BenchOptions): Promise<BenchResult> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-bench-'));
+  const engine = openEngine({ clickhouseUrl: null, dataDir });
+  try {
+    await applySchema(engine);
+    for (let from = 0; from < count; from += rowsPerInsert) {
+      await fill(engine, from, Math.min(rowsPerInsert, count - from), count);
+    }
+    const random = seededRandom(seed);
+    const search = submittedSearch(
+      engine,
+      { eventsOf: () => [], messages: () => [] },
+      { recordedTo: () => 1, surely: async (read) => ({ result: 'sure', recordedTo: 1, value: await read() }) },
+    );
+    const oneMs: number[] = [];
+    let missed = 0;
+    const ask = async () => {
+      const at = Math.floor(random.unit() * count);
+      // As a receipt asks whose id has three readings.
+      const carrierMessageIds = [`${idOf(at)}0`, idOf(at), `9${idOf(at)}`];
+      const reply = await search({ carrier: 'alpha', recipients: [recipientOf(at)], carrierMessageIds });
+      if (reply.result !== 'found' || reply.submitted.messageId !== `sms_${at}`) missed += 1;
+    };
+    const beganMs = systemClock.monotonicMs();
+    while (systemClock.monotonicMs() - beganMs < seconds * 1_000) {
+      const askedMs = systemClock.monotonicMs();
+      await ask();
+      oneMs.push(systemClock.monotonicMs() - askedMs);
+    }
+    const floodMs = systemClock.monotonicMs();
+    await Promise.all(Array.from({ length: 1_000 }, ask));
+    const flood = systemClock.monotonicMs() - floodMs;
+    oneMs.sort((one, other) => one - other);
+    const [parts] = await engine.rows(
+      "SELECT toUInt32(count()), toUInt32(sum(marks)), toUInt64(sum(bytes_on_disk)), toUInt64(sum(primary_key_bytes_in_memory)) FROM system.parts WHERE table = 'sms_submits' AND active",
+    );
+    const quantile = (share: number) => oneMs[Math.min(oneMs.length - 1, Math.floor(oneMs.length * share))] ?? 0;
+    return {
+      bench: 'receipt-lookup',
+      seconds,
+      seed,
+      load: `${count} submits, ${oneMs.length} look-ups one after the other, then 1,000 at once`,
+      figures: {
+        look_up_p50_ms: quantile(0.5),
+        look_up_p99_ms: quantile(0.99),
+        flood_of_1000_ms: flood,
+        parts: Number(parts?.[0]),
+        granules: Number(parts?.[1]),
+        bytes_per_submit: Number(parts?.[2]) / count,
+        index_bytes_per_submit: Number(parts?.[3]) / count,
+        not_found: missed,
+      },
+      targets: [
+        { figure: 'look_up_p99_ms', op: '<=', bound: 50 },
+        { figure: 'not_found', op: '==', bound: 0 },
+      ],
+    };
+  } finally {
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function fill(engine: Engine, from: number, rows: number, count: number): Promise<void> {
+  await engine.command(
+    `INSERT INTO sms_submits (carrier, submit_key, recipient, at, event_id, kind, message_id, account_id, attempt, segment,
+       segments, carrier_message_id, category, sender, encoding, livemode, accepted_at, valid_until)
+     SELECT 'alpha', lower(hex(1000000000 + number * 3)), concat('+88017', leftPad(toString((number * 7919) % 100000000), 8, '0')),
+       now64(3) - toIntervalSecond(intDiv((${count} - number) * ${spanSeconds}, ${count})) AS at, leftPad(toString(number), 26, '0'),
+       'submitted', concat('sms_', toString(number)), concat('acc_', toString(number % 50)), 1, 1, 1,
+       lower(hex(1000000000 + number * 3)), 'transactional', 'BRAND', 'gsm7', true, at, at
+     FROM numbers(${from}, ${rows})`,
+    insertLimitMs,
+  );
+}

@@ -1,0 +1,75 @@
+// The table by which receipts find their submits: its key is the canonical id, exactly; it is read by its order and not by
+// looking through days; and a schema that stopped in its middle fills it again.
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { submittedSearch } from '../../analytics/queries/find-submitted.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { keepHistoryFor } from '../../analytics/store/retention.ts';
+import { canonical } from '../../model/carrier-message-id.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { type EventStore, startEventStore } from './support/event-store.ts';
+
+let events: EventStore;
+beforeAll(async () => {
+  events = await startEventStore();
+  await keepHistoryFor(events.engine, 90);
+});
+afterAll(() => events.stop());
+
+const columns =
+  'event_id, kind, at, message_id, account_id, carrier, carrier_message_id, recipient, recorded_at, accepted_at';
+
+async function record(ids: readonly string[]): Promise<void> {
+  const seconds = Math.trunc(systemClock.nowMs() / 1_000) - 60;
+  const row = (id: string, at: number) =>
+    `${String(at).padStart(26, '0')}\tsubmitted\t${seconds}.${String(at % 1_000).padStart(3, '0')}\tsms_${at}\tacc\talpha\t` +
+    `${id.replaceAll('\\', '\\\\')}\t+88017\t${seconds}.000\t${seconds}.000\n`;
+  await events.engine.insert(`sms_events (${columns})`, Buffer.from(ids.map(row).join('')));
+}
+
+const search = () =>
+  submittedSearch(
+    events.engine,
+    { eventsOf: () => [], messages: () => [] },
+    { recordedTo: () => 1, surely: async (read) => ({ result: 'sure', recordedTo: 1, value: await read() }) },
+  );
+
+test('the key is the id as receipts are compared with it, however the carrier wrote it', async () => {
+  const odd = ['0', '000', '0x', '0x0', '0x00AF', '00x5', 'ABC-1', ' 7 ', '0X10', 'x', '00000000-0000', 'é1'];
+  const made = fc.sample(fc.string({ minLength: 1, maxLength: 65, unit: 'grapheme-ascii' }), 500);
+  const written = [...odd, ...made].filter((id) => id.trim() !== '');
+  await record(written);
+  const rows = await events.engine.rows('SELECT carrier_message_id, submit_key FROM sms_submits');
+  expect(rows.length).toBe(written.length);
+  for (const [id, key] of rows) expect([id, key]).toEqual([id, canonical(id as string)]);
+});
+
+test('a submit is found by reading one granule, among hundreds of thousands', async () => {
+  await events.engine.command(
+    `INSERT INTO sms_events (${columns}) SELECT leftPad(toString(number), 26, '0'), 'submitted', now64(3) - 3600, concat('sms_', toString(number)),
+       'acc', 'beta', lower(hex(number + 1000000)), concat('+88018', leftPad(toString(number), 8, '0')), now64(3), now64(3) FROM numbers(300000)`,
+  );
+  await events.engine.command('OPTIMIZE TABLE sms_submits FINAL');
+  const id = (1_000_000 + 123_456).toString(16);
+  const reply = await search()({ carrier: 'beta', recipients: ['+8801800123456'], carrierMessageIds: ['77', id] });
+  expect(reply).toMatchObject({ result: 'found', submitted: { messageId: 'sms_123456', carrierMessageId: id } });
+  const plan = await events.engine.rows(
+    `SELECT explain FROM (EXPLAIN indexes = 1 SELECT event_id FROM sms_submits WHERE carrier IN ('beta') AND submit_key IN ('77', '${id}')
+       AND recipient IN ('+8801800123456'))`,
+  );
+  const granules = plan.map(([line]) => /Granules: (\d+)\/(\d+)/.exec(line as string)).filter((each) => each !== null);
+  expect(Number(granules.at(-1)?.[1])).toBeLessThanOrEqual(4);
+  expect(Number(granules[0]?.[2])).toBeGreaterThan(200);
+}, 60_000);
+
+test('a schema file that stopped in its middle is applied again, and each submit is there once', async () => {
+  const [before] = await events.engine.rows(
+    'SELECT toUInt32(count()), toUInt32(uniqExact(carrier, event_id)) FROM sms_submits',
+  );
+  await events.engine.command('ALTER TABLE schema_versions DELETE WHERE version = 5 SETTINGS mutations_sync = 2');
+  expect(await applySchema(events.engine)).toEqual([5]);
+  const [after] = await events.engine.rows(
+    'SELECT toUInt32(count()), toUInt32(uniqExact(carrier, event_id)) FROM sms_submits',
+  );
+  expect(after).toEqual(before);
+});
