@@ -9,7 +9,9 @@ import { streamNames } from '../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
+import { type Shares, defaultShares } from '../platform/limits-shares.ts';
 import { log } from '../platform/log.ts';
+import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type Answers, answerQuestions } from './queries/answers.ts';
@@ -17,7 +19,7 @@ import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './queries/unflushed.ts';
 import { upToDateOver } from './queries/up-to-date.ts';
-import { type Reaper, startReaper } from './reaper.ts';
+import { type Reaper, startReaper } from './reaper/reaper.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
 
@@ -30,7 +32,12 @@ export type AnalyticsNode = {
 const watchEveryMs = 5_000;
 
 /** The schema must be in place. Resolves when the recorder reads and questions are answered. */
-export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = systemClock): Promise<AnalyticsNode> {
+export async function startAnalytics(
+  bus: Bus,
+  engine: Engine,
+  shares: Shares = defaultShares,
+  clock: Clock = systemClock,
+): Promise<AnalyticsNode> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(publisher);
   const arrivals = new Arrivals(clock);
@@ -40,7 +47,8 @@ export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = sy
   let keepers: { readonly reaper: Reaper; readonly purge: Purge } | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
-  const answers: Answers = answerQuestions(bus, engine, { recorded, unflushed, arrivals, upToDate, clock });
+  const places = new SharedBound('store_questions', shares.store_questions);
+  const answers: Answers = answerQuestions(bus, engine, { recorded, unflushed, arrivals, upToDate, clock }, places);
 
   async function record(): Promise<void> {
     const started = await startRecorder({
@@ -54,7 +62,16 @@ export async function startAnalytics(bus: Bus, engine: Engine, clock: Clock = sy
     answers.beginToRecord();
     // Only the node that records may reap and purge: it alone knows what is not flushed yet.
     keepers = {
-      reaper: startReaper({ engine, recorded, unflushed, writer, clock }),
+      reaper: startReaper({
+        engine,
+        recorded,
+        unflushed,
+        upToDate,
+        writer,
+        bucket: () => openBucket(bus, 'recorder'),
+        heldSinceMs: () => started.heldSinceMs,
+        clock,
+      }),
       purge: startPurge(bus, () => started.recordedTo, clock),
     };
     void started.ended.then((how) => {

@@ -8,6 +8,7 @@ import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
+import type { Use } from '../platform/shared-bound.ts';
 
 export const querySubjects = {
   /** GetMessage → GetMessageReply. */
@@ -62,6 +63,8 @@ export type GetMessage = {
   readonly withEvent?: boolean;
   /** `found` too is only said with every event up to the time of asking: for who acts on what is not in the history. */
   readonly upToDate?: boolean;
+  /** Whose places it takes (platform/shared-bound.ts): `ordinary` to be shown it, others go before. With `upToDate`: system. */
+  readonly use?: Use;
 };
 
 export type GetMessageReply = Answer<{

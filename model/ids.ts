@@ -59,6 +59,11 @@ export function timeOfMessageId(id: MessageId): number {
   return ms;
 }
 
+/** Not above any message id of this time or later, and above all of earlier ones. */
+export function firstMessageIdOf(ms: number): MessageId {
+  return `sms_${timeText(Math.max(0, Math.trunc(ms)))}${'0'.repeat(chanceChars)}` as MessageId;
+}
+
 export function newAccountId(nowMs: number): AccountId {
   return `acc_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as AccountId;
 }

@@ -38,16 +38,20 @@ export const recordLimits = {
     heldMax: 1_000,
     /** Messages read by one statement, whoever asked for them. */
     messagesPerReadMax: 100,
-    /** Submits to one recipient over one carrier among which a receipt's is looked for. */
-    submitsOfRecipientMax: 200,
     listLimitDefault: 20,
     listLimitMax: 100,
     /** Messages looked at for one page when a filter can only be tried after folding; more while none was found. */
     listScannedMax: 1_000,
     /** So long is looked for the first one: half of the deadline, because one statement more may have begun. */
     listSearchMs: 1_000,
-    /** Events among which those of a status are looked for by one statement, some 10 ms. */
-    listWindowRows: 200_000,
+    /** Events among which those that fit a filter are looked for by one statement, some 10 ms. */
+    listWindowRows: 20_000,
+    /** The window doubles while nothing is found in it, up to some 100 ms: so long a list holds the engine at once. */
+    listWindowRowsMax: 3_200_000,
+    /** An id's time is at most so far ahead of its message's: a client's clock (automaticKeyAheadMs) and those of two nodes. */
+    idAheadMsMax: 60_000,
+    /** And so far behind: a request under an idempotency key is repeated up to a day later. */
+    idBehindMsMax: 25 * 3_600_000,
     /** A message this young may still be on its way to the recorder: its get waits a moment. */
     youngMs: 10_000,
     /** And so far ahead of this node's clock may its time be: another node made its id. */
@@ -60,9 +64,21 @@ export const recordLimits = {
     passOnMs: 1_600,
   },
   reaper: {
+    /** How often it looks when nothing was due; while something is, it goes on without a pause. */
     everyMs: 60_000,
-    messagesPerRunMax: 1_000,
-    /** How far back the first run after a start looks for forgotten messages. */
-    lookbackMs: 3 * 24 * 3_600_000,
+    retryMs: 5_000,
+    /** × ~100 B; a crash repeats at most so many, without effect. */
+    messagesPerPageMax: 5_000,
+    /** Due times that one statement looks at: halved when it took long, failed, or its page was full. */
+    sliceMsFirst: 60_000,
+    sliceMsMax: 3_600_000,
+    sliceMsMin: 1_000,
+    /** So long one statement should hold the engine, and so long it may: less than a question's deadline. */
+    statementMsAimed: 300,
+    statementMsMax: 1_500,
+    /** One over the shortest slice may take longer: the cursor must come past it. */
+    shortestSliceMsMax: 15_000,
+    /** One answer of the bus about the cursor. */
+    busMs: 3_000,
   },
 } as const;

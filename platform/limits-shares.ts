@@ -103,6 +103,18 @@ export const sharedBounds = {
     perAccountOtp: 128,
     reserve: 64,
   }),
+  /** `limits.queries.heldMax`. Four ingress threads with 32 each, and of cancels 128, are one account's at one node. */
+  store_questions: bound({
+    unit: 'questions of clients that the event store holds; the reserve is for receipts, cancels and repeats under an idempotency key',
+    countedIn: 'analytics process',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 1_000,
+    perAccount: 128,
+    /** Cancels: half of what the reserve has. */
+    perAccountOtp: 250,
+    reserve: 500,
+  }),
   /**
    * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves room for three others that schedule as
    * much; what the carriers and the system itself put off waits elsewhere (HOLDS, LATER).

@@ -77,7 +77,7 @@ export const limits = {
     ledgerEntriesMax: 500_000,
     /**
      * Segments an actor remembers for their receipts before it must ask the event store: 200,000 × ~80 B for the ids,
-     * and what their events need packed into chunks: ~170 B each is 34 MB, the rest is what stragglers leave unused.
+     * and what their events need packed into chunks: up to 220 B each at seven eighths of 192 × 256 KiB; ~170 B are usual.
      */
     outstandingMax: 200_000,
     outstandingMemory: { chunkBytes: 256 * 1024, chunksMax: 192 },
@@ -328,4 +328,13 @@ assert(
   limits.aside.publishMs + Math.max(limits.aside.unservedMs, limits.aside.forgottenMs) + limits.carrier.ackWaitMs <
     limits.bus.duplicateWindowMs,
   'a record could be set aside twice, because the stream has forgotten the first time',
+);
+assert(
+  limits.queries.idBehindMsMax > limits.idempotency.ttlMs &&
+    limits.queries.idAheadMsMax > limits.idempotency.automaticKeyAheadMs + limits.recorder.clockSkewMsMax,
+  'a list by time could leave out a message whose id was made at another time',
+);
+assert(
+  limits.reaper.statementMsMax < limits.queries.deadlineMs,
+  'receipts would not be looked up in time while messages without a receipt are looked for',
 );

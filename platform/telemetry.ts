@@ -342,6 +342,7 @@ export const metrics = {
   ]),
   storeQuerySeconds: histogram('store_query_seconds', 'Duration of one question to the event store'),
   reaped: counter('reaper_unknown_total', 'Messages settled as unknown because no receipt came'),
+  reaperBehind: gauge('reaper_behind_seconds', 'How long messages without a receipt wait to be settled', [], 'max'),
   eventsStreamBytes: gauge('events_stream_bytes', 'Bytes held by EVENTS', [], 'max'),
   eventsPurged: counter('events_purged_total', 'Records purged from EVENTS behind every reader'),
 };

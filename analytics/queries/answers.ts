@@ -9,6 +9,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { RetryLater, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import {
   type FindWriter,
@@ -21,7 +22,7 @@ import {
 import type { Engine } from '../store/engine.ts';
 import { submittedSearch } from './find-submitted.ts';
 import { findWriter } from './find-writer.ts';
-import { type Sources, getMessage } from './get-message.ts';
+import { type Sources, getMessage, useOf } from './get-message.ts';
 import { listMessages } from './list-messages.ts';
 import { unavailable } from './up-to-date.ts';
 
@@ -35,7 +36,7 @@ export type Answers = {
 
 type Ask = (question: never) => Promise<{ readonly result: string }>;
 
-export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Answers {
+export function answerQuestions(bus: Bus, engine: Engine, sources: Sources, places: SharedBound): Answers {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
   const { unflushed, upToDate } = sources;
@@ -49,8 +50,14 @@ export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Ans
   let isRecording = false;
 
   function take(name: string, ask: Ask, msg: Msg): void {
-    if (held.size >= limits.queries.heldMax) return respond(msg, unavailable('busy', 'too many questions at once'));
-    const work = reply(clock, name, msg, ask).finally(() => held.delete(work));
+    // Of a question that cannot be read nothing is done but to say so.
+    const { accountId, use } = askerOf(name, msg);
+    const taken = places.take(accountId, use);
+    if (taken !== 'taken') return respond(msg, unavailable('busy', `too many questions at once: ${taken}`));
+    const work = reply(clock, name, msg, ask).finally(() => {
+      held.delete(work);
+      places.giveBack(accountId, use);
+    });
     held.add(work);
   }
 
@@ -91,6 +98,17 @@ export function answerQuestions(bus: Bus, engine: Engine, sources: Sources): Ans
       await Promise.all(held);
     },
   };
+}
+
+function askerOf(name: string, msg: Msg): { readonly accountId: string; readonly use: Use } {
+  if (name !== querySubjects.get && name !== querySubjects.list) return { accountId: '', use: 'system' };
+  try {
+    const question = msg.json<GetMessage | null>();
+    return { accountId: String(question?.accountId), use: question === null ? 'ordinary' : useOf(question) };
+  } catch (error) {
+    ignoring(error, 'it is refused when it is answered');
+    return { accountId: '', use: 'ordinary' };
+  }
 }
 
 async function reply(clock: Clock, question: string, msg: Msg, ask: Ask): Promise<void> {

@@ -5,6 +5,7 @@ import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { Use } from '../../platform/shared-bound.ts';
 import type { GetMessage, GetMessageReply, PassedOn } from '../contract.ts';
 import type { Arrivals } from './arrivals.ts';
 import { messageViewOf } from './message-view.ts';
@@ -52,13 +53,17 @@ export async function getMessage(sources: Sources, question: GetMessage): Promis
   return { result: 'none', recordedTo };
 }
 
-async function look(
-  { recorded, unflushed }: Sources,
-  { accountId, messageId, withEvent, upToDate }: GetMessage,
-): Promise<Found | typeof noMessage | null> {
+/** Whoever asks for `upToDate` acts on the answer: that is the system's own work, whatever account it is about. */
+export function useOf({ upToDate, use }: GetMessage): Use {
+  if (upToDate === true) return 'system';
+  return use === 'otp' || use === 'system' ? use : 'ordinary';
+}
+
+async function look({ recorded, unflushed }: Sources, question: GetMessage): Promise<Found | typeof noMessage | null> {
+  const { accountId, messageId, withEvent, upToDate } = question;
   // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
   const held = unflushed.eventsOf(messageId);
-  const rows = await recorded.of({ accountId, messageId });
+  const rows = await (useOf(question) === 'ordinary' ? recorded.shownTo : recorded.of)({ accountId, messageId });
   const own = [...rows, ...held].filter((event) => event.accountId === accountId);
   const message = messageViewOf(own);
   const [event] = own;

@@ -4,7 +4,7 @@
 // number of messages is looked at and the page may come out short, with a cursor to go on from. It is empty only when
 // the time was up before one was found: many clients take a page of nothing for the end of the list.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { isMessageId } from '../../model/ids.ts';
+import { firstMessageIdOf, isMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { maskNumber } from '../../platform/log.ts';
 import { limits } from '../../platform/limits.ts';
@@ -49,13 +49,15 @@ async function pageBefore(
   from: string | null,
   giveUpAtMs: number,
 ): Promise<Page> {
-  let before = from;
+  const { newest, oldest } = idsOf(question);
+  let before = newest === null || (from !== null && from < newest) ? from : newest;
   const { clock = systemClock } = sources;
   const messages: MessageView[] = [];
   let scanned = 0;
+  let windowRows: number = limits.queries.listWindowRows;
   for (;;) {
     const wanted = question.status === undefined ? limit - messages.length + 1 : limits.queries.messagesPerReadMax;
-    const { ids, goOnBefore } = await idsBefore(engine, sources, question, before, wanted);
+    const { ids, goOnBefore } = await idsBefore(engine, sources, question, { before, oldest }, wanted, windowRows);
     for (const view of await viewsOf(sources, question.accountId, ids)) {
       if (messages.length === limit) return { messages, nextCursor: cursorOf(messages.at(-1) as MessageView) };
       if (question.status === undefined || view.status === question.status) messages.push(view);
@@ -63,20 +65,39 @@ async function pageBefore(
     scanned += ids.length;
     if (goOnBefore === null) return { messages, nextCursor: null };
     before = goOnBefore;
+    if (ids.length < wanted) windowRows = Math.min(windowRows * 2, limits.queries.listWindowRowsMax);
     const enough = messages.length > 0 && scanned >= limits.queries.listScannedMax;
     if (enough || clock.monotonicMs() >= giveUpAtMs) return { messages, nextCursor: encoded(before) };
   }
 }
 
-/** The newest `wanted` ids below `before` that may match, recorded or held. `goOnBefore` null: there are no older ones. */
+/** Between which ids messages of the times asked for lie: an id is made before its message is accepted, or just then. */
+function idsOf({ createdAfterMs, createdBeforeMs }: ListMessages): {
+  readonly newest: string | null;
+  readonly oldest: string | null;
+} {
+  const { idAheadMsMax, idBehindMsMax } = limits.queries;
+  return {
+    newest: createdBeforeMs === undefined ? null : firstMessageIdOf(createdBeforeMs + idAheadMsMax),
+    oldest: createdAfterMs === undefined ? null : firstMessageIdOf(createdAfterMs - idBehindMsMax),
+  };
+}
+
+/**
+ * The newest `wanted` ids below `before` that may match, recorded or held. `goOnBefore` null: there are no older ones.
+ * Of an account's rows perhaps none fits: they are looked through in windows, so that no statement holds the engine long.
+ */
 async function idsBefore(
   engine: Engine,
   { unflushed }: Sources,
   question: ListMessages,
-  before: string | null,
+  { before, oldest }: { readonly before: string | null; readonly oldest: string | null },
   wanted: number,
+  windowRows: number,
 ): Promise<{ readonly ids: readonly string[]; readonly goOnBefore: string | null }> {
-  const from = evidenceOf(question) === null ? null : await endOfWindow(engine, question, before);
+  const windowEnd = await endOfWindow(engine, question, before, windowRows);
+  const isLast = windowEnd === null || (oldest !== null && windowEnd <= oldest);
+  const from = isLast ? oldest : windowEnd;
   const ids = new Set<string>();
   for (const event of unflushed.messages()) {
     const { messageId } = event;
@@ -85,12 +106,12 @@ async function idsBefore(
   }
   for (const id of await recordedIds(engine, question, before, from, wanted)) ids.add(id);
   const newest = [...ids].sort((a, b) => (a < b ? 1 : -1)).slice(0, wanted);
-  return { ids: newest, goOnBefore: newest.length < wanted ? from : (newest.at(-1) as string) };
+  return { ids: newest, goOnBefore: newest.length < wanted ? (isLast ? null : from) : (newest.at(-1) as string) };
 }
 
 /**
  * Kinds of event of which every message with this status has one, so that what cannot have it is not even read; null where
- * there is no such kind. They are looked for in windows, because an account may have millions of rows and none of these.
+ * there is no such kind.
  */
 function evidenceOf({ status }: ListMessages): readonly string[] | null {
   if (status === undefined || status === 'accepted' || status === 'received') return null;
@@ -98,12 +119,19 @@ function evidenceOf({ status }: ListMessages): readonly string[] | null {
 }
 
 /** The id with which the window of rows below `before` ends; null when it reaches to the oldest. */
-async function endOfWindow(engine: Engine, question: ListMessages, before: string | null): Promise<string | null> {
+async function endOfWindow(
+  engine: Engine,
+  question: ListMessages,
+  before: string | null,
+  windowRows: number,
+): Promise<string | null> {
   const rows = await engine.rows(
     `SELECT message_id FROM sms_events WHERE account_id = {accountId:String}
      ${before === null ? '' : 'AND message_id < {before:String}'}
-     ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${limits.queries.listWindowRows} ${inTime}`,
+     ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${windowRows} ${inTime}`,
     { accountId: question.accountId, ...(before === null ? {} : { before }) },
+    limits.queries.deadlineMs,
+    'account',
   );
   return (rows[0]?.[0] as string | undefined) ?? null;
 }
@@ -145,6 +173,8 @@ async function recordedIds(
     `SELECT message_id FROM sms_events WHERE ${conditions.join(' AND ')}
      ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32} ${inTime}`,
     params,
+    limits.queries.deadlineMs,
+    'account',
   );
   return rows.map(([id]) => id as string);
 }
@@ -158,7 +188,10 @@ async function viewsOf(
   const views: MessageView[] = [];
   for (let from = 0; from < ids.length; from += limits.queries.messagesPerReadMax) {
     const page = ids.slice(from, from + limits.queries.messagesPerReadMax);
-    const rows = await recorded.ofMany(page.map((messageId) => ({ accountId, messageId })));
+    const rows = await recorded.ofMany(
+      page.map((messageId) => ({ accountId, messageId })),
+      'account',
+    );
     for (const id of page) {
       const view = messageViewOf([...(rows.get(id) ?? []), ...(held.get(id) ?? [])]);
       if (view !== null) views.push(view);

@@ -2,6 +2,7 @@
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
+import type { Turn } from '../store/turnstile.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
 import { together } from './together.ts';
 
@@ -14,17 +15,24 @@ export class RecordedEvents {
   readonly #engine: Engine;
   /** The recorded events of one message of this account, in stream order. */
   readonly of: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
+  /** The same for an account that is shown them: behind all that somebody waits for to act on it. */
+  readonly shownTo: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
 
   constructor(engine: Engine) {
     this.#engine = engine;
-    this.of = together(limits.queries.messagesPerReadMax, async (keys) => {
-      const found = await this.ofMany(keys);
-      // Another account's message is not there for this one.
-      return keys.map((key) => (found.get(key.messageId) ?? []).filter(({ accountId }) => accountId === key.accountId));
-    });
+    const inTurn = (turn: Turn) =>
+      together<MessageKey, readonly DeliveryEvent[]>(limits.queries.messagesPerReadMax, async (keys) => {
+        const found = await this.ofMany(keys, turn);
+        // Another account's message is not there for this one.
+        const ofKey = ({ messageId, accountId }: MessageKey) =>
+          (found.get(messageId) ?? []).filter((event) => event.accountId === accountId);
+        return keys.map(ofKey);
+      });
+    this.of = inTurn('system');
+    this.shownTo = inTurn('account');
   }
 
-  async ofMany(keys: readonly MessageKey[]): Promise<EventsByMessage> {
+  async ofMany(keys: readonly MessageKey[], turn: Turn = 'system'): Promise<EventsByMessage> {
     const found = new Map<string, DeliveryEvent[]>();
     if (keys.length === 0) return found;
     const accountIds = [...new Set(keys.map(({ accountId }) => accountId))];
@@ -34,6 +42,8 @@ export class RecordedEvents {
        WHERE account_id IN {accountIds:Array(String)} AND message_id IN {messageIds:Array(String)}
        ORDER BY ${eventOrder}`,
       { accountIds, messageIds },
+      limits.queries.deadlineMs,
+      turn,
     );
     for (const row of rows) {
       const event = eventOfRow(row);

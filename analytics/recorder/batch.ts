@@ -15,6 +15,8 @@ const octetsPerUnit = 3;
 export class Batch {
   readonly firstSeq: number;
   readonly openedAtMs: number;
+  /** No row of it has an earlier `recorded_at`. */
+  readonly stampedFromMs: number;
   readonly suspects: Suspect[] = [];
   #lastSeq: number;
   #text = Buffer.allocUnsafe(firstBytes);
@@ -24,11 +26,12 @@ export class Batch {
   #byMessage: Map<string, DeliveryEvent[]> | null = null;
   #indexed = 0;
 
-  /** `openedAtMs`: monotonic. */
-  constructor(firstSeq: number, openedAtMs: number) {
+  /** `openedAtMs`: monotonic; `stampedFromMs`: wall time. */
+  constructor(firstSeq: number, openedAtMs: number, stampedFromMs: number) {
     this.firstSeq = firstSeq;
     this.#lastSeq = firstSeq;
     this.openedAtMs = openedAtMs;
+    this.stampedFromMs = stampedFromMs;
   }
 
   get lastSeq(): number {

@@ -18,6 +18,9 @@ import { Batch } from './batch.ts';
 import type { PendingRange } from './progress.ts';
 import type { SeenIds } from './seen-ids.ts';
 
+/** Of a range that is repeated ClickHouse may come to hold the rows of the first try, with that one's stamps. */
+const stampedBefore = 0;
+
 export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject'>;
 
 export type BatcherOptions = {
@@ -92,6 +95,12 @@ export class Batcher {
       .then(() => this.#add(record.seq, record.data, events.filter(fitsRow)));
   }
 
+  /** No row that is held has an earlier `recorded_at`; null when nothing is held. */
+  get heldSinceMs(): number | null {
+    if (this.#replay !== null) return stampedBefore;
+    return (this.#ready[0] ?? this.#collecting)?.stampedFromMs ?? null;
+  }
+
   /** Closes the batch when it is old enough and nothing else waits to be written. */
   tick(): void {
     const batch = this.#collecting;
@@ -130,13 +139,14 @@ export class Batcher {
 
   #add(seq: number, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seen, arrived, streamEpoch, clock } = this.#options;
-    this.#collecting ??= new Batch(seq, clock.monotonicMs());
+    // Never backwards: `coversFromMs` speaks of these stamps.
+    this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
+    const fromMs = this.#replay === null ? this.#stampMs : stampedBefore;
+    this.#collecting ??= new Batch(seq, clock.monotonicMs(), fromMs);
     const batch = this.#collecting;
     const before = batch.rows;
     batch.reach(seq, octets);
     this.#lastSeq = seq;
-    // Never backwards: `coversFromMs` speaks of these stamps.
-    this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const stampMs = this.#stampMs;
     const suspectBeforeMs = seen.coversFromMs + limits.recorder.clockSkewMsMax;
     let batchIndex = 0;

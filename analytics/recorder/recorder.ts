@@ -36,6 +36,8 @@ export type RecorderOptions = {
 export type Recorder = {
   /** Taken but not (certainly) in ClickHouse, in stream order. */
   unflushed(): Iterable<Batch>;
+  /** No row that may not be in ClickHouse yet has an earlier `recorded_at`; null when there is none. */
+  readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
   /** Every record up to this one is in ClickHouse or among `unflushed`. */
@@ -140,6 +142,9 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   return {
     unflushed: () => batcher.unflushed(),
+    get heldSinceMs() {
+      return stopping.signal.aborted ? 0 : batcher.heldSinceMs;
+    },
     get recordedTo() {
       return writer.recordedTo;
     },

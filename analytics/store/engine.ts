@@ -10,7 +10,7 @@ import type * as ChdbConnection from 'chdb/connection';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Turnstile, turnstile } from './turnstile.ts';
+import { type Turn, type Turnstile, turnstile } from './turnstile.ts';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
@@ -20,7 +20,7 @@ export type Engine = {
   /** Runs a statement without an answer. */
   command(sql: string, limitMs?: number): Promise<void>;
   /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never pasted. */
-  rows(sql: string, params?: Params, limitMs?: number): Promise<Cell[][]>;
+  rows(sql: string, params?: Params, limitMs?: number, turn?: Turn): Promise<Cell[][]>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
   insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
   close(): Promise<void>;
@@ -115,11 +115,11 @@ function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<v
       const work = writes(async () => void (await client.command({ query: sql })));
       return withDeadline('a ClickHouse command', limitMs, work);
     },
-    rows(sql, params = {}, limitMs = limits.queries.deadlineMs) {
+    rows(sql, params = {}, limitMs = limits.queries.deadlineMs, turn = 'system') {
       const work = questions(async () => {
         const result = await client.query({ query: sql, query_params: params, format: 'JSONCompactEachRow' });
         return result.json<Cell[]>();
-      });
+      }, turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     insert(into, rows, limitMs = limits.recorder.insertTimeoutMs) {

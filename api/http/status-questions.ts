@@ -59,7 +59,7 @@ export function statusQuestions(
 
   const get = (question: GetMessage, use: Use) => {
     const wait = question.wait !== false && mayBeArriving(question.messageId, clock.nowMs());
-    return asked<GetMessageReply>(querySubjects.get, { ...question, wait }, use);
+    return asked<GetMessageReply>(querySubjects.get, { ...question, wait, use }, use);
   };
   return {
     get: (question, use = 'ordinary') => get(question, use),

@@ -25,7 +25,7 @@ runRole('analytics', async ({ env, stopping }) => {
   await ensureStreams(bus, configuration.limits);
   const engine = openEngine({ clickhouseUrl, dataDir: clickhouseDir(dataDir) });
   await schemaInPlace(engine, configuration.retention.historyDays, stopping);
-  const node = await startAnalytics(bus, engine);
+  const node = await startAnalytics(bus, engine, configuration.limits.shares);
   return {
     health: () => node.health(),
     async drain(deadlineMs) {

@@ -18,6 +18,7 @@ import {
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
+import { sharedBounds } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
 import { type TestNode, startNode } from './support/node.ts';
@@ -217,3 +218,23 @@ function submittedOf(context: EventContext, carrierMessageId: string): DeliveryE
     carrierMessageId,
   });
 }
+
+test('an account at its share of questions is told so, and others and receipts are answered meanwhile', async () => {
+  const { perAccount } = sharedBounds.store_questions;
+  const context = contextOf({ recipient: '+8801888888888' });
+  await node.tell([submittedOf(context, '4711')]);
+  await flushed(context.messageId);
+  const other = newAccountId(systemClock.nowMs());
+  // Each is waited for: nobody knows it, and its event may be on its way.
+  const young = Array.from({ length: perAccount + 20 }, () => get(newMessageId(systemClock.nowMs()), other));
+  const question: FindSubmitted = { carrier: 'sandbox', recipients: [context.recipient], carrierMessageIds: ['4711'] };
+  expect(await get(context.messageId)).toMatchObject({ result: 'found' });
+  expect(await node.ask<FindSubmittedReply>(querySubjects.findSubmitted, question)).toMatchObject({ result: 'found' });
+  const cancel = { accountId: other, messageId: context.messageId, use: 'otp' };
+  expect(await node.ask<GetMessageReply>(querySubjects.get, cancel)).toMatchObject({ result: 'none' });
+  const replies = await Promise.all(young);
+  const whys = replies.map((reply) => (reply.result === 'unavailable' ? reply.why : reply.result));
+  const busy = whys.filter((why) => why === 'busy').length;
+  expect(busy).toBeGreaterThan(0);
+  expect(busy).toBeLessThanOrEqual(20);
+});

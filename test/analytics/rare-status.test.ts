@@ -2,6 +2,7 @@
 // be found without a page of nothing for every thousand messages in front of it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
@@ -43,17 +44,18 @@ test('what is rare is found once and in order on either side of where one window
   await node.tell([deliveryEvent(oldest, { kind: 'failed', atMs: base, error: 'old' })]);
   const ofIt = "SELECT 1 FROM sms_events WHERE kind = 'failed'";
   await until('its row', async () => (await node.engine.rows(ofIt)).length === 1);
-  // Copies of its row under later ids, as many as two windows and a half hold; each 100,000th has failed too.
+  // Copies of its row under later ids, as many as two windows and a half hold; five of them have failed too.
   const rows = 2.5 * limits.queries.listWindowRows;
+  const apart = rows / 5;
   await node.engine.command(
     `INSERT INTO sms_events SELECT one.* REPLACE(
        concat('sms_7', leftPad(toString(number), 25, '0')) AS message_id,
-       if(number % 100000 = 0, 'failed', 'accepted') AS kind,
+       if(number % ${apart} = 0, 'failed', 'accepted') AS kind,
        leftPad(toString(number), 26, '0') AS event_id)
      FROM (SELECT * FROM sms_events WHERE kind = 'failed' LIMIT 1) AS one CROSS JOIN numbers(${rows}) AS copies`,
     60_000,
   );
-  const expected = [4, 3, 2, 1, 0].map((at) => `sms_7${String(at * 100_000).padStart(25, '0')}`);
+  const expected = [4, 3, 2, 1, 0].map((at) => `sms_7${String(at * apart).padStart(25, '0')}`);
   const all = await node.list({ status: 'failed' });
   expect(all).toMatchObject({ nextCursor: null });
   expect(all.messages.map(({ id }) => id)).toEqual([...expected, oldest.messageId]);
@@ -70,3 +72,34 @@ test('what is rare is found once and in order on either side of where one window
   }
   expect(paged).toEqual([...expected, oldest.messageId]);
 }, 60_000);
+
+test('by time a message is found whatever its id says within a day, and no other', async () => {
+  const dayMs = 24 * 3_600_000;
+  const accountId = newAccountId(systemClock.nowMs());
+  const atMs = systemClock.nowMs() - 10 * dayMs;
+  const made = (acceptedAtMs: number, idMs: number) =>
+    contextOf({ accountId, acceptedAtMs, messageId: newMessageId(idMs), livemode: acceptedAtMs !== atMs });
+  // Of a client's key that is ahead, of a request repeated a day later under its key, and of the usual kind.
+  const wanted = [made(atMs, atMs + 30_000), made(atMs, atMs), made(atMs, atMs - dayMs)];
+  const others = [
+    made(atMs - 1, atMs - 1),
+    made(atMs + 1, atMs + 1),
+    made(atMs + 1, atMs - dayMs),
+    made(atMs - 1, atMs + 9),
+  ];
+  await node.tell([...wanted, ...others].map(acceptedEvent));
+  const idsOf = async (question: object) => {
+    const { messages, nextCursor } = await node.list({ accountId, ...question });
+    expect(nextCursor).toBeNull();
+    return messages.map(({ id }) => id);
+  };
+  const ids = wanted.map(({ messageId }) => messageId);
+  const from = 'SELECT 1 FROM sms_events WHERE account_id = {accountId:String} HAVING count() = 7';
+  for (const isRecorded of [false, true]) {
+    if (isRecorded) await until('their rows', async () => (await node.engine.rows(from, { accountId })).length === 1);
+    expect(await idsOf({ createdAfterMs: atMs, createdBeforeMs: atMs + 1 })).toEqual(ids);
+    expect(await idsOf({ livemode: false })).toEqual(ids);
+    expect((await idsOf({ createdAfterMs: atMs })).length).toBe(5);
+    expect((await idsOf({ createdBeforeMs: atMs })).length).toBe(2);
+  }
+});

@@ -4,8 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { purgeableTo, readersThatCount, startPurge } from '../../analytics/purge.ts';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/queries/unflushed.ts';
-import { receiptNeverCame, startReaper } from '../../analytics/reaper.ts';
+import { receiptNeverCame, startReaper } from '../../analytics/reaper/reaper.ts';
 import { startRecorder } from '../../analytics/recorder/recorder.ts';
+import { upToDateOver } from '../../analytics/queries/up-to-date.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { ReplayFloors } from '../../cluster/bus/replay-floors.ts';
@@ -139,7 +141,15 @@ describe('on real parts', () => {
     const writer = new EventWriter(publisher);
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
     let skippedMs = 0;
-    const reaper = startReaper({ engine, recorded, unflushed, writer });
+    const reaper = startReaper({
+      engine,
+      recorded,
+      unflushed,
+      upToDate: upToDateOver(events.bus, () => recorder),
+      writer,
+      bucket: () => openBucket(events.bus, 'recorder'),
+      heldSinceMs: () => recorder.heldSinceMs,
+    });
     const purge = startPurge(events.bus, () => recorder.recordedTo, clock);
 
     const longAgo = systemClock.nowMs() - 3 * 3_600_000;

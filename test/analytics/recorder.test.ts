@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Batcher } from '../../analytics/recorder/batcher.ts';
+import { Batcher, type BatcherOptions } from '../../analytics/recorder/batcher.ts';
 import { recordedBefore, refillSeenIds } from '../../analytics/recorder/recorded-before.ts';
 import { SeenIds } from '../../analytics/recorder/seen-ids.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
@@ -39,10 +39,7 @@ describe('the memory of ids', () => {
   });
 });
 
-function batcherOf(
-  closed: () => void = () => {},
-  more: { insertRowsMax?: number; heldRowsMax?: number } = {},
-): Batcher {
+function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> = {}): Batcher {
   return new Batcher({
     streamEpoch: 1,
     seen: new SeenIds(0),
@@ -95,6 +92,26 @@ describe('batches', () => {
       void batcher.take(record(5, lifeOf(contextOf())));
       expect(batcher.oldest()).toMatchObject({ firstSeq: 2, lastSeq: 3 });
     }
+  });
+
+  test('that are held say since when, and nothing of a range to repeat: its rows may be stamped already', async () => {
+    let nowMs = 5_000;
+    const clock = { ...systemClock, nowMs: () => nowMs };
+    const replay = { first: 1, last: 2, token: 'token' };
+    const batcher = batcherOf(() => {}, { replay, clock, insertRowsMax: 3 });
+    expect(batcher.heldSinceMs).toBe(0);
+    await batcher.take(record(1, lifeOf(contextOf())));
+    await batcher.take(record(2, lifeOf(contextOf())));
+    nowMs = 7_000;
+    await batcher.take(record(3, lifeOf(contextOf())));
+    expect(batcher.heldSinceMs).toBe(0);
+    batcher.written();
+    nowMs = 9_000;
+    await batcher.take(record(4, lifeOf(contextOf())));
+    expect(batcher.heldSinceMs).toBe(7_000);
+    batcher.written();
+    batcher.written();
+    expect(batcher.heldSinceMs).toBeNull();
   });
 
   test('hold the same rows and fold to the same state for every order and repetition of being told', () => {

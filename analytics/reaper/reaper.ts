@@ -1,0 +1,159 @@
+// Settles what no receipt ever settled: a message that was submitted, whose validity and grace are over and which has
+// no terminal status, becomes `unknown`. It goes through all messages in the order in which they fall due, once, and a
+// restart goes on where the last page ended. The event goes through the stream like any other, with an id that makes a
+// second one harmless; a receipt that comes even later may still settle the message (fold.ts).
+import type { KV } from '@nats-io/kv';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { type DeliveryEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import { type MessageState, foldEvents } from '../../model/fold.ts';
+import { isTerminal } from '../../model/status.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { RetryLater, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { RecordedEvents } from '../queries/recorded-events.ts';
+import type { Unflushed } from '../queries/unflushed.ts';
+import type { UpToDate } from '../queries/up-to-date.ts';
+import { Fenced } from '../recorder/progress.ts';
+import type { Engine } from '../store/engine.ts';
+import { type Overdue, firstDueMs, overduePage } from './overdue.ts';
+import { ReaperCursor } from './reaper-cursor.ts';
+
+export type ReaperOptions = {
+  readonly engine: Engine;
+  readonly recorded: RecordedEvents;
+  readonly unflushed: Unflushed;
+  readonly upToDate: UpToDate;
+  readonly writer: EventWriter;
+  readonly bucket: () => Promise<KV>;
+  /** Since when the oldest row is held that is not in ClickHouse; null when none is. */
+  readonly heldSinceMs: () => number | null;
+  readonly clock?: Clock;
+};
+
+export type Reaper = {
+  /** Until nothing is due any more; resolves with the number of messages settled. */
+  run(): Promise<number>;
+  stop(): void;
+};
+
+const { reaper: bounds } = limits;
+
+export function startReaper(options: ReaperOptions): Reaper {
+  const { engine, clock = systemClock } = options;
+  let cursor: ReaperCursor | null = null;
+  let sliceMs: number = bounds.sliceMsFirst;
+  let running = false;
+  let stopped = false;
+  let cancelRetry: Cancel = () => {};
+
+  /** Rows that are stamped later than this may still be on their way into ClickHouse; clocks of nodes differ. */
+  function endMs(): number {
+    const nowMs = clock.nowMs();
+    const allRecordedMs = Math.min(nowMs, options.heldSinceMs() ?? nowMs);
+    return allRecordedMs - limits.message.receiptGraceMs - limits.recorder.clockSkewMsMax;
+  }
+
+  function tellBehind(): void {
+    if (cursor === null) return;
+    const dueMs = clock.nowMs() - limits.message.receiptGraceMs - limits.recorder.clockSkewMsMax;
+    metrics.reaperBehind.set(Math.max(0, dueMs - cursor.position.dueMs) / 1_000);
+  }
+
+  async function run(): Promise<number> {
+    const startMs = async () => (await firstDueMs(engine)) ?? endMs();
+    cursor ??= await ReaperCursor.takeOver(await options.bucket(), startMs, clock);
+    let settled = 0;
+    let toMs = endMs();
+    while (!stopped && cursor.position.dueMs < toMs) {
+      settled += await onePage(cursor, Math.min(toMs, cursor.position.dueMs + sliceMs));
+      tellBehind();
+      // What fell due meanwhile is left for the next run, unless it is as much as a run has.
+      if (endMs() - toMs > bounds.everyMs) toMs = endMs();
+    }
+    tellBehind();
+    return settled;
+  }
+
+  async function onePage(at: ReaperCursor, toMs: number): Promise<number> {
+    const beganMs = clock.monotonicMs();
+    let overdue: readonly Overdue[];
+    try {
+      const limitMs = sliceMs > bounds.sliceMsMin ? bounds.statementMsMax : bounds.shortestSliceMsMax;
+      overdue = await overduePage(engine, at.position, toMs, limitMs);
+    } catch (error) {
+      sliceMs = Math.max(bounds.sliceMsMin, sliceMs / 2);
+      throw error;
+    }
+    const tookMs = clock.monotonicMs() - beganMs;
+    const last = overdue.length === bounds.messagesPerPageMax ? overdue.at(-1) : undefined;
+    // A full page leaves the rest of its slice to be read again, and a long statement keeps others waiting.
+    if (last !== undefined || tookMs > bounds.statementMsAimed) sliceMs = Math.max(bounds.sliceMsMin, sliceMs / 2);
+    else if (tookMs < bounds.statementMsAimed / 4) sliceMs = Math.min(bounds.sliceMsMax, sliceMs * 2);
+    let settled = 0;
+    for (let from = 0; from < overdue.length && !stopped; from += limits.queries.messagesPerReadMax) {
+      settled += await settle(options, clock, overdue.slice(from, from + limits.queries.messagesPerReadMax));
+    }
+    if (!stopped) await at.save(last ?? { dueMs: toMs, messageId: '' });
+    return settled;
+  }
+
+  function begin(): void {
+    tellBehind();
+    if (running || stopped) return;
+    running = true;
+    cancelRetry();
+    run()
+      .catch((error: unknown) => {
+        if (stopped) return;
+        if (error instanceof Fenced) return stop();
+        log.warn({ error: messageOf(error) }, 'messages without a receipt could not be settled, trying again');
+        cancelRetry = clock.after(bounds.retryMs, begin);
+      })
+      .finally(() => {
+        running = false;
+      });
+  }
+
+  const cancel: Cancel = clock.every(bounds.everyMs, begin);
+  function stop(): void {
+    stopped = true;
+    cancel();
+    cancelRetry();
+  }
+  return { run, stop };
+}
+
+/** The event that settles a message without a receipt, or null when it needs none. */
+export function receiptNeverCame(state: MessageState | null, nowMs: number): DeliveryEvent | null {
+  if (state === null || state.submittedAtMs === null || isTerminal(state.status)) return null;
+  if (state.first.validUntilMs + limits.message.receiptGraceMs > nowMs) return null;
+  const context = { ...state.first, carrier: state.carrier ?? state.first.carrier };
+  return deliveryEvent(context, { kind: 'unknown', atMs: nowMs, error: 'no_receipt', detail: 'no_receipt' });
+}
+
+/** Only with every event of EVENTS up to now: the receipt may be there already. Resolves when all of it is durable. */
+async function settle(options: ReaperOptions, clock: Clock, overdue: readonly Overdue[]): Promise<number> {
+  const { recorded, unflushed, upToDate, writer } = options;
+  const looked = await upToDate.surely(async () => {
+    // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
+    const held = new Map(overdue.map(({ messageId }) => [messageId, unflushed.eventsOf(messageId)]));
+    const rows = await recorded.ofMany(overdue, 'background');
+    return overdue.map(({ messageId }) => foldEvents([...(rows.get(messageId) ?? []), ...(held.get(messageId) ?? [])]));
+  });
+  if (looked.result === 'unavailable') throw new RetryLater(looked.detail, bounds.retryMs);
+  if (!writer.hasRoom) throw new RetryLater('EVENTS takes nothing', bounds.retryMs);
+  const durable: Promise<boolean>[] = [];
+  for (const state of looked.value) {
+    const event = receiptNeverCame(state, clock.nowMs());
+    if (event !== null) durable.push(new Promise((resolve) => writer.write(event, resolve)));
+  }
+  const settled = (await Promise.all(durable)).filter(Boolean).length;
+  if (settled > 0) {
+    metrics.reaped.inc(settled);
+    log.info({ settled }, 'messages without a receipt became unknown');
+  }
+  if (settled < durable.length) throw new RetryLater('the process stops', bounds.retryMs);
+  return settled;
+}

@@ -1,0 +1,190 @@
+// Messages without a receipt, many thousands of them in a real event store: all are settled, each once, over restarts and
+// while the store is away, and none is passed by because its submit was recorded late.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
+import { unflushedOver } from '../../analytics/queries/unflushed.ts';
+import { upToDateOver } from '../../analytics/queries/up-to-date.ts';
+import { ReaperCursor } from '../../analytics/reaper/reaper-cursor.ts';
+import { type Reaper, startReaper } from '../../analytics/reaper/reaper.ts';
+import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
+import type { Engine } from '../../analytics/store/engine.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { type EventStore, startEventStore } from './support/event-store.ts';
+import { account, contextOf, lifeOf } from './support/events.ts';
+
+const hourMs = 3_600_000;
+const { receiptGraceMs } = limits.message;
+const { clockSkewMsMax } = limits.recorder;
+
+let events: EventStore;
+let publisher: Publisher;
+let writer: EventWriter;
+let recorder: Recorder;
+let isAway = false;
+let skippedMs = 0;
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skippedMs };
+
+beforeEach(async () => {
+  isAway = false;
+  skippedMs = 0;
+  events = await startEventStore();
+  publisher = new Publisher(events.bus);
+  writer = new EventWriter(publisher);
+  recorder = await startRecorder({ bus: events.bus, engine: events.engine, publisher });
+});
+
+afterEach(async () => {
+  await recorder.stop(5_000);
+  writer.close();
+  publisher.close();
+  await events.stop();
+});
+
+function start(heldSinceMs = () => recorder.heldSinceMs): Reaper {
+  const engine: Engine = {
+    ...events.engine,
+    rows: (...question) => (isAway ? Promise.reject(new Error('the store is away')) : events.engine.rows(...question)),
+  };
+  return startReaper({
+    engine,
+    recorded: new RecordedEvents(engine),
+    unflushed: unflushedOver(() => recorder.unflushed()),
+    upToDate: upToDateOver(events.bus, () => recorder),
+    writer,
+    bucket: () => openBucket(events.bus, 'recorder'),
+    heldSinceMs,
+    clock,
+  });
+}
+
+/** Messages that were accepted over the ten hours before, one after the other; every fifth has its receipt. */
+async function recordMany(count: number): Promise<void> {
+  const firstMs = systemClock.nowMs() - 14 * hourMs;
+  const columns =
+    'event_id, kind, at, message_id, account_id, carrier, attempt, segment, segments, carrier_message_id, category, ' +
+    'sender, recipient, encoding, accepted_at, valid_until, stream_epoch, stream_seq, recorded_at';
+  for (const kind of ['submitted', 'delivered']) {
+    await events.engine.command(
+      `INSERT INTO sms_events (${columns})
+       SELECT leftPad(concat('${kind[0]}', toString(number)), 26, '0'), '${kind}', accepted, concat('sms_', leftPad(toString(number), 22, '0')),
+         '${account}', 'alpha', 1, 1, 1, toString(number), 'transactional', 'BRAND', '+8801712345678', 'gsm7',
+         fromUnixTimestamp64Milli(toInt64(${firstMs} + intDiv(number * ${10 * hourMs}, ${count}))) AS accepted,
+         accepted + INTERVAL 1 HOUR, 1, number, accepted
+       FROM numbers(${count}) ${kind === 'delivered' ? 'WHERE number % 5 = 0' : ''}`,
+    );
+  }
+}
+
+const settledRows = async () => {
+  const [row] = await events.engine.rows(
+    "SELECT toUInt32(countIf(kind = 'unknown')), toUInt32(uniqExactIf(message_id, kind = 'unknown')), toUInt32(countIf(kind = 'unknown' AND toUInt64(substring(message_id, 5)) % 5 = 0)) FROM sms_events",
+  );
+  return row as number[];
+};
+
+const told = async () => (await events.bus.manager.streams.info('EVENTS')).state.last_seq;
+const allRecorded = () => until('all recorded', async () => recorder.recordedTo >= (await told()), { limitMs: 60_000 });
+
+test('many thousands are settled each once, more than a thousand a minute, over a restart and an absent store', async () => {
+  const count = 20_000;
+  await recordMany(count);
+  const beganMs = systemClock.monotonicMs();
+  const first = start();
+  const stopped = first.run();
+  await until('some are settled', async () => (await told()) > 3, { limitMs: 60_000 });
+  first.stop();
+  const before = await stopped.catch(() => 0);
+  expect(before).toBeLessThan(count * 0.8);
+
+  const second = start();
+  const failed = second.run();
+  await until('some more are settled', async () => (await told()) > 12, { limitMs: 60_000 });
+  isAway = true;
+  await expect(failed).rejects.toThrow('away');
+  const settledBefore = await told();
+  await expect(second.run()).rejects.toThrow('away');
+  expect(await told()).toBe(settledBefore);
+  isAway = false;
+
+  await second.run();
+  second.stop();
+  const minutes = (systemClock.monotonicMs() - beganMs) / 60_000;
+  await allRecorded();
+  expect(await settledRows()).toEqual([count * 0.8, count * 0.8, 0]);
+  expect((count * 0.8) / minutes).toBeGreaterThan(1_000);
+}, 240_000);
+
+test('after a restart it goes on at its cursor and looks at nothing again', async () => {
+  await recordMany(2_000);
+  const first = start();
+  await first.run();
+  first.stop();
+  const bucket = await openBucket(events.bus, 'recorder');
+  const { dueMs } = (await bucket.get('reaper'))!.json<{ dueMs: number }>();
+  expect(dueMs).toBeGreaterThan(clock.nowMs() - receiptGraceMs - clockSkewMsMax - 60_000);
+  await allRecorded();
+  const second = start();
+  expect(await second.run()).toBe(0);
+  second.stop();
+  const again = (await bucket.get('reaper'))!.json<{ dueMs: number }>();
+  expect(again.dueMs).toBeGreaterThanOrEqual(dueMs);
+});
+
+test('a submit that is recorded after the cursor has passed its validity is settled all the same', async () => {
+  await recordMany(100);
+  const reaper = start();
+  await reaper.run();
+  const acceptedAtMs = systemClock.nowMs() - 8 * hourMs;
+  const late = contextOf({ acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 });
+  const lateAndDelivered = contextOf({ acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 });
+  await events.tell(lifeOf(late).slice(0, 3));
+  await events.tell(lifeOf(lateAndDelivered));
+  await allRecorded();
+  expect(await reaper.run()).toBe(0);
+  skippedMs = 2 * clockSkewMsMax;
+  expect(await reaper.run()).toBe(1);
+  reaper.stop();
+  await allRecorded();
+  const rows = await new RecordedEvents(events.engine).of(late);
+  expect(rows.at(-1)).toMatchObject({ kind: 'unknown', error: 'no_receipt' });
+});
+
+test('it passes nothing that is not in ClickHouse yet', async () => {
+  await recordMany(100);
+  const heldSinceMs = systemClock.nowMs() - 4 * hourMs;
+  const reaper = start(() => heldSinceMs);
+  await reaper.run();
+  reaper.stop();
+  const entry = await (await openBucket(events.bus, 'recorder')).get('reaper');
+  expect(entry?.json<{ dueMs: number }>().dueMs).toBe(heldSinceMs - receiptGraceMs - clockSkewMsMax);
+});
+
+test('nothing is settled while EVENTS has what is not recorded or held', async () => {
+  await recordMany(500);
+  await recorder.stop(5_000);
+  await events.tell(lifeOf(contextOf()));
+  const reaper = start();
+  await expect(reaper.run()).resolves.toBe(0);
+  // Nor when only the end of EVENTS is out of reach.
+  const other = start(() => null);
+  await expect(other.run()).rejects.toThrow();
+  for (const each of [reaper, other]) each.stop();
+  expect(await told()).toBe(1);
+});
+
+test('of two reapers the one that came last goes on', async () => {
+  const bucket = await openBucket(events.bus, 'recorder');
+  const from = () => Promise.resolve(1_000);
+  const first = await ReaperCursor.takeOver(bucket, from);
+  await first.save({ dueMs: 2_000, messageId: 'b' });
+  const second = await ReaperCursor.takeOver(bucket, from);
+  expect(second.position).toEqual({ dueMs: 2_000, messageId: 'b' });
+  await expect(first.save({ dueMs: 3_000, messageId: '' })).rejects.toThrow('taken over');
+  await second.save({ dueMs: 4_000, messageId: '' });
+  expect((await ReaperCursor.takeOver(bucket, from)).position.dueMs).toBe(4_000);
+});
