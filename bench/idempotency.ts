@@ -1,11 +1,17 @@
-// A day of idempotency keys, and the rate after it: the bucket is filled with as many keys as --rate leaves in 24 hours
-// (--count), laid out as the product lays them out, then keys are claimed and answered at --rate through the product's own
-// code on a real nats-server. What is counted is counted at the far end: every key of the load must be found
-// answered by another store, and a sample of the filled ones too.
+// A day of idempotency keys, a restart of nats-server, and the rate after it: the bucket is filled with as many keys as --rate
+// leaves in 24 hours (--count), laid out as the product lays them out; then pages are written again in any order, because a
+// store that is written at random has holes, and the server keeps those in memory too. After a restart, with nothing of the store
+// in memory, keys are claimed and answered at --rate through the product's own code. What is counted is counted at
+// the far end: every key of the load must be found answered by another store, and a sample of the filled ones too.
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type AcceptedFacts, keptOfAccepted } from '../api/http/accepted-answer.ts';
 import { bodyPrinter } from '../api/http/idempotency/body-print.ts';
-import { type Page, encodePage, keyPlace, printOctets } from '../api/http/idempotency/entry.ts';
+import { doneStamp, newPage } from '../api/http/idempotency/entry.ts';
+import { keyPlaces } from '../api/http/idempotency/key-place.ts';
 import { IdempotentRequests, type KeyedRequest } from '../api/http/idempotency/requests.ts';
 import { idempotencyStore } from '../api/http/idempotency/store.ts';
+import { connectBus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { streamOfBucket, subjectInBucket } from '../cluster/bus/streams.ts';
@@ -26,15 +32,15 @@ const rateDefault = 300;
 const daySeconds = 86_400;
 const account = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
 const operation = 'POST /v1/sms';
-/** What is kept of a 202 of one message. */
-const keptOctets = 10;
+/** How often each page is written again on the mean. A page of the product is, every half hour at 300 keys a second. */
+const roundsAgain = 2;
 const sampled = 1_000;
 const memoryMbMax = 1_024;
 
 export const bench: Bench = {
   about:
-    'idempotency keys: a day of them in the bucket, then claimed and answered (--rate a second, --count in the bucket)',
-  secondsDefault: 20,
+    'idempotency keys: a day of them in the bucket, nats-server restarted, then claimed and answered (--rate, --count in the bucket)',
+  secondsDefault: 60,
   takes: ['rate', 'count'],
   run,
 };
@@ -60,13 +66,20 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
   const emptyMb = serverMb();
   const filled = await fill(bus, count, seed);
   const filledMb = serverMb();
+  const restartedMs = await restart(bus);
   const { state } = await bus.bus.manager.streams.info(streamOfBucket('idempotency'));
   const octets = state.bytes;
+  const onDiskMb = directoryMb(bus.nats.dataDir);
 
+  const pages = await connectBus(bus.nats.url, 'bench-pages');
   const publisher = new Publisher(bus.bus, limits.http.idempotencyWrites);
-  const requests = new IdempotentRequests(idempotencyStore(bus.bus, publisher));
+  const requests = new IdempotentRequests(idempotencyStore(bus.bus, publisher, systemClock, pages.connection));
+  let peakMb = serverMb();
+  const stopLooking = systemClock.every(250, () => {
+    peakMb = Math.max(peakMb, serverMb());
+  });
   const load = await offer(requests, { seconds, rate });
-  const peakMb = serverMb();
+  stopLooking();
 
   // Another process would read the same: its own store, nothing remembered.
   const other = new Publisher(bus.bus);
@@ -77,12 +90,13 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
   }
   publisher.close();
   other.close();
+  await pages.close();
   const total = count + load.keys.length;
   return {
     bench: 'idempotency',
     seconds,
     seed,
-    load: `${count} keys of a day on ${limits.idempotency.pages} pages, then ${rate}/s, open loop, claimed and answered`,
+    load: `${count} keys of a day on ${limits.idempotency.pages} pages, restart, then ${rate}/s, open loop, claimed and answered`,
     figures: {
       rate_per_s: servedPerS(load.doneUs),
       offered_per_s: rate,
@@ -91,11 +105,14 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
       failed: load.failed,
       not_replayed: notReplayed,
       nats_rss_empty_mb: emptyMb,
-      nats_rss_mb: Math.max(filledMb, peakMb),
-      memory_octets_per_key: ((Math.max(filledMb, peakMb) - emptyMb) * 1e6) / count,
-      disk_octets_per_key: octets / total,
-      disk_mb: octets / 1e6,
-      fill_per_s: filled.perS,
+      nats_rss_filled_mb: filledMb,
+      nats_rss_mb: peakMb,
+      memory_octets_per_key: ((peakMb - emptyMb) * 1e6) / count,
+      stored_octets_per_key: octets / total,
+      stored_mb: octets / 1e6,
+      disk_mb: onDiskMb,
+      restart_ms: restartedMs,
+      fill_ms: filled.ms,
     },
     targets: [
       { figure: 'rate_per_s', op: '>=', bound: rate * servedShareMin },
@@ -108,12 +125,18 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
 }
 
 const prints = bodyPrinter([Buffer.alloc(32, 7)]);
+const places = keyPlaces(Buffer.alloc(32, 8));
 const body = Buffer.from('{"to":"+8801712345678","from":"HELIO","message":"Your code is 482913","category":"otp"}');
 const bodyPrint = prints(body);
-const kept = Buffer.alloc(keptOctets, 1);
+/** Every other message is GSM-7, the others are UCS-2 because of their first character. */
+const kepts = [null, { character: 'আ', index: 0 }].map((because) => {
+  const encoding = because === null ? ('gsm7' as const) : ('ucs2' as const);
+  const facts = { encoding, segments: 1, acceptedAtMs: 0, scheduledAtMs: null } as AcceptedFacts;
+  return keptOfAccepted(facts, because, 0);
+}) as [Buffer, Buffer];
 
 const requestOf = (key: string): KeyedRequest => ({
-  place: keyPlace(account, true, operation, key),
+  place: places(account, true, operation, key),
   bodyPrints: bodyPrint,
   accountId: account,
   livemode: true,
@@ -122,51 +145,72 @@ const requestOf = (key: string): KeyedRequest => ({
   quota: { refuse: () => null, use: () => {} },
 });
 
-/** Fills pages directly, each with the keys that fell on it. Some keys are real ones, to be found again. */
-async function fill(bus: TestBus, count: number, seed: number): Promise<{ sample: string[]; perS: number }> {
-  const publisher = new Publisher(bus.bus, { deadlineMs: 60_000 });
+/** Fills pages directly, each with the keys that fell on it, and writes them again at random. Some keys are real ones, to be found again. */
+async function fill(bus: TestBus, count: number, seed: number): Promise<{ sample: string[]; ms: number }> {
+  const publisher = new Publisher(bus.bus, { deadlineMs: 60_000, timeoutMs: 20_000 });
   const random = seededRandom(seed);
   const sample = Array.from({ length: Math.min(sampled, count) }, (_, n) => `filled-${seed}-${n}`);
   const byPage = Map.groupBy(
-    sample.map((key) => keyPlace(account, true, operation, key)),
+    sample.map((key) => places(account, true, operation, key)),
     ({ page }) => page,
   );
   const { pages } = limits.idempotency;
   const perPage = count / pages;
   const beganMs = systemClock.monotonicMs();
-  const createdAtMs = Math.floor(systemClock.nowMs());
+  const createdAtMs = systemClock.nowMs();
+  const revisions = new Int32Array(pages);
+  const isOnItsWay = new Uint8Array(pages);
   let failed = 0;
-  for (let number = 0; number < pages; number += 1) {
+  async function write(number: number): Promise<void> {
+    if (isOnItsWay[number] === 1) return;
     const name = `p.${number.toString(36)}`;
-    const page: Page = new Map();
-    for (const { hash } of byPage.get(name) ?? []) page.set(hash, doneAt(createdAtMs));
-    const wanted = Math.floor(perPage) + (random.unit() < perPage % 1 ? 1 : 0);
-    while (page.size < wanted) page.set(hashOf(number, page.size), doneAt(createdAtMs));
-    if (page.size === 0) continue;
+    const owns = (byPage.get(name) ?? []).map(({ own }) => own);
+    const wanted = Math.floor(perPage) + (hashUnit(number) < perPage % 1 ? 1 : 0);
+    // Any that no other entry of the page has: hashing 26 million keys would take longer than storing them.
+    for (let at = owns.length; at < wanted; at += 1) owns.push(at + 1);
+    if (owns.length === 0) return;
     const subject = subjectInBucket('idempotency', name);
-    if (!publisher.hasRoom(subject))
+    while (!publisher.hasRoom(subject))
       await until('room', () => publisher.hasRoom(subject), { limitMs: 60_000, everyMs: 1 });
-    publisher.publish(subject, encodePage(page), null, ({ ok }) => {
-      if (!ok) failed += 1;
-    });
+    const page = newPage(owns.map((own, at) => [own, doneAt(createdAtMs, kepts[at % 2 === 0 ? 0 : 1])]));
+    isOnItsWay[number] = 1;
+    const expected = { 'Nats-Expected-Last-Subject-Sequence': String(revisions[number]) };
+    publisher.publish(
+      subject,
+      page,
+      null,
+      (result) => {
+        isOnItsWay[number] = 0;
+        if (result.ok) revisions[number] = result.seq;
+        else failed += 1;
+      },
+      expected,
+    );
   }
+  for (let number = 0; number < pages; number += 1) await write(number);
+  for (let n = 0; n < pages * roundsAgain; n += 1) await write(Math.floor(random.unit() * pages));
   await publisher.idle();
   publisher.close();
   if (failed > 0) throw new Error(`${failed} pages were not stored: the bucket is too small for ${count} keys`);
-  return { sample, perS: (count * 1_000) / (systemClock.monotonicMs() - beganMs) };
+  return { sample, ms: systemClock.monotonicMs() - beganMs };
 }
 
-const doneAt = (createdAtMs: number) => ({
-  stamp: 1,
-  entry: { bodyPrint: bodyPrint[0], createdAtMs, state: 'done' as const, answer: kept },
+const doneAt = (createdAtMs: number, answer: Buffer) => ({
+  stamp: doneStamp,
+  entry: { bodyPrint: bodyPrint[0], createdAtMs, state: 'done' as const, answer },
 });
 
-/** Any 16 octets that no other entry of the page has: hashing 26 million keys would take longer than storing them. */
-function hashOf(page: number, at: number): string {
-  const octets = Buffer.alloc(printOctets, 0xee);
-  octets.writeUInt32BE(page, 0);
-  octets.writeUInt32BE(at, 4);
-  return octets.toString('latin1');
+/** The same for a page each time it is written. */
+const hashUnit = (page: number) => (Math.imul(page, 0x9e3779b1) >>> 0) / 2 ** 32;
+
+/** How long it takes until the server answers for the bucket again. */
+async function restart(bus: TestBus): Promise<number> {
+  const beganMs = systemClock.monotonicMs();
+  await bus.nats.restart();
+  const { manager } = bus.bus;
+  const isThere = () => manager.streams.info(streamOfBucket('idempotency')).then(Boolean, () => false);
+  await until('the bucket', isThere, { limitMs: 60_000, everyMs: 20 });
+  return systemClock.monotonicMs() - beganMs;
 }
 
 async function offer(requests: IdempotentRequests, { seconds, rate }: Pick<Wanted, 'seconds' | 'rate'>) {
@@ -184,7 +228,7 @@ async function offer(requests: IdempotentRequests, { seconds, rate }: Pick<Wante
       for (; offered < due; offered += 1) {
         const [key, atMs] = [`load-${offered}`, intendedMs(offered)];
         void requests
-          .run(requestOf(key), () => Promise.resolve({ body: '{}', kept }))
+          .run(requestOf(key), () => Promise.resolve({ body: '{}', kept: kepts[0] }))
           .then(({ ok }) => {
             if (ok) {
               keys.push(key);
@@ -204,4 +248,10 @@ async function offer(requests: IdempotentRequests, { seconds, rate }: Pick<Wante
 function serverMb(): number {
   const servers = processTree(process.pid).filter(({ name }) => name === 'nats');
   return Math.max(0, ...servers.map(({ rssBytes }) => rssBytes)) / 1e6;
+}
+
+/** What the files of the server take, with their holes. */
+function directoryMb(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0) / 1e6;
 }

@@ -132,14 +132,18 @@ export const doorLimits = {
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
-    /** Keys lie on pages, and a page is a subject: 2^19 × ~250 B of nats-server's memory = 130 MB, and the store's blocks. */
-    pages: 2 ** 19,
-    /** An answer that is longer lies in a record of its own; that of one message takes some ten octets. */
+    /** Keys lie on pages, and a page is a subject: 2^18 × ~250 B of nats-server's memory = 65 MB, and the store's blocks. */
+    pages: 2 ** 18,
+    /** An answer that is longer lies in a record of its own; that of one message takes one to six octets. */
     answerOctetsOnPage: 64,
-    /** What a key takes on its page, rounded up; a long answer counts as so many keys of the quota. */
+    /** A long answer counts as one more key of the quota for each so many octets. */
     octetsPerKey: 64,
-    /** Pages one thread remembers from the claim to the answer: 4,096 × ~6 KiB decoded = 24 MB. */
+    /** Pages one thread remembers from the read to the answer: 4,096 × ~2 KiB = 8 MB. */
     pagesRememberedMax: 4_096,
+    /** A read of a page is given up after readMs: a server that has just started loads its whole store with the first reads. */
+    readMs: 5_000,
+    readTryMs: 1_500,
+    readAgainMs: 100,
     /** An automatic key (auto_<ms>_…) is good for this long: with the 6 s of a publish inside the stream's window. */
     automaticKeyMs: 20_000,
     /** How far the client's clock may be ahead of ours. */

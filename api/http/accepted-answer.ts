@@ -1,6 +1,7 @@
 // The 202 of one message, and what is kept of it under an idempotency key: only what does not follow from the request, which
-// the repeat brings along. Some ten octets instead of three hundred, and no number of anybody.
-import { Packr } from 'msgpackr';
+// the repeat brings along. One octet for most messages and some five more where a character made the text UCS-2, instead
+// of three hundred; and no number of anybody.
+import { assert } from '../../platform/assert.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
@@ -22,37 +23,54 @@ export type AcceptedFacts = Pick<
 >;
 type Ucs2Because = Admitted['ucs2Because'];
 
-const packr = new Packr({ useRecords: false });
-const version = 1;
+// The first octet: flags, and the segments in the upper four bits. What the flags name follows as numbers, in this order.
+const isUcs2 = 1;
+const isLater = 2;
+const isScheduled = 4;
+const hasBecause = 8;
+const segmentBits = 4;
 
 export function keptOfAccepted(message: AcceptedFacts, ucs2Because: Ucs2Because, createdAtMs: number): Buffer {
-  return packr.pack([
-    version,
-    message.encoding === 'ucs2',
-    message.segments,
-    message.acceptedAtMs - createdAtMs,
-    message.scheduledAtMs,
-    ...(ucs2Because === null ? [] : [ucs2Because.character, ucs2Because.index]),
-  ]);
+  const laterMs = message.acceptedAtMs - createdAtMs;
+  const { segments, scheduledAtMs } = message;
+  assert(segments < 2 ** segmentBits, 'a message has at most 15 segments');
+  const flags =
+    (message.encoding === 'ucs2' ? isUcs2 : 0) |
+    (laterMs === 0 ? 0 : isLater) |
+    (scheduledAtMs === null ? 0 : isScheduled) |
+    (ucs2Because === null ? 0 : hasBecause);
+  const octets = [flags | (segments << segmentBits)];
+  if (laterMs !== 0) putSigned(octets, laterMs);
+  if (scheduledAtMs !== null) putSigned(octets, scheduledAtMs - createdAtMs);
+  if (ucs2Because !== null) {
+    putNumber(octets, ucs2Because.character.codePointAt(0) ?? 0);
+    putNumber(octets, ucs2Because.index);
+  }
+  return Buffer.from(octets);
 }
 
-/** The body of the 202, from what was kept of it and the same request. Throws at a version that this one cannot read. */
+/** The body of the 202, from what was kept of it and the same request. Throws at octets that are none of keptOfAccepted's. */
 export function acceptedAgain(kept: Buffer, { request, livemode, messageId, createdAtMs }: Repeat): string {
-  const at = packr.unpack(kept) as readonly unknown[];
-  if (at[0] !== version) throw new Error('an answer under an idempotency key of an unknown version');
+  const read = { kept, at: 1 };
+  const first = kept.readUInt8(0);
+  const laterMs = (first & isLater) === 0 ? 0 : takeSigned(read);
+  const scheduledAtMs = (first & isScheduled) === 0 ? null : createdAtMs + takeSigned(read);
+  const because =
+    (first & hasBecause) === 0 ? null : { character: String.fromCodePoint(takeNumber(read)), index: takeNumber(read) };
+  assert(read.at === kept.length, 'an answer under an idempotency key ends where its facts end');
   const facts: AcceptedFacts = {
     messageId,
     recipient: request.to,
     sender: request.from,
     category: request.category,
-    encoding: at[1] === true ? 'ucs2' : 'gsm7',
-    segments: Number(at[2]),
+    encoding: (first & isUcs2) === 0 ? 'gsm7' : 'ucs2',
+    segments: first >> segmentBits,
     livemode,
     clientReference: request.clientReference,
-    acceptedAtMs: createdAtMs + Number(at[3]),
-    scheduledAtMs: at[4] === null ? null : Number(at[4]),
+    acceptedAtMs: createdAtMs + laterMs,
+    scheduledAtMs,
   };
-  return acceptedBody(facts, at.length > 5 ? { character: String(at[5]), index: Number(at[6]) } : null);
+  return acceptedBody(facts, because);
 }
 
 type Repeat = {
@@ -61,3 +79,32 @@ type Repeat = {
   readonly messageId: MessageId;
   readonly createdAtMs: number;
 };
+
+/** A whole number of at most 53 bits: seven bits an octet, the lowest first, the eighth says that more follow. */
+function putNumber(octets: number[], value: number): void {
+  assert(Number.isSafeInteger(value) && value >= 0, 'a whole number');
+  for (let left = value; ; left = Math.floor(left / 128)) {
+    octets.push((left % 128) | (left < 128 ? 0 : 128));
+    if (left < 128) return;
+  }
+}
+
+function takeNumber(read: { readonly kept: Buffer; at: number }): number {
+  for (let value = 0, unit = 1; ; unit *= 128) {
+    const octet = read.kept.readUInt8(read.at);
+    read.at += 1;
+    value += (octet & 127) * unit;
+    if (octet < 128) return value;
+  }
+}
+
+/** A clock may have been set back in between. */
+function putSigned(octets: number[], value: number): void {
+  const whole = Math.round(value);
+  putNumber(octets, whole < 0 ? -whole * 2 - 1 : whole * 2);
+}
+
+function takeSigned(read: { readonly kept: Buffer; at: number }): number {
+  const value = takeNumber(read);
+  return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+}

@@ -26,7 +26,6 @@ import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { Guard } from './guard.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
-import type { BodyPrinter } from './idempotency/body-print.ts';
 import { isKnown, maybeForgotten } from './known-before.ts';
 import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
@@ -34,21 +33,21 @@ import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
 import type { SliceTurns } from './slice-turns.ts';
 import type { StatusQuestions } from './status-questions.ts';
-import { keyedRequest, readWrite, refuseWith } from './write-request.ts';
+import { type KeyParts, keyedRequest, readWrite, refuseWith } from './write-request.ts';
 
-export type SendSmsParts = AcceptParts & {
-  readonly access: AccessParts;
-  readonly audit: RefusalAudit;
-  readonly admit: Admit;
-  readonly idempotent: IdempotentRequests;
-  readonly bodyPrints: BodyPrinter;
-  readonly questions: StatusQuestions;
-  readonly guard: Guard;
-  readonly explain: Explain;
-  /** Shared by all batches of the thread. */
-  readonly turns: SliceTurns;
-  readonly dryRuns: DryRuns;
-};
+export type SendSmsParts = AcceptParts &
+  KeyParts & {
+    readonly access: AccessParts;
+    readonly audit: RefusalAudit;
+    readonly admit: Admit;
+    readonly idempotent: IdempotentRequests;
+    readonly questions: StatusQuestions;
+    readonly guard: Guard;
+    readonly explain: Explain;
+    /** Shared by all batches of the thread. */
+    readonly turns: SliceTurns;
+    readonly dryRuns: DryRuns;
+  };
 
 const operation = 'POST /v1/sms';
 

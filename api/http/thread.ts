@@ -37,6 +37,7 @@ import { guard } from './guard.ts';
 import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
 import { bodyPrinter } from './idempotency/body-print.ts';
 import { IdempotentRequests } from './idempotency/requests.ts';
+import { keyPlaces, placingSecret } from './idempotency/key-place.ts';
 import { idempotencyStore } from './idempotency/store.ts';
 import { placesOf } from './places.ts';
 import { getSms, listSms } from './read-sms.ts';
@@ -58,6 +59,8 @@ type RunningThread = {
 
 async function startThread(data: ThreadData): Promise<RunningThread> {
   const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
+  // Apart: the server loads up to 8 MB of its store for a page, and nothing else may wait behind that.
+  const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus);
   const eventSpace = await watchEventSpace(bus, clock);
@@ -73,7 +76,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const health = { door, directory, eventSpace, clock, connectionState: connectionWatch(bus) };
   const places = placesOf(data.shares);
   const questions = statusQuestions(bus, places.questions, clock);
-  const idempotent = new IdempotentRequests(idempotencyStore(bus, keyPublisher, clock), clock);
+  const idempotent = new IdempotentRequests(idempotencyStore(bus, keyPublisher, clock, pages.connection), clock);
   const carriers = watchCarriers(bus, clock);
   const queues = watchAside(bus, clock);
   const registries = registryHolder(data.registries);
@@ -103,6 +106,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     admit: (applicant, request) => policy.admit(applicant, request),
     explain: (applicant, request, messageId) => policy.explain(applicant, request, messageId),
     idempotent,
+    keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter(data.bodyKeys),
     questions,
     guard,
@@ -155,6 +159,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       queues.stop();
       clock.stop();
       await directory.close();
+      await pages.close();
       await bus.close();
     },
   };

@@ -11,11 +11,13 @@ import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import type { BodyPrinter } from './idempotency/body-print.ts';
-import { keyPlace } from './idempotency/entry.ts';
+import type { KeyPlaces } from './idempotency/key-place.ts';
 import type { KeyedRequest } from './idempotency/requests.ts';
 import { readBody } from './read-body.ts';
 
-export type WriteParts = { readonly access: AccessParts; readonly guard: Guard; readonly bodyPrints: BodyPrinter };
+/** What tells requests with an idempotency key apart. */
+export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
+export type WriteParts = KeyParts & { readonly access: AccessParts; readonly guard: Guard };
 
 export type Write = {
   readonly caller: Caller;
@@ -82,7 +84,7 @@ export function readKey(
 
 /** What the record of this key is found by, and what its repeats must say. */
 export function keyedRequest(
-  parts: { readonly access: AccessParts; readonly bodyPrints: BodyPrinter },
+  parts: KeyParts & { readonly access: AccessParts },
   operation: string,
   { caller, body, idempotencyKey }: Pick<Write, 'caller' | 'body' | 'idempotencyKey'>,
   answerOf: KeyedRequest['answerOf'],
@@ -90,7 +92,7 @@ export function keyedRequest(
   const { accountId } = caller.account;
   const { livemode } = caller.key;
   return {
-    place: keyPlace(accountId, livemode, operation, idempotencyKey),
+    place: parts.keyPlaces(accountId, livemode, operation, idempotencyKey),
     bodyPrints: parts.bodyPrints(body),
     accountId,
     livemode,

@@ -7,7 +7,7 @@ import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Account } from '../../cluster/directory/contract.ts';
 import type { BodyPrinter } from '../http/idempotency/body-print.ts';
-import { keyPlace } from '../http/idempotency/entry.ts';
+import type { KeyPlaces } from '../http/idempotency/key-place.ts';
 import type { IdempotentRequests } from '../http/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits/rate-limits.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
@@ -31,15 +31,16 @@ export type Once = {
 export type OnceParts = {
   readonly requests: IdempotentRequests;
   readonly cipher: BodyCipher;
+  readonly keyPlaces: KeyPlaces;
   readonly bodyPrints: BodyPrinter;
   readonly rates: Pick<RateLimits, 'keyQuota'>;
 };
 
-export function oncePerKey({ requests, cipher, bodyPrints, rates }: OnceParts): Once {
+export function oncePerKey({ requests, cipher, keyPlaces, bodyPrints, rates }: OnceParts): Once {
   return {
     async run({ account, livemode, operation, idempotencyKey, body, shownOnce }, work) {
       const { accountId } = account;
-      const place = keyPlace(accountId, livemode, operation, idempotencyKey);
+      const place = keyPlaces(accountId, livemode, operation, idempotencyKey);
       let thrown: { readonly error: unknown } | null = null;
       const outcome = await requests.run(
         {

@@ -4,6 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { bodyPrinter } from '../../api/http/idempotency/body-print.ts';
 import { IdempotentRequests } from '../../api/http/idempotency/requests.ts';
+import { keyPlaces, placingSecret } from '../../api/http/idempotency/key-place.ts';
 import { idempotencyStore } from '../../api/http/idempotency/store.ts';
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
@@ -136,6 +137,7 @@ async function openKeys(bus: Bus, bodyKeys: BodyKeys): Promise<{ keys: Publisher
   const once = oncePerKey({
     requests: new IdempotentRequests(idempotencyStore(bus, keys)),
     cipher: bodyCipher(bodyKeys.keys),
+    keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter(bodyKeys.keys),
     rates: new RateLimits(newRateMemory()),
   });

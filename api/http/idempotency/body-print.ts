@@ -4,7 +4,10 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { assert } from '../../../platform/assert.ts';
 import { printOctets } from './entry.ts';
 
-/** 128 bits of HMAC-SHA-256 over a body's octets: with the key in use, then with those it replaced. */
+/**
+ * 40 bits of HMAC-SHA-256 over a body's octets: with the key in use, then with those it replaced. Nobody without the key can look
+ * for two bodies with the same one, so of a million million keys that are used again with another body one is not noticed.
+ */
 export type BodyPrints = readonly [own: Buffer, ...former: Buffer[]];
 export type BodyPrinter = (body: Uint8Array) => BodyPrints;
 

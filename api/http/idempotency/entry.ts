@@ -1,15 +1,15 @@
 // What is remembered of a request with an idempotency key, and the page it lies on. JetStream keeps a subject in memory for
-// some 250 octets, so keys do not have subjects of their own: a key's hash names one of 2^19 pages, and the page is one
-// record in the bucket with some 50 entries of some 55 octets at 300 keys a second. Octets are laid out by hand, because a
-// page is read and written for every key. A page that cannot be read is not guessed at.
-import { hash } from 'node:crypto';
+// some 250 octets, so keys do not have subjects of their own: a key's hash names one of 2^18 pages, and the page is one
+// record in the bucket with some 100 entries of some 19 octets at 300 keys a second. The server keeps in memory what is
+// read, so every octet of an entry counts 26 million times. Octets are laid out by hand, and looked through where they
+// lie, because a page is read and written for every key. A page that cannot be read is not guessed at.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 
 export type IdempotencyEntry = {
   /** Fingerprint of the request's body (body-print.ts): a repeat is the same request only when it says the same. */
   readonly bodyPrint: Buffer;
-  /** When the key was first used; message ids follow from it. */
+  /** When the key was first used, in whole milliseconds; message ids follow from it. */
   readonly createdAtMs: number;
 } & (
   | { readonly state: 'running'; readonly leaseUntilMs: number }
@@ -17,101 +17,132 @@ export type IdempotencyEntry = {
   | { readonly state: 'done'; readonly answer: Buffer | 'apart' }
 );
 
-/** An entry as it stands on its page. `stamp` is another one after each write: what compare-and-set compares. */
+/**
+ * An entry as it stands on its page. `stamp` is what compare-and-set compares: another one after each write of an entry
+ * that is running, and the same for all that are done, because those change no more.
+ */
 export type StampedEntry = { readonly entry: IdempotencyEntry; readonly stamp: number };
-/** By the key's hash, as 16 characters of latin1. */
-export type Page = Map<string, StampedEntry>;
 
-/** Where a key is kept. */
-export type KeyPlace = {
-  /** The page's name in the bucket. */
-  readonly page: string;
-  /** 128 bits of the key's hash, as latin1. */
-  readonly hash: string;
-  /** The name of a record of its own, for an answer that is too long for the page. */
-  readonly answer: string;
-};
+/** The octets of a page whose form was looked at. */
+export type Page = Buffer & { readonly page: true };
 
-export const printOctets = 16;
-const hashOctets = 16;
-const version = 2;
-const doneFlag = 1;
-const apartFlag = 2;
-const headOctets = hashOctets + 4 + 1 + 6 + printOctets;
-const leaseOctets = 6;
+export const printOctets = 5;
+export const doneStamp = 2 ** 32 - 1;
+/** Times are stored from here on, in 40 bits: up to October 2054. */
+export const timesBeginMs = Date.UTC(2020, 0);
 
-/** Clients put anything into their keys, also people's numbers: only a hash is kept. */
-export function keyPlace(accountId: string, livemode: boolean, operation: string, idempotencyKey: string): KeyPlace {
-  const text = `${accountId}\n${livemode ? 'live' : 'test'}\n${operation}\n${idempotencyKey}`;
-  const digest = hash('sha256', text, 'buffer');
-  const number = digest.readUInt32BE(hashOctets) % limits.idempotency.pages;
-  const own = digest.subarray(0, hashOctets);
-  return { page: `p.${number.toString(36)}`, hash: own.toString('latin1'), answer: `a.${own.toString('base64url')}` };
-}
+// version (1), then for each entry: own (6) print (5) created (5) tag (1), and
+//   tag 255, running: stamp (4) lease until (5)
+//   tag 254, done, with its answer in a record of its own: nothing
+//   tag 0–64, done: so many octets of answer
+const version = 3;
+const ownOctets = 6;
+const timeOctets = 5;
+const printAt = ownOctets;
+const createdAt = printAt + printOctets;
+const tagAt = createdAt + timeOctets;
+const headOctets = tagAt + 1;
+const runningTag = 255;
+const apartTag = 254;
+const stampOctets = 4;
 
-export function encodePage(page: Page): Buffer {
-  let length = 1;
-  for (const { entry } of page.values()) length += headOctets + tailOctetsOf(entry);
-  const octets = Buffer.allocUnsafe(length);
-  let at = octets.writeUInt8(version, 0);
-  for (const [keyHash, { entry, stamp }] of page) {
-    at += octets.write(keyHash, at, hashOctets, 'latin1');
-    at = octets.writeUInt32BE(stamp, at);
-    at = octets.writeUInt8(flagsOf(entry), at);
-    at = octets.writeUIntBE(entry.createdAtMs, at, 6);
-    at += entry.bodyPrint.copy(octets, at, 0, printOctets);
-    if (entry.state === 'running') at = octets.writeUIntBE(entry.leaseUntilMs, at, leaseOctets);
-    else if (entry.answer !== 'apart') {
-      at = octets.writeUInt8(entry.answer.length, at);
-      at += entry.answer.copy(octets, at);
-    }
-  }
-  return octets;
-}
+export const emptyPage: Page = Buffer.of(version) as Page;
 
 /** Throws when the octets are no page that this version can read. */
-export function decodePage(octets: Uint8Array): Page {
-  const page: Page = new Map();
-  const view = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
-  if (view[0] !== version) throw new Error('a page of idempotency keys of an unknown version');
-  for (let at = 1; at < view.length; ) {
-    const keyHash = view.toString('latin1', at, at + hashOctets);
-    const stamp = view.readUInt32BE(at + hashOctets);
-    const flags = view.readUInt8(at + hashOctets + 4);
-    const createdAtMs = view.readUIntBE(at + hashOctets + 5, 6);
-    const bodyPrint = Buffer.from(view.subarray(at + headOctets - printOctets, at + headOctets));
-    if (bodyPrint.length !== printOctets) throw new Error('a page of idempotency keys that is cut off');
-    at += headOctets;
-    if ((flags & doneFlag) === 0) {
-      const entry = {
-        bodyPrint,
-        createdAtMs,
-        state: 'running',
-        leaseUntilMs: view.readUIntBE(at, leaseOctets),
-      } as const;
-      page.set(keyHash, { stamp, entry });
-      at += leaseOctets;
-    } else if ((flags & apartFlag) !== 0) {
-      page.set(keyHash, { stamp, entry: { bodyPrint, createdAtMs, state: 'done', answer: 'apart' } });
-    } else {
-      const length = view.readUInt8(at);
-      const answer = Buffer.from(view.subarray(at + 1, at + 1 + length));
-      if (answer.length !== length) throw new Error('a page of idempotency keys that is cut off');
-      page.set(keyHash, { stamp, entry: { bodyPrint, createdAtMs, state: 'done', answer } });
-      at += 1 + length;
-    }
+export function readPage(octets: Uint8Array): Page {
+  const page = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
+  if (page[0] !== version) {
+    throw new Error(
+      `a page of idempotency keys of version ${String(page[0])}, which this one (${version}) cannot read`,
+    );
   }
-  return page;
+  let at = 1;
+  while (at < page.length) at += octetsAt(page, at);
+  if (at !== page.length) throw new Error('a page of idempotency keys that is cut off');
+  return page as Page;
+}
+
+/** `own`: KeyPlace.own. Of an entry that is there twice, which never happens, the first counts. */
+export function findEntry(page: Page, own: number): StampedEntry | null {
+  for (let at = 1; at < page.length; at += octetsAt(page, at)) if (isOwn(page, at, own)) return entryAt(page, at);
+  return null;
+}
+
+/** The page with this entry (null: without any of this key), and without those of other keys that were created before `sinceMs`. */
+export function changedPage(page: Page, own: number, next: StampedEntry | null, sinceMs: number): Page {
+  const changed = Buffer.allocUnsafe(page.length + (next === null ? 0 : headOctets + tailOctetsOf(next.entry)));
+  let to = changed.writeUInt8(version, 0);
+  for (let at = 1; at < page.length; ) {
+    const end = at + octetsAt(page, at);
+    const stays = !isOwn(page, at, own) && createdAtMsAt(page, at) >= sinceMs;
+    if (stays) to += page.copy(changed, to, at, end);
+    at = end;
+  }
+  if (next !== null) to = writeEntry(changed, to, own, next);
+  return changed.subarray(0, to) as Page;
+}
+
+/** A page with these entries, which are of different keys. */
+export function newPage(entries: Iterable<readonly [own: number, StampedEntry]>): Page {
+  const all = [...entries];
+  const length = all.reduce((sum, [, { entry }]) => sum + headOctets + tailOctetsOf(entry), 1);
+  const page = Buffer.allocUnsafe(length);
+  let at = page.writeUInt8(version, 0);
+  for (const [own, stamped] of all) at = writeEntry(page, at, own, stamped);
+  return page as Page;
+}
+
+/** Every entry of a page, by its key's KeyPlace.own. */
+export function* entriesOf(page: Page): Generator<readonly [own: number, StampedEntry]> {
+  for (let at = 1; at < page.length; at += octetsAt(page, at))
+    yield [page.readUIntBE(at, ownOctets), entryAt(page, at)];
+}
+
+function octetsAt(page: Buffer, at: number): number {
+  const tag = page[at + tagAt];
+  if (tag === undefined) throw new Error('a page of idempotency keys that is cut off');
+  if (tag === runningTag) return headOctets + stampOctets + timeOctets;
+  if (tag === apartTag) return headOctets;
+  if (tag > limits.idempotency.answerOctetsOnPage) throw new Error(`an idempotency key with the unknown tag ${tag}`);
+  return headOctets + tag;
+}
+
+const isOwn = (page: Buffer, at: number, own: number) => page.readUIntBE(at, ownOctets) === own;
+const createdAtMsAt = (page: Buffer, at: number) => timesBeginMs + page.readUIntBE(at + createdAt, timeOctets);
+
+function entryAt(page: Buffer, at: number): StampedEntry {
+  const bodyPrint = Buffer.from(page.subarray(at + printAt, at + createdAt));
+  const shared = { bodyPrint, createdAtMs: createdAtMsAt(page, at) };
+  const tag = page.readUInt8(at + tagAt);
+  const tail = at + headOctets;
+  if (tag === runningTag) {
+    const leaseUntilMs = timesBeginMs + page.readUIntBE(tail + stampOctets, timeOctets);
+    return { stamp: page.readUInt32BE(tail), entry: { ...shared, state: 'running', leaseUntilMs } };
+  }
+  const answer = tag === apartTag ? ('apart' as const) : Buffer.from(page.subarray(tail, tail + tag));
+  return { stamp: doneStamp, entry: { ...shared, state: 'done', answer } };
+}
+
+function writeEntry(page: Buffer, from: number, own: number, { entry, stamp }: StampedEntry): number {
+  let at = page.writeUIntBE(own, from, ownOctets);
+  assert(entry.bodyPrint.length === printOctets, 'a fingerprint of another length');
+  at += entry.bodyPrint.copy(page, at);
+  at = page.writeUIntBE(entry.createdAtMs - timesBeginMs, at, timeOctets);
+  if (entry.state === 'running') {
+    assert(stamp !== doneStamp, 'a running entry has a stamp of its own');
+    at = page.writeUInt8(runningTag, at);
+    at = page.writeUInt32BE(stamp, at);
+    return page.writeUIntBE(entry.leaseUntilMs - timesBeginMs, at, timeOctets);
+  }
+  assert(stamp === doneStamp, 'every entry that is done has the same stamp');
+  if (entry.answer === 'apart') return page.writeUInt8(apartTag, at);
+  at = page.writeUInt8(entry.answer.length, at);
+  return at + entry.answer.copy(page, at);
 }
 
 function tailOctetsOf(entry: IdempotencyEntry): number {
-  if (entry.state === 'running') return leaseOctets;
+  if (entry.state === 'running') return stampOctets + timeOctets;
   if (entry.answer === 'apart') return 0;
   assert(entry.answer.length <= limits.idempotency.answerOctetsOnPage, 'a longer answer is kept apart');
-  return 1 + entry.answer.length;
-}
-
-function flagsOf(entry: IdempotencyEntry): number {
-  if (entry.state === 'running') return 0;
-  return entry.answer === 'apart' ? doneFlag | apartFlag : doneFlag;
+  return entry.answer.length;
 }

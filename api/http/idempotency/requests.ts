@@ -10,7 +10,8 @@ import { metrics } from '../../../platform/telemetry.ts';
 import { type Problem, problem } from '../../problem.ts';
 import type { BodyPrints } from './body-print.ts';
 import { decideIdempotent } from './decide.ts';
-import type { IdempotencyEntry, KeyPlace } from './entry.ts';
+import type { IdempotencyEntry } from './entry.ts';
+import type { KeyPlace } from './key-place.ts';
 import type { IdempotencyStore } from './store.ts';
 
 /** The right to work under a key, until the lease ends. */
@@ -108,11 +109,11 @@ export class IdempotentRequests {
     // Free at once, and yet not as if nothing had been published: the next try keeps the id.
     const free = () => ({ ...this.#runningEntry(request, held), leaseUntilMs: this.#clock.nowMs() });
     if ('partial' in result) {
-      await this.#giveUp(request, held, free());
+      await this.#giveUp(request, held, free);
       return { ok: true, body: result.partial, replayed: false };
     }
     if ('problem' in result) {
-      if (result.isPublished === 'no') await this.#giveUp(request, held, held.mayBePublished ? free() : null);
+      if (result.isPublished === 'no') await this.#giveUp(request, held, held.mayBePublished ? free : () => null);
       return { ok: false, problem: result.problem };
     }
     await this.#complete(request, held, result.kept);
@@ -120,17 +121,17 @@ export class IdempotentRequests {
   }
 
   async #claim(request: KeyedRequest): Promise<Claimed> {
-    const fresh = claimFrom(request, this.#clock.nowMs(), false);
     try {
       const noMore = request.quota.refuse();
+      let found = await this.#store.read(request.place);
+      const fresh = claimFrom(request, this.#clock.nowMs(), false);
       // A key that is stored already costs nothing, whoever asks again.
-      let found = noMore === null ? null : await this.#store.read(request.place);
       if (noMore !== null && found === null) return { kind: 'outcome', outcome: { ok: false, problem: noMore } };
       for (let tries = 0; tries < claimTriesMax; tries += 1) {
         const outcome = found === null ? null : await this.#outcomeOf(request, found.entry);
         if (outcome !== null) return { kind: 'outcome', outcome };
         const claim = found === null ? fresh : claimFrom(request, found.entry.createdAtMs, true);
-        const next = this.#runningEntry(request, claim);
+        const next = () => this.#runningEntry(request, claim);
         const written = await this.#store.write(request.place, next, found?.stamp ?? 0);
         if (written.ok) {
           if (found === null) request.quota.use(1);
@@ -185,7 +186,7 @@ export class IdempotentRequests {
       }
       const { bodyPrint, createdAtMs } = this.#runningEntry(request, held);
       const entry = { bodyPrint, createdAtMs, state: 'done', answer: isApart ? 'apart' : kept } as const;
-      const written = await this.#store.write(request.place, entry, held.stamp);
+      const written = await this.#store.write(request.place, () => entry, held.stamp);
       if (!written.ok) throw new Error(written.failure);
     } catch (error) {
       ignoring(error, 'the answer under an idempotency key was not stored');
@@ -193,7 +194,7 @@ export class IdempotentRequests {
   }
 
   /** Gives the key free for the next try, before this one is answered. */
-  async #giveUp(request: KeyedRequest, held: Held, next: IdempotencyEntry | null): Promise<void> {
+  async #giveUp(request: KeyedRequest, held: Held, next: () => IdempotencyEntry | null): Promise<void> {
     try {
       const written = await this.#store.write(request.place, next, held.stamp);
       if (!written.ok) throw new Error(written.failure);

@@ -1,17 +1,26 @@
 // The pure half of idempotency: what a request does that finds an entry, and that pages survive their encoding.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { type AcceptedFacts, acceptedAgain, keptOfAccepted } from '../../../../api/http/accepted-answer.ts';
 import { bodyPrinter } from '../../../../api/http/idempotency/body-print.ts';
 import { decideIdempotent } from '../../../../api/http/idempotency/decide.ts';
 import {
   type IdempotencyEntry,
-  type Page,
-  decodePage,
-  encodePage,
-  keyPlace,
+  type StampedEntry,
+  changedPage,
+  doneStamp,
+  entriesOf,
+  findEntry,
+  newPage,
   printOctets,
+  readPage,
+  timesBeginMs,
 } from '../../../../api/http/idempotency/entry.ts';
+import { keyPlaces } from '../../../../api/http/idempotency/key-place.ts';
+import { acceptedBody } from '../../../../api/http/sms-answer.ts';
+import type { MessageId } from '../../../../model/ids.ts';
 import { limits } from '../../../../platform/limits.ts';
+import type { SmsRequest } from '../../../../policy/contract.ts';
 
 const leaseMs = 10_000;
 const bodyPrint = Buffer.alloc(printOctets, 1);
@@ -46,59 +55,120 @@ test('a done entry is never worked on again, whatever the clocks say', () => {
 
 const octets = (length: number) =>
   fc.uint8Array({ minLength: length, maxLength: length, size: 'max' }).map((each) => Buffer.from(each));
-const entry = fc.record({ bodyPrint: octets(printOctets), createdAtMs: fc.nat({ max: 2 ** 48 - 1 }) }).chain(
-  (shared): fc.Arbitrary<IdempotencyEntry> =>
+const time = fc.nat({ max: 2 ** 40 - 1 }).map((ms) => timesBeginMs + ms);
+const stamped = fc.record({ bodyPrint: octets(printOctets), createdAtMs: time }).chain(
+  (shared): fc.Arbitrary<StampedEntry> =>
     fc.oneof(
-      fc.nat({ max: 2 ** 48 - 1 }).map((leaseUntilMs) => ({ ...shared, state: 'running' as const, leaseUntilMs })),
-      fc.constant({ ...shared, state: 'done' as const, answer: 'apart' as const }),
+      fc.tuple(time, fc.integer({ min: 1, max: doneStamp - 1 })).map(([leaseUntilMs, stamp]) => ({
+        entry: { ...shared, state: 'running' as const, leaseUntilMs },
+        stamp,
+      })),
       fc
-        .uint8Array({ maxLength: limits.idempotency.answerOctetsOnPage, size: 'max' })
-        .map((answer) => ({ ...shared, state: 'done' as const, answer: Buffer.from(answer) })),
+        .oneof(
+          fc.constant('apart' as const),
+          fc
+            .uint8Array({ maxLength: limits.idempotency.answerOctetsOnPage, size: 'max' })
+            .map((each) => Buffer.from(each)),
+        )
+        .map((answer) => ({ entry: { ...shared, state: 'done' as const, answer }, stamp: doneStamp })),
     ),
 );
-const page = fc
-  .array(fc.tuple(octets(16), entry, fc.integer({ min: 1, max: 2 ** 32 - 1 })), { maxLength: 60, size: 'max' })
-  .map((all): Page => new Map(all.map(([key, each, stamp]) => [key.toString('latin1'), { entry: each, stamp }])));
+const own = fc.nat({ max: 2 ** 48 - 1 });
+const entries = fc.uniqueArray(fc.tuple(own, stamped), { selector: ([each]) => each, maxLength: 60, size: 'max' });
 
-test('a page reads back as it was written', () => {
-  fc.assert(fc.property(page, (each) => void expect(decodePage(encodePage(each))).toEqual(each)));
+test('a page reads back as it was written, and each of its keys is found', () => {
+  fc.assert(
+    fc.property(entries, own, (all, other) => {
+      const page = readPage(newPage(all));
+      expect([...entriesOf(page)]).toEqual(all);
+      for (const [each, entry] of all) expect(findEntry(page, each)).toEqual(entry);
+      expect(findEntry(page, other)).toEqual(all.find(([each]) => each === other)?.[1] ?? null);
+    }),
+  );
+});
+
+test('a change of one key leaves every other one that is not over', () => {
+  const change = fc.tuple(own, fc.option(stamped), fc.nat());
+  fc.assert(
+    fc.property(entries, change, time, (all, [other, next, nth], sinceMs) => {
+      const key = all.length > 0 && nth % 2 === 0 ? (all[nth % all.length]?.[0] ?? other) : other;
+      const changed = readPage(changedPage(newPage(all), key, next, sinceMs));
+      const others = all.filter(([each, { entry }]) => each !== key && entry.createdAtMs >= sinceMs);
+      expect([...entriesOf(changed)]).toEqual(next === null ? others : [...others, [key, next]]);
+    }),
+  );
 });
 
 test('a page that is cut off anywhere but between entries is refused', () => {
   fc.assert(
-    fc.property(page, fc.nat(), (each, at) => {
-      const whole = encodePage(each);
+    fc.property(entries, fc.nat(), (all, at) => {
+      const whole = newPage(all);
       const cut = whole.subarray(0, at % whole.length);
       try {
-        // Every entry of what is left must be a whole one of the page.
-        for (const [key, stamped] of decodePage(cut)) expect(each.get(key)).toEqual(stamped);
-        expect(encodePage(decodePage(cut)).equals(cut)).toBe(true);
+        const found = [...entriesOf(readPage(cut))];
+        expect(found).toEqual(all.slice(0, found.length));
+        expect(newPage(found).equals(cut)).toBe(true);
       } catch (error) {
-        expect(String(error)).toMatch(/cut off|unknown version|out of range|outside buffer bounds/i);
+        expect(String(error)).toMatch(/cut off|of version/i);
       }
     }),
   );
 });
 
-test('octets that are no page are refused', () => {
+test('octets that are no page of this version are refused, and said to be so', () => {
   for (const each of [Buffer.of(), Buffer.of(1), Buffer.from('garbage'), Buffer.of(2, 1)]) {
-    expect(() => decodePage(each)).toThrow();
+    expect(() => readPage(each)).toThrow(/of version .* which this one .* cannot read/);
   }
+  expect(() => readPage(Buffer.concat([newPage([]), Buffer.alloc(16), Buffer.of(200)]))).toThrow(/unknown tag/);
 });
 
-test('an entry of one message takes some fifty octets', () => {
-  const answer = Buffer.alloc(10);
-  const one: Page = new Map([['k'.repeat(16), { stamp: 1, entry: { ...done, answer } as IdempotencyEntry }]]);
-  expect(encodePage(one).length).toBeLessThanOrEqual(limits.idempotency.octetsPerKey);
+test.each([
+  ['gsm7', null, 1, 18],
+  ['ucs2', { character: 'আ', index: 0 }, 3, 21],
+  ['ucs2', { character: '\u{1f600}', index: 669 }, 10, 23],
+] as const)('an entry of a %s message takes little, and its 202 is made again', (encoding, because, segments, most) => {
+  const createdAtMs = Date.UTC(2026, 0);
+  fc.assert(
+    fc.property(
+      fc.integer({ min: -5_000, max: 40_000 }),
+      fc.option(fc.nat({ max: 36 * 86_400_000 })),
+      (laterMs, dueMs) => {
+        const request = { to: '+8801712345678', from: 'HELIO', category: 'otp', clientReference: null } as SmsRequest;
+        const facts = {
+          messageId: 'sms_01' as MessageId,
+          recipient: request.to,
+          sender: request.from,
+          category: request.category,
+          encoding,
+          segments,
+          livemode: true,
+          clientReference: null,
+          acceptedAtMs: createdAtMs + laterMs,
+          scheduledAtMs: dueMs === null ? null : createdAtMs + dueMs,
+        } as AcceptedFacts;
+        const kept = keptOfAccepted(facts, because, createdAtMs);
+        const again = acceptedAgain(kept, { request, livemode: true, messageId: facts.messageId, createdAtMs });
+        expect(again).toBe(acceptedBody(facts, because));
+        expect(kept.length).toBeLessThanOrEqual(limits.idempotency.answerOctetsOnPage);
+        if (laterMs !== 0 || dueMs !== null) return;
+        const entry = { bodyPrint, createdAtMs, state: 'done', answer: kept } as const;
+        expect(newPage([[1, { entry, stamp: doneStamp }]]).length - newPage([]).length).toBeLessThanOrEqual(most);
+      },
+    ),
+    { examples: [[0, null]] },
+  );
 });
 
-test('every part of a key counts, and keys spread over the pages', () => {
+const keyPlace = keyPlaces(Buffer.alloc(32, 1));
+
+test('every part of a key and the secret count, and keys spread over the pages', () => {
   const places = [
     keyPlace('a', true, 'POST /v1/sms', 'k'),
     keyPlace('b', true, 'POST /v1/sms', 'k'),
     keyPlace('a', false, 'POST /v1/sms', 'k'),
     keyPlace('a', true, 'POST /v1/otp', 'k'),
     keyPlace('a', true, 'POST /v1/sms', 'K'),
+    keyPlaces(Buffer.alloc(32, 2))('a', true, 'POST /v1/sms', 'k'),
   ];
   expect(new Set(places.map(({ hash }) => hash)).size).toBe(places.length);
   for (const { hash, page: name, answer } of places) {
@@ -107,8 +177,8 @@ test('every part of a key counts, and keys spread over the pages', () => {
     expect(answer).toMatch(/^a\.[\w-]{22}$/);
   }
   const pages = new Set(Array.from({ length: 10_000 }, (_, n) => keyPlace('a', true, 'x', String(n)).page));
-  // 10,000 keys over 2^19 pages: some 95 share one.
-  expect(pages.size).toBeGreaterThan(9_800);
+  // 10,000 keys over 2^18 pages: some 190 share one.
+  expect(pages.size).toBeGreaterThan(9_700);
 });
 
 test('a body has the same fingerprint under one key only, and one under each key that was replaced', () => {

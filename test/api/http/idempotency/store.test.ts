@@ -1,7 +1,8 @@
 // Entries of idempotency keys on shared pages, in a real bucket: writers of different keys of one page lose nothing of each
 // other, and of several writers of one key one wins.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type IdempotencyEntry, type KeyPlace, keyPlace, printOctets } from '../../../../api/http/idempotency/entry.ts';
+import { type IdempotencyEntry, printOctets } from '../../../../api/http/idempotency/entry.ts';
+import { type KeyPlace, keyPlaces } from '../../../../api/http/idempotency/key-place.ts';
 import { type IdempotencyStore, idempotencyStore } from '../../../../api/http/idempotency/store.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
@@ -30,6 +31,7 @@ afterAll(async () => {
   await bus.stop();
 });
 
+const placeOf = keyPlaces(Buffer.alloc(32, 5));
 const bodyPrint = Buffer.alloc(printOctets, 9);
 const running = (): IdempotencyEntry => ({
   bodyPrint,
@@ -37,7 +39,7 @@ const running = (): IdempotencyEntry => ({
   state: 'running',
   leaseUntilMs: systemClock.nowMs() + 10_000,
 });
-const done = (answer: Buffer): IdempotencyEntry => ({
+const done = (answer: Buffer) => (): IdempotencyEntry => ({
   bodyPrint,
   createdAtMs: systemClock.nowMs(),
   state: 'done',
@@ -46,7 +48,7 @@ const done = (answer: Buffer): IdempotencyEntry => ({
 
 /** Keys of one page: hashes of different keys, and a page that was chosen. */
 function onOnePage(page: string, count: number): KeyPlace[] {
-  return Array.from({ length: count }, (_, n) => ({ ...keyPlace('acc', true, page, String(n)), page }));
+  return Array.from({ length: count }, (_, n) => ({ ...placeOf('acc', true, page, String(n)), page }));
 }
 
 test('writers of 40 keys of one page, in two processes at once, lose nothing of each other', async () => {
@@ -54,7 +56,7 @@ test('writers of 40 keys of one page, in two processes at once, lose nothing of 
   // In groups, as many as may really meet on one page.
   for (let at = 0; at < places.length; at += 4) {
     const results = await Promise.all(
-      places.slice(at, at + 4).map((place, nth) => (stores[nth % 2] as IdempotencyStore).write(place, running(), 0)),
+      places.slice(at, at + 4).map((place, nth) => (stores[nth % 2] as IdempotencyStore).write(place, running, 0)),
     );
     expect(results.map(({ ok }) => ok)).toEqual([true, true, true, true]);
   }
@@ -67,7 +69,7 @@ test('writers of 40 keys of one page, in two processes at once, lose nothing of 
 test('of many writers of one key one wins, and the others see what it wrote', async () => {
   const [place] = onOnePage('p.test2', 1) as [KeyPlace];
   const results = await Promise.all(
-    Array.from({ length: 10 }, (_, nth) => (stores[nth % 2] as IdempotencyStore).write(place, running(), 0)),
+    Array.from({ length: 10 }, (_, nth) => (stores[nth % 2] as IdempotencyStore).write(place, running, 0)),
   );
   expect(results.filter(({ ok }) => ok)).toHaveLength(1);
   for (const result of results) {
@@ -78,15 +80,15 @@ test('of many writers of one key one wins, and the others see what it wrote', as
 
 test('only who holds the last stamp may write or remove; after a removal the key is free', async () => {
   const [place] = onOnePage('p.test3', 1) as [KeyPlace];
-  const first = await stores[0].write(place, running(), 0);
+  const first = await stores[0].write(place, running, 0);
   const stamp = first.ok ? first.stamp : 0;
   const second = await stores[1].write(place, done(Buffer.of(7)), stamp);
   expect(second.ok).toBe(true);
-  expect(await stores[0].write(place, running(), stamp)).toMatchObject({ ok: false, failure: 'conflict' });
-  expect(await stores[0].write(place, null, stamp)).toMatchObject({ ok: false, failure: 'conflict' });
-  expect((await stores[0].write(place, null, second.ok ? second.stamp : 0)).ok).toBe(true);
+  expect(await stores[0].write(place, running, stamp)).toMatchObject({ ok: false, failure: 'conflict' });
+  expect(await stores[0].write(place, () => null, stamp)).toMatchObject({ ok: false, failure: 'conflict' });
+  expect((await stores[0].write(place, () => null, second.ok ? second.stamp : 0)).ok).toBe(true);
   expect(await stores[1].read(place)).toBeNull();
-  expect((await stores[1].write(place, running(), 0)).ok).toBe(true);
+  expect((await stores[1].write(place, running, 0)).ok).toBe(true);
 });
 
 test('an entry is over after a day: its key is free, and the next write of its page leaves it out', async () => {
@@ -94,7 +96,7 @@ test('an entry is over after a day: its key is free, and the next write of its p
   expect((await stores[0].write(old, done(Buffer.of(1)), 0)).ok).toBe(true);
   const tomorrow = newStore(() => systemClock.nowMs() + limits.idempotency.ttlMs + 1_000);
   expect(await tomorrow.read(old)).toBeNull();
-  expect((await tomorrow.write(young, running(), 0)).ok).toBe(true);
+  expect((await tomorrow.write(young, running, 0)).ok).toBe(true);
   expect(await stores[0].read(old)).toBeNull();
 });
 

@@ -7,6 +7,7 @@ import { bodyPrinter } from '../../../../api/http/idempotency/body-print.ts';
 import { RateLimits } from '../../../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
 import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts';
+import { keyPlaces, placingSecret } from '../../../../api/http/idempotency/key-place.ts';
 import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
 import { oncePerKey } from '../../../../api/management/once-per-key.ts';
 import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
@@ -61,6 +62,7 @@ export async function runApi(carriers: readonly CarrierConfig[] = [], shares: Sh
   const once = oncePerKey({
     requests: new IdempotentRequests(idempotencyStore(bus, keys)),
     cipher: bodyCipher(bodyKey),
+    keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter([bodyKey]),
     rates: new RateLimits(newRateMemory()),
   });

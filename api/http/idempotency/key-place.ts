@@ -1,0 +1,56 @@
+// Where an idempotency key is kept: its page, and its hash. The hash is keyed with a secret of the installation, made by
+// whoever comes first and never shown to a client: nobody can look for keys that share a page or a hash.
+import { createHmac } from 'node:crypto';
+import { isApiError, wrongLastSequence } from '../../../cluster/bus/api-errors.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { limits } from '../../../platform/limits.ts';
+import { secretBytes } from '../../../platform/random.ts';
+
+export type KeyPlace = {
+  /** The page's name in the bucket. */
+  readonly page: string;
+  /** 48 bits of the key's hash: tells it apart from the other keys of its page. */
+  readonly own: number;
+  /** 128 bits of the key's hash, as latin1: tells it apart from every other key. */
+  readonly hash: string;
+  /** The name of a record of its own, for an answer that is too long for the page. */
+  readonly answer: string;
+};
+
+export type KeyPlaces = (accountId: string, livemode: boolean, operation: string, idempotencyKey: string) => KeyPlace;
+
+const hashOctets = 16;
+const ownOctets = 6;
+const entryName = 'idempotency-secret';
+const secretOctets = 32;
+
+/** Clients put anything into their keys, also people's numbers: only a hash is kept. */
+export function keyPlaces(secret: Uint8Array): KeyPlaces {
+  return (accountId, livemode, operation, idempotencyKey) => {
+    const text = `${accountId}\n${livemode ? 'live' : 'test'}\n${operation}\n${idempotencyKey}`;
+    const digest = createHmac('sha256', secret).update(text).digest();
+    const number = digest.readUInt32BE(hashOctets) % limits.idempotency.pages;
+    const hash = digest.subarray(0, hashOctets);
+    return {
+      page: `p.${number.toString(36)}`,
+      own: digest.readUIntBE(0, ownOctets),
+      hash: hash.toString('latin1'),
+      answer: `a.${hash.toString('base64url')}`,
+    };
+  };
+}
+
+/** The secret of this installation. It is as old as the bucket of the pages: with another one no key would be found again. */
+export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array> {
+  const bucket = await openBucket(bus, 'installation', replicas);
+  for (;;) {
+    const found = await bucket.get(entryName);
+    if (found !== null && found.operation === 'PUT') return found.value;
+    try {
+      await bucket.put(entryName, secretBytes(secretOctets), { previousSeq: found?.revision ?? 0 });
+    } catch (error) {
+      if (!isApiError(error, wrongLastSequence)) throw error;
+    }
+  }
+}
