@@ -7,7 +7,13 @@ import { subjectInBucket } from '../../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { decodePage, encodePage } from '../../../../api/http/idempotency/entry.ts';
+import {
+  type StampedEntry,
+  entriesOf,
+  newPage,
+  readPage,
+  timesBeginMs,
+} from '../../../../api/http/idempotency/entry.ts';
 import { cutProxy } from '../../../support/cut-proxy.ts';
 import { type House, type Ingress, type Tenant, call, goodBody, openHouse } from '../harness.ts';
 
@@ -48,12 +54,12 @@ async function age(byMs: number): Promise<void> {
   const { state } = await manager.streams.info(stream, { subjects_filter: subjectInBucket('idempotency', 'p.>') });
   for (const subject of Object.keys(state.subjects ?? {})) {
     const record = await manager.streams.getMessage(stream, { last_by_subj: subject });
-    const page = decodePage(record?.data ?? new Uint8Array());
-    for (const [hash, { entry, stamp }] of page) {
-      const aged = { ...entry, createdAtMs: entry.createdAtMs - byMs };
-      page.set(hash, { stamp, entry: aged.state === 'running' ? { ...aged, leaseUntilMs: 1 } : aged });
-    }
-    await jetstream.publish(subject, encodePage(page));
+    const page = readPage(record?.data ?? new Uint8Array());
+    const aged = [...entriesOf(page)].map(([own, { entry, stamp }]): [number, StampedEntry] => {
+      const older = { ...entry, createdAtMs: entry.createdAtMs - byMs };
+      return [own, { stamp, entry: older.state === 'running' ? { ...older, leaseUntilMs: timesBeginMs } : older }];
+    });
+    await jetstream.publish(subject, newPage(aged));
   }
 }
 
