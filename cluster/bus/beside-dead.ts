@@ -13,7 +13,7 @@ import { besideFilters, deadSubject } from './subjects.ts';
 
 /** Resolves when they are looked at; then it goes on until it is stopped. */
 export async function takeFromBeside(bus: Bus, publisher: Publisher, clock: Clock = systemClock): Promise<Consumption> {
-  const streams = [...Object.values(streamNames.messages), streamNames.inbound];
+  const streams = [...Object.values(streamNames.messages), ...Object.values(streamNames.waiting), streamNames.inbound];
   const all = await Promise.all(
     streams.map((stream) =>
       consumeStream(bus, {

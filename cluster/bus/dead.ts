@@ -2,6 +2,7 @@
 // record is kept for a person to read and replay (dead-records.ts), with the headers it had. While DEAD is full the
 // record is put beside its queue, in its own stream (beside-dead.ts): it must not hold a place that others wait for.
 import type { JsMsg } from '@nats-io/jetstream';
+import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Publisher } from './publisher.ts';
@@ -10,6 +11,7 @@ import { besideSubject, deadSubject } from './subjects.ts';
 /** What of a record matters here. */
 export type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
   readonly headers?: JsMsg['headers'] | undefined;
+  readonly info?: Pick<JsMsg['info'], 'deliveryCount'> | undefined;
 };
 
 export const deadHeaders = {
@@ -38,7 +40,7 @@ export function moveToDead(publisher: Publisher, record: DeadRecord, stream: str
     id,
     (result) => {
       if (!result.ok && result.failure === 'full') return putBeside(publisher, record, stream, extra);
-      if (!result.ok) return record.nak(1_000);
+      if (!result.ok) return record.nak(againMs(record));
       metrics.deadRecords.inc({ stream });
       log.error({ alarm: 'dead_record', stream, seq: record.seq, reason }, 'a record was moved to DEAD');
       record.ack();
@@ -50,18 +52,24 @@ export function moveToDead(publisher: Publisher, record: DeadRecord, stream: str
 /** DEAD has no room: in its own stream there is, because this record leaves it. */
 function putBeside(publisher: Publisher, record: DeadRecord, stream: string, extra: Record<string, string>): void {
   const subject = besideSubject(record.subject);
-  if (subject === null) return record.nak(1_000);
+  if (subject === null) return record.nak(againMs(record));
   publisher.publish(
     subject,
     record.data,
     `beside.${stream}.${record.seq}`,
     (result) => {
-      if (!result.ok) return record.nak(1_000);
+      if (!result.ok) return record.nak(againMs(record));
       log.error({ alarm: 'dead_full', stream, seq: record.seq }, 'DEAD is full: a record waits beside its queue');
       record.ack();
     },
     extra,
   );
+}
+
+/** Each time twice as long: what cannot take it may be full or away for hours. */
+function againMs({ info }: DeadRecord): number {
+  const doublings = Math.min((info?.deliveryCount ?? 1) - 1, 10);
+  return Math.min(limits.bus.besideAgainMs, limits.bus.nakDelayMsMax * 2 ** doublings);
 }
 
 /** Its id and what our own headers say; what the server was to check at that one publish is of no use any more. */

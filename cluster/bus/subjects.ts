@@ -82,11 +82,11 @@ export function waitFilter(kind: WaitKind): string {
 }
 
 export function waitSecondFilter(kind: WaitKind, second: number): string {
-  return `${kind}.${hourOf(second)}.${second}.>`;
+  return `${kind}.${hourOf(second)}.${second}.*`;
 }
 
 export function waitHourFilter(kind: WaitKind, hour: number): string {
-  return `${kind}.${hour}.>`;
+  return `${kind}.${hour}.*.*`;
 }
 
 /** `cancel.<hour>.<second>`: the cancels of messages that are due in that second, in the order they came. */
@@ -150,19 +150,23 @@ export function deadSubject(stream: string): string {
 export const deadFilter = 'dead.*';
 
 /**
- * `<subject>.unread`: where a record of a queue waits while DEAD is full. No filter of a carrier, of a count or of a
- * desk has as many tokens. Null for subjects of streams that have no such place.
+ * `<subject>.unread`: where a record that cannot be read waits while DEAD is full. No filter of a carrier, of a count, of a
+ * due second or of a desk has as many tokens. Null for subjects of streams that have no such place.
  */
 export function besideSubject(subject: string): string | null {
   const tokens = subject.split('.');
-  if (tokens[0] === 'mt' && tokens.length === 4) return `${subject}.unread`;
+  if (fourTokens.has(tokens[0] ?? '') && tokens.length === 4) return `${subject}.unread`;
   if (tokens[0] !== 'mo' || tokens.length > 3) return null;
   return tokens.length === 3 ? `${subject}.unread` : `${subject}.receipt.unread`;
 }
+const fourTokens: ReadonlySet<string> = new Set(['mt', 'scheduled', 'holds', 'later'] satisfies ['mt', ...WaitKind[]]);
 export const besideFilters: Readonly<Record<string, string>> = {
   MT_OTP: 'mt.otp.*.*.unread',
   MT_TXN: 'mt.txn.*.*.unread',
   MT_PROMO: 'mt.promo.*.*.unread',
+  SCHEDULED: 'scheduled.*.*.*.unread',
+  HOLDS: 'holds.*.*.*.unread',
+  LATER: 'later.*.*.*.unread',
   INBOUND: 'mo.*.*.unread',
 };
 

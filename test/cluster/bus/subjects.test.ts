@@ -8,6 +8,8 @@ import {
   eventSubject,
   hourOf,
   inboundSubject,
+  besideFilters,
+  besideSubject,
   waitHourFilter,
   waitSecondFilter,
   waitSubject,
@@ -18,11 +20,13 @@ import {
 import { categories, laneOf } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 
+/** As the server matches: `*` one token, `>` at the end any number of them. */
 const matches = (filter: string, subject: string): boolean => {
   const [parts, tokens] = [filter.split('.'), subject.split('.')];
-  return parts.at(-1) === '>'
-    ? tokens.length >= parts.length && parts.slice(0, -1).every((part, at) => part === tokens[at])
-    : filter === subject;
+  const isOpen = parts.at(-1) === '>';
+  const named = isOpen ? parts.slice(0, -1) : parts;
+  if (isOpen ? tokens.length < parts.length : tokens.length !== parts.length) return false;
+  return named.every((part, at) => part === '*' || part === tokens[at]);
 };
 const carrier = fc.stringMatching(/^[a-z0-9-]{1,20}$/);
 
@@ -73,6 +77,12 @@ test('a due time is found under its second and its hour, and read back', () => {
       expect(matches(waitSecondFilter('later', second), subject)).toBe(true);
       expect(matches(waitSecondFilter('later', second + 1), subject)).toBe(false);
       expect(matches(waitHourFilter('later', hourOf(second)), subject)).toBe(true);
+      // What nobody could read waits beside: it is not due.
+      const beside = besideSubject(subject) ?? '';
+      expect(matches(besideFilters['LATER'] ?? '', beside)).toBe(true);
+      expect(matches(besideFilters['LATER'] ?? '', subject)).toBe(false);
+      expect(matches(waitSecondFilter('later', second), beside)).toBe(false);
+      expect(matches(waitHourFilter('later', hourOf(second)), beside)).toBe(false);
     }),
   );
 });

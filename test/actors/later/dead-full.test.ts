@@ -1,0 +1,106 @@
+// Records of SCHEDULED, HOLDS and LATER that nobody can read, more than a due second may have out at once, while DEAD has
+// no room: what stands behind them is released in time, nothing goes round and round, and when DEAD has room they are there.
+import { afterEach, expect, test } from 'vitest';
+import { Releasers } from '../../../actors/later/releasers.ts';
+import { takeFromBeside } from '../../../cluster/bus/beside-dead.ts';
+import { publishLater } from '../../../cluster/bus/later.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { besideFilters, type WaitKind, waitSubject } from '../../../cluster/bus/subjects.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, recordsOf, startBus, waitingIn } from '../../support/bus.ts';
+
+let on: TestBus;
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  await on.stop();
+});
+
+const streams = { scheduled: 'SCHEDULED', holds: 'HOLDS', later: 'LATER' } as const;
+const kinds = Object.keys(streams) as WaitKind[];
+const poisonEach = limits.bus.laterHeldMax + 200;
+
+const consumersOf = async (stream: string) => {
+  const found: string[] = [];
+  const pages = on.bus.manager.consumers.list(stream);
+  for (let page = await pages.next(); page.length > 0; page = await pages.next())
+    found.push(...page.map(({ name }) => name));
+  return found;
+};
+const messagesIn = async (stream: string) => (await on.bus.manager.streams.info(stream)).state.messages;
+const unreadIn = async (stream: string) => {
+  const filter = besideFilters[stream] ?? '';
+  const { state } = await on.bus.manager.streams.info(stream, { subjects_filter: filter });
+  return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+};
+
+test('what waits for its time is released beside records that nobody can read while DEAD is full', async () => {
+  on = await startBus();
+  const { manager } = on.bus;
+  const publisher = new Publisher(on.bus, { deadlineMs: 20_000 });
+  const { config } = await manager.streams.info('DEAD');
+  await manager.streams.update('DEAD', { ...config, max_bytes: 4_096 });
+  await until('DEAD is full', async () => !(await publisher.publishOne('dead.test', Buffer.alloc(900), null)).ok);
+  const inDeadBefore = await messagesIn('DEAD');
+
+  const dueAtMs = systemClock.nowMs() + 3_000;
+  for (const kind of kinds) {
+    for (let from = 0; from < poisonEach; from += 500) {
+      const puts = Array.from({ length: Math.min(500, poisonEach - from) }, (_, at) =>
+        publisher.publishOne(waitSubject(kind, dueAtMs, 'one shard'), Buffer.from(`poison ${from + at}`), null),
+      );
+      expect((await Promise.all(puts)).every(({ ok }) => ok)).toBe(true);
+    }
+    const good = { subject: `mt.txn.alpha.${kinds.indexOf(kind)}`, payload: Buffer.from(kind), id: kind };
+    await new Promise((resolve) =>
+      publishLater(
+        publisher,
+        {
+          ...good,
+          dueAtMs,
+          shardKey: 'one shard',
+          ...(kind === 'scheduled' ? { cancelable: 'sms_0' } : {}),
+        },
+        kind === 'holds' ? dueAtMs - limits.bus.shortWaitMsMax - 1 : dueAtMs - 500,
+        resolve,
+      ),
+    );
+  }
+  const beganAtMs = systemClock.monotonicMs();
+  const releasers = new Releasers(on.bus);
+  await releasers.start();
+  ends.push(() => releasers.stop());
+  const moving = await takeFromBeside(on.bus, publisher);
+  ends.push(async () => {
+    await moving.stop();
+    publisher.close();
+  });
+  const released = async () => (await waitingIn(on.bus, 'MT_TXN')).length === kinds.length;
+  await until('what can be read is released', released, { limitMs: 20_000 });
+  expect(systemClock.nowMs() - dueAtMs).toBeLessThan(15_000);
+  // Their due second is over: its consumer goes, and nobody is given them again and again.
+  for (const kind of kinds) {
+    const left = async () => (await consumersOf(streams[kind])).join() === 'unread';
+    await until(`nothing of ${streams[kind]} is due`, left, { limitMs: 30_000, everyMs: 200 });
+    expect(await messagesIn(streams[kind])).toBe(await unreadIn(streams[kind]));
+    const { delivered } = await manager.consumers.info(streams[kind], 'unread');
+    const rounds = Math.ceil((systemClock.monotonicMs() - beganAtMs) / limits.bus.besideAgainMs) + 1;
+    expect(delivered.consumer_seq).toBeLessThanOrEqual(rounds * limits.bus.besideHeldMax);
+  }
+  const inDead = async () => (await messagesIn('DEAD')) - inDeadBefore;
+  const waiting = (await Promise.all(kinds.map((kind) => unreadIn(streams[kind])))).reduce((sum, count) => sum + count);
+  expect(waiting + (await inDead())).toBe(poisonEach * kinds.length);
+  expect(waiting).toBeGreaterThan(limits.bus.laterHeldMax);
+
+  await manager.streams.update('DEAD', { ...config, max_bytes: config.max_bytes });
+  await until('DEAD has them', async () => (await inDead()) === poisonEach * kinds.length, { limitMs: 60_000 });
+  for (const kind of kinds) {
+    const records = await recordsOf(on.bus, 'DEAD', `dead.${streams[kind]}`);
+    expect(new Set(records.map(({ data }) => Buffer.from(data).toString())).size).toBe(poisonEach);
+    expect(new Set(records.map((each) => each.header('Heliograph-Subject')))).toEqual(
+      new Set([waitSubject(kind, dueAtMs, 'one shard')]),
+    );
+  }
+}, 120_000);
