@@ -2,6 +2,7 @@
 import { FixSetup, messageOf } from '../../platform/errors.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../store/audit-verify.ts';
+import type { Store } from '../store/store.ts';
 import type { VerifyOptions } from './audit-commands.ts';
 import { print } from './print.ts';
 import { withStore } from './tenants.ts';
@@ -12,7 +13,7 @@ const verifiedWithinMs = 3_600_000;
 /** The exit code: 1 when the chain is broken. */
 export async function verifyCommand(options: VerifyOptions): Promise<number> {
   const expected = headsOf(options.expect);
-  const verdict = await withStore((store) => verifyAudit(store, expected), verifiedWithinMs);
+  const verdict = await withStore((store) => verifyAudit(store, expected), { withinMs: verifiedWithinMs });
   if (!verdict.ok) {
     const { brokenAt, why } = verdict;
     print(options, { object: 'audit_verification', ok: false, broken_at: brokenAt, why }, [
@@ -35,16 +36,17 @@ export async function partitionsCommand(options: { json?: boolean }): Promise<vo
 }
 
 export async function detachCommand(month: string, options: { json?: boolean }): Promise<void> {
-  const done = await withStore(async (store) => {
+  const detach = async (store: Store) => {
     try {
       return await detachAuditPartition(store, month);
     } catch (error) {
       if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
       throw new FixSetup(
-        `Only the owner of the tables may do this: set DATABASE_URL to that role (${messageOf(error)})`,
+        `Only the owner of the tables may do this: set DATABASE_OWNER_URL to that role (${messageOf(error)})`,
       );
     }
-  });
+  };
+  const done = await withStore(detach, { asOwner: true });
   if (!done.ok) throw new FixSetup(`${done.code}: ${whyNot[done.code]}`);
   const { table } = done.partition;
   print(options, { ...partitionJson(done.partition), detached: true }, [

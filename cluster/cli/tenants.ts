@@ -109,14 +109,16 @@ async function everyPage<T>(read: (after: string | null) => Promise<Page<T>>): P
   }
 }
 
-/** The database of DATABASE_URL, else of what runs on the data folder. */
+/** The database of DATABASE_URL, else of what runs on the data folder; `asOwner`: as the owner of its tables. */
 export async function withStore<T>(
   work: (store: Store) => Promise<T>,
-  withinMs: number = databaseAnswersWithinMs,
+  { withinMs = databaseAnswersWithinMs, asOwner = false }: { withinMs?: number; asOwner?: boolean } = {},
 ): Promise<T> {
   const settings = loadSettings();
-  const url = settings.databaseUrl ?? readConnections(settings.dataDir)?.databaseUrl;
-  if (url === undefined || url === null) {
+  const { databaseUrl, databaseOwnerUrl } =
+    settings.databaseUrl === null ? (readConnections(settings.dataDir) ?? settings) : settings;
+  const url = asOwner ? (databaseOwnerUrl ?? databaseUrl) : databaseUrl;
+  if (url === null) {
     throw new FixSetup(
       `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or DATABASE_URL`,
     );

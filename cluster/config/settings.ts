@@ -27,7 +27,10 @@ export type Settings = {
   natsUrl: string | null;
   /** The nats-server is this machine's own: no other node can be on it. */
   ownBus: boolean;
+  /** Of the application role: what is used while the system runs. */
   databaseUrl: string | null;
+  /** Of the role that owns the tables: migrations and `audit detach`. Null: that of `databaseUrl` does these too. */
+  databaseOwnerUrl: string | null;
   /** Null: chDB in the analytics process. */
   clickhouseUrl: string | null;
   simulatedPorts: SimulatedPorts;
@@ -51,6 +54,7 @@ export function loadSettings(env: Env = process.env): Settings {
     natsUrl: natsUrlOf(env),
     ownBus: env['HELIOGRAPH_OWN_BUS'] === 'yes' || !env['NATS_URL'],
     databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseOwnerUrl: ownerUrlOf(env),
     clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
     simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),
   };
@@ -92,6 +96,14 @@ function urlOf(env: Env, name: string, protocols: string[]): string | null {
     }
   }
   return text;
+}
+
+function ownerUrlOf(env: Env): string | null {
+  const url = urlOf(env, 'DATABASE_OWNER_URL', ['postgres:', 'postgresql:']);
+  if (url !== null && !env['DATABASE_URL']) {
+    throw new FixSetup('DATABASE_OWNER_URL: expected DATABASE_URL beside it, with the role of the application');
+  }
+  return url;
 }
 
 const natsFiles = [

@@ -9,6 +9,7 @@ import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { listProcesses } from './processes.ts';
+import { type DatabasePasswords, databaseRoles, makeRoles, postgresUrl } from './postgres-roles.ts';
 import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
 import { untilReady } from './ready.ts';
 import { startTethered } from './tether.ts';
@@ -16,14 +17,14 @@ import { startTethered } from './tether.ts';
 export type PostgresOptions = {
   dataDir: string;
   port: number;
-  password: string;
+  passwords: DatabasePasswords;
   graceMs?: number;
 };
 
 export async function startPostgresServer(options: PostgresOptions): Promise<EmbeddedServer> {
   const place = postgresPlace(options.dataDir);
   const dataFolder = join(place.home, 'data');
-  if (!existsSync(join(dataFolder, 'PG_VERSION'))) await initialise(place, dataFolder, options.password);
+  if (!existsSync(join(dataFolder, 'PG_VERSION'))) await initialise(place, dataFolder, options.passwords.superuser);
   if (existsSync(join(dataFolder, 'postmaster.pid'))) await settleCrash(dataFolder, options.port);
 
   if (place.user !== null) giveTo(place.user, dataFolder);
@@ -44,10 +45,8 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
     pid: tethered.pid,
     exited: tethered.exited,
     async ready(limitMs) {
-      const maintenance = new URL(url);
-      maintenance.pathname = '/postgres';
-      await postgresReady(maintenance.href, limitMs, tethered.exited);
-      await makeDatabase(maintenance.href);
+      await postgresReady(postgresUrl(options, 'superuser', 'postgres'), limitMs, tethered.exited);
+      await makeRoles(options);
     },
     stop: (limitMs) => tethered.stop(limitMs),
     kill: () => tethered.kill(),
@@ -58,13 +57,6 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
 export function postgresReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
   return untilReady({ name: 'postgres', ask: () => query(url, 'select 1'), limitMs, ended });
 }
-
-export function postgresUrl(options: { port: number; password: string }): string {
-  return `postgresql://${superuser}:${options.password}@127.0.0.1:${options.port}/${database}`;
-}
-
-const superuser = 'heliograph';
-const database = 'heliograph';
 
 /**
  * After a kill -9 the backends need a moment to notice, and PostgreSQL would take a dead postmaster that nobody
@@ -120,7 +112,7 @@ async function initialise(place: PostgresPlace, dataFolder: string, password: st
   try {
     await run(place, 'initdb', [
       `--pgdata=${draft}`,
-      `--username=${superuser}`,
+      `--username=${databaseRoles.superuser}`,
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--locale=C',
@@ -155,17 +147,12 @@ function run(place: PostgresPlace, program: string, args: string[]): Promise<voi
   return withDeadline(program, 60_000, work);
 }
 
-async function makeDatabase(maintenanceUrl: string): Promise<void> {
-  const found = await query(maintenanceUrl, `select 1 from pg_database where datname = '${database}'`);
-  if (found === 0) await query(maintenanceUrl, `create database ${database}`);
-}
-
-async function query(url: string, text: string): Promise<number> {
+async function query(url: string, text: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 10_000 });
   client.on('error', (error) => ignoring(error, 'the readiness connection broke'));
   try {
     await client.connect();
-    return (await client.query(text)).rowCount ?? 0;
+    await client.query(text);
   } finally {
     await client.end();
   }

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../bus/body-keys.ts';
+import type { DatabasePasswords } from './postgres-roles.ts';
 import { type Rotation, bodyKeysIn, rotated } from './body-key-file.ts';
 
 export { bodyKeysText };
@@ -25,7 +26,8 @@ export type Secrets = {
   /** Of message bodies: HELIOGRAPH_BODY_KEY, or our own. */
   bodyKeys: BodyKeys;
   natsPassword: string;
-  postgresPassword: string;
+  /** Of the roles of the embedded PostgreSQL. */
+  databasePasswords: DatabasePasswords;
 };
 
 export function loadSecrets(dataDir: string, env: Record<string, string | undefined> = process.env): Secrets {
@@ -33,7 +35,11 @@ export function loadSecrets(dataDir: string, env: Record<string, string | undefi
   return {
     bodyKeys: loadBodyKeys(dataDir, env),
     natsPassword: secretFile(join(folder, 'nats-password'), 'base64url'),
-    postgresPassword: secretFile(join(folder, 'postgres-password'), 'base64url'),
+    databasePasswords: {
+      superuser: secretFile(join(folder, 'postgres-password'), 'base64url'),
+      owner: secretFile(join(folder, 'postgres-owner-password'), 'base64url'),
+      application: secretFile(join(folder, 'postgres-app-password'), 'base64url'),
+    },
   };
 }
 

@@ -34,7 +34,8 @@ import { isStoreUnavailable } from '../store/connection.ts';
 import { type DemoAccount, type DemoOptions, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../store/demo.ts';
 import { readOutbox } from '../store/directory-rows.ts';
 import { databaseNameFile, installationId } from '../store/installation.ts';
-import { migrateStore } from '../store/migrate.ts';
+import { type DatabaseUrls, prepareStore } from '../store/prepare.ts';
+import { rightsTooWide } from '../store/rights.ts';
 import { type Store, openStore } from '../store/store.ts';
 import type { DemoToTell } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
@@ -47,14 +48,19 @@ const demoWaitMs = 5_000;
 
 runRole('control', async (link) => {
   const settings = loadSettings(link.env);
-  const { natsUrl, databaseUrl } = settings;
+  const { natsUrl, databaseUrl, databaseOwnerUrl: ownerUrl } = settings;
   if (natsUrl === null) throw new FixSetup('NATS_URL: the control role needs a NATS server');
   if (databaseUrl === null) throw new FixSetup('DATABASE_URL: the control role needs a PostgreSQL database');
 
   let configuration = await loadConfiguration(settings.configFile, link.env);
   const bodyKeys = loadBodyKeys(settings.dataDir, link.env);
-  const [bus] = await Promise.all([connectBus(natsUrl, 'control'), migrateWhenUp(databaseUrl, link)]);
   const store = openStore(databaseUrl);
+  const [bus] = await Promise.all([
+    connectBus(natsUrl, 'control'),
+    prepareWhenUp(store, { databaseUrl, ownerUrl }, link),
+  ]);
+  const tooWide = await rightsTooWide(store);
+  if (tooWide !== null) log.warn(tooWide);
   const system = openStore(databaseUrl, systemClock, { poolMax: limits.store.systemPoolMax });
   mkdirSync(settings.dataDir, { recursive: true });
   writeFileSync(databaseNameFile(settings.dataDir), `${await installationId(store)}\n`);
@@ -157,11 +163,11 @@ async function revokeWhenUp(store: Store, demo: DemoOptions, { stopping }: Child
   }
 }
 
-async function migrateWhenUp(databaseUrl: string, { stopping }: ChildLink): Promise<void> {
+async function prepareWhenUp(store: Store, urls: DatabaseUrls, { stopping }: ChildLink): Promise<void> {
   const endAtMs = systemClock.monotonicMs() + databaseWaitMs;
   for (;;) {
     try {
-      await migrateStore(databaseUrl);
+      await prepareStore(store, urls);
       return;
     } catch (error) {
       if (!isStoreUnavailable(error) || systemClock.monotonicMs() > endAtMs) throw error;

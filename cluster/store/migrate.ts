@@ -16,6 +16,7 @@ import { inbound } from './migrations/0006-inbound.ts';
 import { accountWeight } from './migrations/0007-account-weight.ts';
 import { installation } from './migrations/0008-installation.ts';
 import { auditChain } from './migrations/0010-audit-chain.ts';
+import { auditPartitionFunction } from './migrations/0015-audit-partition-function.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -28,6 +29,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0007-account-weight': accountWeight,
   '0008-installation': installation,
   '0010-audit-chain': auditChain,
+  '0015-audit-partition-function': auditPartitionFunction,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */
@@ -49,7 +51,15 @@ export async function migrateStore(databaseUrl: string, upTo?: string): Promise<
   }
 }
 
+const insufficientPrivilege = '42501';
+
 function explained(error: unknown): unknown {
+  if ((error as { code?: unknown }).code === insufficientPrivilege) {
+    return new FixSetup(
+      `The tables must be brought up to date by their owner: set DATABASE_OWNER_URL to that role (${messageOf(error)}; docs/operations.md, Roles of the database)`,
+      error,
+    );
+  }
   // Kysely's words for a step in the database that the provider does not have.
   if (!/previously executed migration .* is missing/.test(messageOf(error))) return error;
   return new FixSetup('The database was migrated by a newer Heliograph: start that version, or a newer one.', error);

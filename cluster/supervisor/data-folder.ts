@@ -66,6 +66,7 @@ export type Connections = {
   pid: number;
   natsUrl: string;
   databaseUrl: string | null;
+  databaseOwnerUrl: string | null;
   clickhouseUrl: string | null;
   httpUrl: string;
   adminUrl: string;

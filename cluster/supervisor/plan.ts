@@ -11,7 +11,8 @@ import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
 import type { EmbeddedServer } from '../embedded/embedded-server.ts';
 import { natsUrl, startNatsServer } from '../embedded/nats.ts';
 import { type Ports, isFree } from '../embedded/ports.ts';
-import { postgresUrl, startPostgresServer } from '../embedded/postgres.ts';
+import { startPostgresServer } from '../embedded/postgres.ts';
+import { postgresUrl } from '../embedded/postgres-roles.ts';
 import { type Secrets, bodyKeysText } from '../embedded/secrets.ts';
 import type { ChildSpec, ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';
@@ -34,6 +35,8 @@ export type Plan = {
   natsUrl: string;
   /** Null when this machine runs no role that needs a database. */
   databaseUrl: string | null;
+  /** Null: no owner's was given. */
+  databaseOwnerUrl: string | null;
 };
 
 export async function planChildren(input: PlanInput): Promise<Plan> {
@@ -43,11 +46,11 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   const natsPort = settings.natsUrl === null ? await ports.choose('nats-server') : 0;
   const wantsPostgres = has('control') && settings.databaseUrl === null;
   const postgresPort = wantsPostgres ? await ports.choose('postgres') : 0;
+  const postgres = { port: postgresPort, passwords: secrets.databasePasswords };
   const urls = {
     natsUrl: settings.natsUrl ?? natsUrl({ port: natsPort, password: secrets.natsPassword }),
-    databaseUrl: wantsPostgres
-      ? postgresUrl({ port: postgresPort, password: secrets.postgresPassword })
-      : settings.databaseUrl,
+    databaseUrl: wantsPostgres ? postgresUrl(postgres) : settings.databaseUrl,
+    databaseOwnerUrl: wantsPostgres ? postgresUrl(postgres, 'owner') : settings.databaseOwnerUrl,
   };
   const simulated = has('carriers') ? await simulatedPorts(configuration, ports) : {};
   const all = {
@@ -62,6 +65,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     NATS_URL: urls.natsUrl,
     HELIOGRAPH_OWN_BUS: settings.natsUrl === null ? 'yes' : '',
     DATABASE_URL: urls.databaseUrl ?? '',
+    DATABASE_OWNER_URL: urls.databaseOwnerUrl ?? '',
     CLICKHOUSE_URL: settings.clickhouseUrl ?? '',
   };
   const inherited = harmlessEnvironment({ ...process.env, HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn' });
@@ -84,8 +88,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     );
   }
   if (wantsPostgres) {
-    const options = { dataDir: settings.dataDir, port: postgresPort, password: secrets.postgresPassword };
-    specs.push(server('postgres', () => startPostgresServer(options)));
+    specs.push(server('postgres', () => startPostgresServer({ dataDir: settings.dataDir, ...postgres })));
   }
   const embedded = specs.map((spec) => spec.name);
   const addRole = (name: RoleChild, after: string[]) => {

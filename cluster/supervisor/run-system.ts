@@ -105,6 +105,7 @@ export async function runSystem({
         pid: process.pid,
         natsUrl: plan.natsUrl,
         databaseUrl: plan.databaseUrl,
+        databaseOwnerUrl: plan.databaseOwnerUrl,
         clickhouseUrl: settings.clickhouseUrl,
         httpUrl: baseUrl(settings),
         adminUrl: `http://${settings.adminHost}:${admin.port}`,

@@ -26,17 +26,20 @@ function openDoor({ roles, httpHost, httpPort }: Settings, trustedProxies: reado
 }
 
 /** What crosses a network unencrypted: passwords, numbers, names. */
-function plainConnections({ natsUrl, databaseUrl, clickhouseUrl }: Settings): string[] {
+function plainConnections({ natsUrl, databaseUrl, databaseOwnerUrl, clickhouseUrl }: Settings): string[] {
   const elsewhere = (url: string | null) =>
     (url?.split(',') ?? []).map((each) => new URL(each)).filter(({ hostname }) => !isLocal(hostname));
   const plainNats = elsewhere(natsUrl).some(({ protocol }) => protocol === 'nats:');
-  const plainDatabase = elsewhere(databaseUrl).some(({ searchParams }) => !isVerified(searchParams.get('sslmode')));
+  const plainDatabases = Object.entries({ DATABASE_URL: databaseUrl, DATABASE_OWNER_URL: databaseOwnerUrl }).filter(
+    ([, url]) => elsewhere(url).some(({ searchParams }) => !isVerified(searchParams.get('sslmode'))),
+  );
   const plainHistory = elsewhere(clickhouseUrl).some(({ protocol }) => protocol === 'http:');
   return [
     ...(plainNats ? ['NATS_URL: nats:// to another machine is not encrypted: use tls://, with NATS_CA_FILE'] : []),
-    ...(plainDatabase
-      ? ['DATABASE_URL: another machine, and no sslmode that verifies it: add ?sslmode=verify-full&sslrootcert=<file>']
-      : []),
+    ...plainDatabases.map(
+      ([name]) =>
+        `${name}: another machine, and no sslmode that verifies it: add ?sslmode=verify-full&sslrootcert=<file>`,
+    ),
     ...(plainHistory ? ['CLICKHOUSE_URL: http:// to another machine is not encrypted: use https://'] : []),
   ];
 }

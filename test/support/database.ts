@@ -1,5 +1,5 @@
-// A private PostgreSQL with the product's tables in it, and a pool on them.
-import { migrateStore } from '../../cluster/store/migrate.ts';
+// A private PostgreSQL with the product's tables in it, and a pool on them: the application role's, as in the product.
+import { prepareStore } from '../../cluster/store/prepare.ts';
 import { type Store, openStore } from '../../cluster/store/store.ts';
 import { type TestPostgres, startPostgres } from './postgres.ts';
 
@@ -7,8 +7,8 @@ export type TestDatabase = { readonly postgres: TestPostgres; readonly store: St
 
 export async function startDatabase(): Promise<TestDatabase> {
   const postgres = await startPostgres();
-  await migrateStore(postgres.url);
-  const store = openStore(postgres.url);
+  const store = openStore(postgres.applicationUrl);
+  await prepareStore(store, { databaseUrl: postgres.applicationUrl, ownerUrl: postgres.ownerUrl });
   return {
     postgres,
     store,

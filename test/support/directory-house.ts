@@ -32,7 +32,7 @@ export async function openDirectoryHouse(): Promise<DirectoryHouse> {
     ...bus,
     directory,
     project() {
-      const projector = startProjector({ databaseUrl: database.postgres.url, bus: bus.bus });
+      const projector = startProjector({ databaseUrl: database.postgres.applicationUrl, bus: bus.bus });
       projectors.push(projector);
       return projector;
     },

@@ -1,8 +1,8 @@
 // `heliograph audit verify`, run as a process against a real database.
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../../support/database.ts';
+import { asked } from '../../support/postgres.ts';
 import { newAccount } from '../../support/tenants.ts';
 
 let database: TestDatabase;
@@ -11,7 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => database?.stop());
 
-const cli = (...words: string[]) => runCli(words, { DATABASE_URL: database.postgres.url });
+const cli = (...words: string[]) =>
+  runCli(words, { DATABASE_URL: database.postgres.applicationUrl, DATABASE_OWNER_URL: database.postgres.ownerUrl });
 
 test('says that the log is sound and where it ends; a changed record is named, with exit code 1', async () => {
   const accountId = await newAccount(database.store);
@@ -27,13 +28,12 @@ test('says that the log is sound and where it ends; a changed record is named, w
     actor: 'operator',
     from: expect.stringMatching(/^.+@.+$/),
   });
-  const { db } = database.store;
   const partitions = JSON.parse((await cli('audit', 'partitions', '--json')).stdout).data;
   expect(partitions).toMatchObject([{ object: 'audit_partition', rows: 2, first_row: 1, last_row: 2 }]);
   const { month, table } = partitions[0];
   expect((await cli('audit', 'detach', month)).stderr).toContain('still_written');
-  await sql`drop trigger audit_log_stays on ${sql.table(table)}`.execute(db);
-  await sql`update ${sql.table(table)} set actor = 'nobody' where id = 2`.execute(db);
+  await asked(database.postgres.ownerUrl, `drop trigger audit_log_stays on ${table}`);
+  await asked(database.postgres.ownerUrl, `update ${table} set actor = 'nobody' where id = 2`);
   const broken = await cli('audit', 'verify', '--expect', head, '--json');
   expect(broken.code).toBe(1);
   expect(JSON.parse(broken.stdout)).toMatchObject({ ok: false, broken_at: 2 });

@@ -37,7 +37,7 @@ afterAll(async () => {
 const cli = (...words: string[]) =>
   runCli(words, {
     NATS_URL: house.nats.url,
-    DATABASE_URL: database.postgres.url,
+    DATABASE_URL: database.postgres.applicationUrl,
     HELIOGRAPH_DATA: join(folder, 'data'),
     HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'),
   });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.stop());
 
-const cli = (...words: string[]) => runCli(words, { DATABASE_URL: database.postgres.url });
+const cli = (...words: string[]) => runCli(words, { DATABASE_URL: database.postgres.applicationUrl });
 const json = async (...args: string[]) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -25,6 +25,8 @@ describe('settings', () => {
     [{ NATS_URL: 'tls://a', NATS_CA_FILE: '/nowhere.pem' }, /NATS_CA_FILE: there is no file \/nowhere.pem/],
     [{ NATS_URL: 'tls://a', NATS_CERT_FILE: '/etc/hosts' }, /expected both or none/],
     [{ DATABASE_URL: 'not a url' }, /DATABASE_URL: expected/],
+    [{ DATABASE_URL: 'postgres://a@b/c', DATABASE_OWNER_URL: 'x' }, /DATABASE_OWNER_URL: expected/],
+    [{ DATABASE_OWNER_URL: 'postgres://a@b/c' }, /DATABASE_OWNER_URL: expected DATABASE_URL beside it/],
     [{ CLICKHOUSE_URL: 'tcp://x' }, /CLICKHOUSE_URL: expected/],
   ])('%j is refused', (env, sentence) => {
     expect(() => loadSettings(env)).toThrow(sentence);

@@ -54,7 +54,7 @@ async function projectorProcess(): Promise<ChildProcess> {
 
 function run(what: string, more: string[]): ChildProcess {
   const script = fileURLToPath(new URL('./projector-process.ts', import.meta.url));
-  const child = fork(script, [what, house.postgres.url, house.nats.url, ...more], {
+  const child = fork(script, [what, house.postgres.applicationUrl, house.nats.url, ...more], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   processes.push(child);

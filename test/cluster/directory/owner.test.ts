@@ -1,7 +1,6 @@
 // One NATS and two databases, both real: the first that came fills the directory, the other one changes nothing and says
 // why, whether it is a projector that runs, a role that starts or somebody who asks the doctor.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import pg from 'pg';
 import { examine } from '../../../cluster/cli/doctor.ts';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
@@ -11,7 +10,7 @@ import { openDirectory } from '../../../cluster/directory/directory.ts';
 import { OwnedByAnother, claimDirectory, directoryOwner, releaseDirectory } from '../../../cluster/directory/owner.ts';
 import { type Projector, startProjector } from '../../../cluster/directory/projector.ts';
 import { installationId } from '../../../cluster/store/installation.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
+import { prepareStore } from '../../../cluster/store/prepare.ts';
 import { type Store, openStore } from '../../../cluster/store/store.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
@@ -54,16 +53,11 @@ afterAll(async () => {
 
 /** With an account and a key of its own. */
 async function database(name: string): Promise<Database> {
-  const client = new pg.Client({ connectionString: postgres.url });
-  await client.connect();
-  await client.query(`create database ${name}`);
-  await client.end();
-  const url = new URL(postgres.url);
-  url.pathname = `/${name}`;
-  await migrateStore(url.toString());
-  const store = openStore(url.toString());
+  const { url, ownerUrl } = await postgres.emptyDatabase(name);
+  const store = openStore(url);
+  await prepareStore(store, { databaseUrl: url, ownerUrl });
   const { token } = await newKey(store, await newAccount(store, name));
-  return { url: url.toString(), store, key: token };
+  return { url, store, key: token };
 }
 
 /** Compares everything several times a second. */

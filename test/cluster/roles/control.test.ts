@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { readConfiguration } from '../../../cluster/config/load.ts';
@@ -18,7 +17,7 @@ import { listKeys, revokeKey } from '../../../cluster/store/api-keys.ts';
 import { type Demo, savedDemo } from '../../../cluster/store/demo.ts';
 import type { DemoToTell } from '../../../cluster/supervisor/announce.ts';
 import { listAuditRecords } from '../../../cluster/store/audit-log.ts';
-import { migrateStore } from '../../../cluster/store/migrate.ts';
+import { prepareStore } from '../../../cluster/store/prepare.ts';
 import { type Store, openStore } from '../../../cluster/store/store.ts';
 import { splitApiKey } from '../../../model/api-key.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -37,6 +36,7 @@ let store: Store;
 let dataDir: string;
 let databases = 0;
 let databaseUrl: string;
+let ownerUrl: string;
 const children: ChildProcess[] = [];
 /** All its carriers are simulated. */
 const repositorys = fileURLToPath(new URL('../../../heliograph.yaml', import.meta.url));
@@ -53,13 +53,8 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'heliograph-control-'));
-  const server = openStore(postgres.url);
   databases += 1;
-  await sql.raw(`create database control_${databases}`).execute(server.db);
-  await server.close();
-  const url = new URL(postgres.url);
-  url.pathname = `/control_${databases}`;
-  databaseUrl = url.toString();
+  ({ url: databaseUrl, ownerUrl } = await postgres.emptyDatabase(`control_${databases}`));
   store = openStore(databaseUrl);
 });
 afterEach(async () => {
@@ -76,6 +71,7 @@ function launch(configuration = repositorys): ChildProcess {
   tellSettings(child, {
     NATS_URL: nats.url,
     DATABASE_URL: databaseUrl,
+    DATABASE_OWNER_URL: ownerUrl,
     HELIOGRAPH_DATA: dataDir,
     HELIOGRAPH_CONTROL_PORT: '0',
     HELIOGRAPH_CONFIG: configuration,
@@ -130,7 +126,7 @@ describe('a first start', () => {
   });
 
   test('that died half-way is finished by the next one, with one account', async () => {
-    await migrateStore(databaseUrl);
+    await prepareStore(store, { databaseUrl, ownerUrl });
     writeFileSync(file(), '{"unfinished":true}');
     await createAccount(store, { name: 'Demo', actor: { name: 'first-start', from: 'here' } });
     const { demo } = await ready(launch());
@@ -139,7 +135,7 @@ describe('a first start', () => {
   });
 
   test('in a database with accounts makes none', async () => {
-    await migrateStore(databaseUrl);
+    await prepareStore(store, { databaseUrl, ownerUrl });
     await createAccount(store, { name: 'Mine' });
     expect((await ready(launch())).demo).toBeNull();
   });

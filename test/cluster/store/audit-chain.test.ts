@@ -10,6 +10,7 @@ import { addAuditRecords, listAuditRecords } from '../../../cluster/store/audit-
 import { auditPartitions, detachAuditPartition } from '../../../cluster/store/audit-partitions.ts';
 import { verifyAudit } from '../../../cluster/store/audit-verify.ts';
 import { migrateStore } from '../../../cluster/store/migrate.ts';
+import { prepareStore } from '../../../cluster/store/prepare.ts';
 import { setSenderStatus } from '../../../cluster/store/senders.ts';
 import { type Store, openStore } from '../../../cluster/store/store.ts';
 import { newAccountId } from '../../../model/ids.ts';
@@ -20,35 +21,31 @@ import { newAccount, newSender } from '../../support/tenants.ts';
 let postgres: TestPostgres;
 let clock: ManualClock;
 let store: Store;
+/** The same with the rights of the tables' owner. */
+let owner: Store;
 let databases = 0;
 beforeAll(async () => {
   postgres = await startPostgres();
 });
 afterAll(async () => {
-  await store?.close();
+  await Promise.all([store?.close(), owner?.close()]);
   await postgres?.stop();
 });
 
 /** Each test has a log of its own. */
-async function emptyDatabase(): Promise<string> {
-  const admin = openStore(postgres.url);
-  const name = `audit_${(databases += 1)}`;
-  await sql.raw(`create database ${name}`).execute(admin.db);
-  await admin.close();
-  const url = new URL(postgres.url);
-  url.pathname = `/${name}`;
-  return url.toString();
-}
+const emptyDatabase = () => postgres.emptyDatabase(`audit_${(databases += 1)}`);
 
 beforeEach(async () => {
-  await store?.close();
-  const url = await emptyDatabase();
-  await migrateStore(url);
+  await Promise.all([store?.close(), owner?.close()]);
+  const { url, ownerUrl } = await emptyDatabase();
   clock = new ManualClock(Date.parse('2026-01-15T12:00:00Z'));
-  store = openStore(url, clock, { actor: { name: 'operator', from: 'me@here' } });
+  const actor = { name: 'operator', from: 'me@here' };
+  store = openStore(url, clock, { actor });
+  owner = openStore(ownerUrl, clock, { actor });
+  await prepareStore(store, { databaseUrl: url, ownerUrl });
 });
 
-const run = (statement: RawBuilder<unknown>) => statement.execute(store.db);
+const run = (statement: RawBuilder<unknown>) => statement.execute(owner.db);
 /** As somebody who has the rights of the tables' owner. */
 async function tamper(statement: RawBuilder<unknown>): Promise<void> {
   for (const { table } of [...(await auditPartitions(store)), { table: 'audit_log' }]) {
@@ -151,7 +148,7 @@ describe('the chain', () => {
   });
 
   test('rows of a log from before the chain become its beginning', async () => {
-    const url = await emptyDatabase();
+    const { ownerUrl: url } = await emptyDatabase();
     await migrateStore(url, '0008-installation');
     const old = openStore(url);
     for (let at = 0; at < 3; at += 1) {
@@ -184,17 +181,17 @@ describe('months', () => {
       { month: '2026-02', rows: 2 },
       { month: '2026-03', rows: 1 },
     ]);
-    expect(await detachAuditPartition(store, '2026-02')).toEqual({ ok: false, code: 'not_the_oldest' });
-    expect(await detachAuditPartition(store, '2025-12')).toEqual({ ok: false, code: 'no_such_month' });
-    expect(await detachAuditPartition(store, '2026-01')).toMatchObject({ ok: true, partition: { rows: 3 } });
+    expect(await detachAuditPartition(owner, '2026-02')).toEqual({ ok: false, code: 'not_the_oldest' });
+    expect(await detachAuditPartition(owner, '2025-12')).toEqual({ ok: false, code: 'no_such_month' });
+    expect(await detachAuditPartition(owner, '2026-01')).toMatchObject({ ok: true, partition: { rows: 3 } });
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 4, first: 4, head: { seq: 7 } });
     const { items } = await listAuditRecords(store, { limit: 1, after: null });
     expect(items).toMatchObject([
       { action: 'audit.detached', actor: 'operator', origin: 'me@here', detail: { first_row: 1, last_row: 3 } },
     ]);
     expect((await run(sql`select * from audit_log_2026_01`)).rows).toHaveLength(3);
-    expect(await detachAuditPartition(store, '2026-02')).toMatchObject({ ok: true });
-    expect(await detachAuditPartition(store, '2026-03')).toEqual({ ok: false, code: 'still_written' });
+    expect(await detachAuditPartition(owner, '2026-02')).toMatchObject({ ok: true });
+    expect(await detachAuditPartition(owner, '2026-03')).toEqual({ ok: false, code: 'still_written' });
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 3, first: 6 });
     // A month that simply is not there any more is no detached one.
     nextMonth();

@@ -1,13 +1,12 @@
 // Migrations on a real PostgreSQL: from nothing, from the version before with data, by two processes at once,
 // and not at all when the database is ahead.
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAccount, findAccount } from '../../../cluster/store/accounts.ts';
 import { revokeKey } from '../../../cluster/store/api-keys.ts';
 import { migrateStore, migrations } from '../../../cluster/store/migrate.ts';
 import { openStore } from '../../../cluster/store/store.ts';
 import { newAccountId, newApiKeyId } from '../../../model/ids.ts';
-import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
+import { type TestPostgres, asked as sql, startPostgres } from '../../support/postgres.ts';
 
 let postgres: TestPostgres;
 
@@ -18,23 +17,8 @@ afterAll(async () => {
   await postgres?.stop();
 });
 
-/** A database of its own in the same server. */
-async function emptyDatabase(name: string): Promise<string> {
-  await sql(postgres.url, `create database ${name}`);
-  const url = new URL(postgres.url);
-  url.pathname = `/${name}`;
-  return url.toString();
-}
-
-async function sql(url: string, text: string, values: unknown[] = []): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await client.query(text, values);
-  } finally {
-    await client.end();
-  }
-}
+/** As the owner of its tables. */
+const emptyDatabase = async (name: string) => (await postgres.emptyDatabase(name)).ownerUrl;
 
 const names = Object.keys(migrations);
 

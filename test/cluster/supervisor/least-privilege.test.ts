@@ -48,6 +48,7 @@ test.runIf(process.platform === 'linux')(
       'hunter3',
       nats.password || nats.username,
       new URL(told.databaseUrl!).password,
+      new URL(told.databaseOwnerUrl!).password,
     ];
     const children = await processesOf(dataDir);
     expect(children.length).toBeGreaterThanOrEqual(8);
@@ -57,7 +58,7 @@ test.runIf(process.platform === 'linux')(
         expect(environment.includes(secret), `${command} has a secret in its environment`).toBe(false);
       }
       expect(environment).not.toMatch(
-        /(DATABASE_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_CONFIGURATION)=/,
+        /(DATABASE_URL|DATABASE_OWNER_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_CONFIGURATION)=/,
       );
     }
     // A local user with a stolen key passes no list of networks by going round the ingress.

@@ -39,6 +39,7 @@ test.each([
   [{ NATS_URL: `nats://127.0.0.1:4222,nats://${far}:4222`, CLICKHOUSE_URL: 'http://localhost:8123' }, 'NATS_URL'],
   [{ DATABASE_URL: `postgres://a:b@${far}/x` }, 'DATABASE_URL'],
   [{ DATABASE_URL: `postgres://a:b@${far}/x?sslmode=prefer` }, 'DATABASE_URL'],
+  [{ DATABASE_URL: 'postgres://a:b@127.0.0.1/x', DATABASE_OWNER_URL: `postgres://a:b@${far}/x` }, 'DATABASE_OWNER_URL'],
   [{ CLICKHOUSE_URL: `http://${far}:8123` }, 'CLICKHOUSE_URL'],
 ])('%j is warned of: it is not encrypted', (env, name) => {
   expect(warnings(env)).toEqual([expect.stringContaining(name)]);
