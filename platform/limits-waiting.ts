@@ -20,6 +20,8 @@ export const waitingLimits = {
     lookEveryMs: 30_000,
     /** After a scheduled message was released to such a carrier. */
     lookSoonMs: 1_000,
+    /** Whose lease is lost publishes nothing any more: what it holds is let go. */
+    cutDrainMs: 500,
     callMs: 5_000,
     /** Other nodes may still have the carrier: longer than a dead node's leases count, and ten tellings of a living one. */
     unservedMs: 10_000,

@@ -3,7 +3,7 @@
 // with one hop more, or ends as `failed`, `no_route`.
 import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
 import { carrierDrainMs } from '../../cluster/config/drain-times.ts';
 import type { Message } from '../../model/message.ts';
@@ -13,11 +13,10 @@ import { limits } from '../../platform/limits.ts';
 import type { CarrierHealthView } from '../../policy/contract.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
-import type { RemovedCarrier } from './removed-carriers.ts';
+import type { ServingRemoved } from './served-by-one.ts';
 
 export type RemovedCarrierParts = {
   readonly bus: Bus;
-  readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly carriers: CarrierHealthView;
   /** Carriers that take the message by today's routes, the best first. */
@@ -27,10 +26,13 @@ export type RemovedCarrierParts = {
   readonly clock?: Clock;
 };
 
-export async function serveRemoved(name: string, parts: RemovedCarrierParts): Promise<RemovedCarrier> {
+export async function serveRemoved(name: string, parts: RemovedCarrierParts): Promise<ServingRemoved> {
   const { like, waysOf, clock = systemClock, ...rest } = parts;
+  // Its own: closed when another node may serve the carrier, so that nothing of ours comes behind what that one does.
+  const publisher = new Publisher(rest.bus, { deadlineMs: Number.POSITIVE_INFINITY, clock });
   const actor = new CarrierActor({
     ...rest,
+    publisher,
     carrier: { ...like, name, simulate: null, binds: [], classes: [...categories], errors: {} },
     simulated: {},
     reconnectBudget: new ReconnectBudget(limits.smpp.connectsPerSecond),
@@ -38,6 +40,21 @@ export async function serveRemoved(name: string, parts: RemovedCarrierParts): Pr
     waysOfRemoved: waysOf,
     clock,
   });
-  await actor.start();
-  return { stop: () => actor.drain(carrierDrainMs(like)) };
+  let isCut = false;
+  try {
+    await actor.start();
+  } catch (error) {
+    publisher.close();
+    throw error;
+  }
+  return {
+    cut() {
+      isCut = true;
+      publisher.close();
+    },
+    async stop() {
+      await actor.drain(isCut ? limits.removedCarriers.cutDrainMs : carrierDrainMs(like));
+      publisher.close();
+    },
+  };
 }

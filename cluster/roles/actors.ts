@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { countEnd } from '../../actors/carrier/outcome/ended.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { Releasers } from '../../actors/later/releasers.ts';
+import { openLeases } from '../../actors/lease/lease-keeper.ts';
+import { noOtherNodes } from '../../actors/lease/no-other-nodes.ts';
 import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
+import { leasesWhenNeeded, servedByOne } from '../../actors/removed/served-by-one.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -55,6 +58,13 @@ runRole('actors', async ({ env }) => {
     started?.registry(news);
     releases?.registries.apply(news);
   });
+  const shared = settings.ownBus
+    ? null
+    : {
+        ...loadNode(settings.dataDir, env),
+        process: secretBytes(processBytes).toString('hex'),
+        replicas: configuration.limits.streamReplicas,
+      };
   const pool = new HostPool({
     carriers: configuration.carriers,
     moves: configuration.routing,
@@ -67,13 +77,7 @@ runRole('actors', async ({ env }) => {
     accountQueueMax: configuration.limits.accountQueueMax,
     flightDumps: dumpsOf(settings.dataDir, configuration.actors.flightDumps),
     threads: configuration.actors.threads,
-    shared: settings.ownBus
-      ? null
-      : {
-          ...loadNode(settings.dataDir, env),
-          process: secretBytes(processBytes).toString('hex'),
-          replicas: configuration.limits.streamReplicas,
-        },
+    shared,
   });
   await pool.start();
   started = pool;
@@ -91,28 +95,30 @@ runRole('actors', async ({ env }) => {
     ),
   };
   let inForce = configuration;
-  const clock = settings.ownBus
-    ? ownClock()
-    : await clusterClock(bus, {
-        node: loadNode(settings.dataDir, env).node,
-        replicas: configuration.limits.streamReplicas,
-      });
+  const clock = shared === null ? ownClock() : await clusterClock(bus, shared);
   const { rules } = releases;
   const [like] = configuration.carriers;
   assert(like !== undefined, 'the sandbox is always there');
+  const removedLeases = leasesWhenNeeded(async () =>
+    shared === null
+      ? noOtherNodes
+      : openLeases(bus, { ...shared, thread: 'removed' }, shared.replicas, systemClock, () => clock.agrees),
+  );
   const removed = new RemovedCarriers({
     bus,
     isConfigured: (name) => rules.isConfigured(name),
     unservedMs: settings.ownBus ? 0 : limits.removedCarriers.unservedMs,
-    serve: (name) =>
-      serveRemoved(name, {
-        bus,
-        publisher: eventPublisher,
-        cipher: bodyCipher(bodyKeys.keys),
-        carriers,
-        waysOf: (message) => rules.waysOf(message).ways,
-        like,
-      }),
+    serve: async (name) =>
+      servedByOne(await removedLeases.open(), name, () =>
+        serveRemoved(name, {
+          bus,
+          cipher: bodyCipher(bodyKeys.keys),
+          carriers,
+          waysOf: (message) => rules.waysOf(message).ways,
+          like,
+          clock,
+        }),
+      ),
   });
   removed.start();
   const scheduled = { rules, events, onRemoved: () => removed.lookSoon() };
@@ -144,6 +150,7 @@ runRole('actors', async ({ env }) => {
       keeper.stop();
       stopStreams();
       await Promise.all([releasers.stop(), removed.stop()]);
+      await removedLeases.close();
       clock.stop();
       await pool.drain(deadlineMs);
       carriers.stop();

@@ -3,18 +3,30 @@
 import { afterEach, expect, test } from 'vitest';
 import { routingRules } from '../../cluster/roles/routing-rules.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
-import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
+import { movedTo } from '../../actors/carrier/health/reroute.ts';
+import { openLeases } from '../../actors/lease/lease-keeper.ts';
+import { noOtherNodes } from '../../actors/lease/no-other-nodes.ts';
+import { type RemovedCarrierParts, serveRemoved } from '../../actors/removed/removed-carrier.ts';
+import { servedByOne } from '../../actors/removed/served-by-one.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
-import { Publisher } from '../../cluster/bus/publisher.ts';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
+import { asideSubject, messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import { type DeliveryEvent, acceptedEvent, eventOfMessage } from '../../model/delivery-event.ts';
+import { newMessageId } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { everyCarrierIsGood } from '../../policy/routing/avoid.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { cutProxy } from '../support/cut-proxy.ts';
 import { bodyKey } from '../support/host-process.ts';
 import { eventsOf } from '../support/invariant.ts';
+import { messageWith } from '../support/messages.ts';
 import { startRolesOf } from '../support/role-child.ts';
 
 let house: CarrierHouse;
@@ -128,31 +140,134 @@ test('a carrier that another node serves is left to it, until nobody does', asyn
   expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
 });
 
+test('of two nodes one serves it; when that one is cut off the other goes on, and nobody gets a message twice', async () => {
+  house = await openCarrierHouse({ latency: 'fixed:5' });
+  await house.actor(carrierWith(house.simulator, { tps: 200 }));
+  const serving: string[] = [];
+  let most = 0;
+  const nodes = await Promise.all(
+    ['n1', 'n2'].map(async (name) => {
+      const proxy = await cutProxy(house.nats.url, { when: 'never', times: 1, what: 'answers' });
+      const bus = await connectBus(proxy.url, name);
+      const leases = await openLeases(bus, { node: name, thread: 'removed', place: name, process: name });
+      const rules = rulesOf([carrierWith(house.simulator)], ['alpha']);
+      const served = servedByOne(leases, 'gone', async () => {
+        const one = await serveRemoved('gone', removedParts(bus, rules));
+        serving.push(name);
+        most = Math.max(most, serving.length);
+        const leave = () => {
+          const at = serving.indexOf(name);
+          if (at >= 0) serving.splice(at, 1);
+        };
+        return {
+          cut() {
+            one.cut();
+            leave();
+          },
+          async stop() {
+            await one.stop();
+            leave();
+          },
+        };
+      });
+      ends.push(async () => {
+        await served.stop();
+        await leases.close();
+        await bus.close();
+        proxy.close();
+      });
+      return { name, proxy };
+    }),
+  );
+  await until('one of them has it', () => serving.length === 1, waiting);
+  const first = serving[0];
+  const sent = await house.send(400, { carrier: 'gone' });
+  await until('some are sent', () => house.simulator.messages().length > 50, waiting);
+  nodes.find(({ name }) => name === first)?.proxy.close();
+  await until('the other has it', () => serving.length === 1 && serving[0] !== first, waiting);
+  sent.push(...(await house.send(50, { carrier: 'gone' })));
+  expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 450 } });
+  expect(await left()).toBe(0);
+  expect(most).toBe(1);
+}, 120_000);
+
+test('what was set aside for it goes too; what has its outcome or was moved before is not moved again', async () => {
+  house = await openCarrierHouse();
+  const cipher = bodyCipher(bodyKey);
+  const events = new EventWriter(house.publisher);
+  const tell = (event: DeliveryEvent) => new Promise((resolve) => events.write(event, resolve, true));
+  const put = (subject: string, message: Message, id: string) =>
+    house.publisher.publishOne(subject, encodeMessage(message, cipher), id);
+  const made = ['aside', 'ended', 'submitted', 'moved', 'refused'].map((what, at) => {
+    const message = messageWith({
+      messageId: newMessageId(systemClock.nowMs()),
+      recipient: `+8801710000${100 + at}`,
+      body: { text: `#${what}#` },
+      carrier: 'gone',
+    });
+    return [what, message] as const;
+  });
+  const { ended, submitted, moved, refused } = Object.fromEntries(made) as Record<string, Message>;
+  for (const [, message] of made) await tell(acceptedEvent(message));
+  const now = { attempt: 1, atMs: systemClock.nowMs() };
+  // Earlier lives said of them: the end · taken by the carrier · on its way to beta, published and not acked · refused for a moment.
+  for (const message of [submitted, refused]) await tell(eventOfMessage(message!, { kind: 'intent', ...now }));
+  await tell(eventOfMessage(submitted!, { kind: 'submitted', ...now, carrierMessageId: 'x1' }));
+  await tell(eventOfMessage(ended!, { kind: 'failed', ...now, error: 'no_route' }));
+  await tell(eventOfMessage(moved!, { kind: 'rerouted', ...now, error: 'to beta: no_bind', detail: '0' }));
+  await tell(eventOfMessage(refused!, { kind: 'deferred', ...now, segment: 1, error: 'throttled' }));
+  const toBeta = movedTo(moved!, 'beta', 'no_bind', false);
+  await put(messageSubject('transactional', 'beta', toBeta.accountId), toBeta, messageRecordId(toBeta));
+  for (const [what, message] of made) {
+    const { category, accountId } = message;
+    const subject =
+      what === 'aside' ? asideSubject(category, 'gone', accountId) : messageSubject(category, 'gone', accountId);
+    await put(subject, message, messageRecordId(message));
+  }
+  const carriers = [carrierWith(house.simulator), carrierWith(house.simulator, { name: 'beta' })];
+  const removed = await removedCarriers(carriers, ['alpha']);
+  await removed.look();
+  for (const carrier of carriers) await house.actor(carrier);
+  await until('nothing waits', async () => (await left()) === 0, waiting);
+  const counts = made.map(([what]) => [what, house.simulator.nonceCount(what)]);
+  expect(Object.fromEntries(counts)).toEqual({ aside: 1, ended: 0, submitted: 0, moved: 1, refused: 1 });
+  const routes = (await eventsOf(house.bus)).filter(({ kind }) => kind === 'rerouted');
+  const ways = routes.map(({ messageId, error }) => [
+    made.find(([, each]) => each.messageId === messageId)?.[0],
+    error,
+  ]);
+  expect(ways.filter(([what]) => what === 'moved')).toEqual([['moved', 'to beta: no_bind']]);
+  events.close();
+}, 60_000);
+
+function rulesOf(carriers: readonly CarrierConfig[], fallback: readonly string[]): ReleaseRules {
+  const configuration = configurationOf(carriers, fallback) as unknown as Parameters<typeof routingRules>[0];
+  return new ReleaseRules(routingRules(configuration), bodyCipher(bodyKey), everyCarrierIsGood);
+}
+
+function removedParts(bus: Bus, rules: ReleaseRules): RemovedCarrierParts {
+  return {
+    bus,
+    cipher: bodyCipher(bodyKey),
+    carriers: everyCarrierIsGood,
+    waysOf: (message) => rules.waysOf(message).ways,
+    like: carrierWith(house.simulator),
+  };
+}
+
 async function removedCarriers(
   carriers: readonly CarrierConfig[],
   fallback: readonly string[],
   unservedMs = 0,
 ): Promise<RemovedCarriers> {
   const { bus } = house;
-  const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
-  const cipher = bodyCipher(bodyKey);
-  const configuration = configurationOf(carriers, fallback) as unknown as Parameters<typeof routingRules>[0];
-  const rules = new ReleaseRules(routingRules(configuration), cipher, everyCarrierIsGood);
+  const rules = rulesOf(carriers, fallback);
   const removed = new RemovedCarriers({
     bus,
     isConfigured: (name) => rules.isConfigured(name),
     unservedMs,
-    serve: (name) =>
-      serveRemoved(name, {
-        bus,
-        publisher,
-        cipher,
-        carriers: everyCarrierIsGood,
-        waysOf: (message) => rules.waysOf(message).ways,
-        like: carrierWith(house.simulator),
-      }),
+    serve: async (name) => servedByOne(noOtherNodes, name, () => serveRemoved(name, removedParts(bus, rules))),
   });
-  ends.push(async () => publisher.close());
   ends.push(() => removed.stop());
   return removed;
 }

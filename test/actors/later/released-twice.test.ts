@@ -124,7 +124,6 @@ const waitingFor = async (carrier: string) => {
 };
 
 async function serveGone(releaseRules: ReleaseRules): Promise<void> {
-  const publisher = new Publisher(house.bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const removed = new RemovedCarriers({
     bus: house.bus,
     isConfigured: (name) => releaseRules.isConfigured(name),
@@ -132,14 +131,12 @@ async function serveGone(releaseRules: ReleaseRules): Promise<void> {
     serve: (name) =>
       serveRemoved(name, {
         bus: house.bus,
-        publisher,
         cipher,
         carriers: everyCarrierIsGood,
         waysOf: (message) => releaseRules.waysOf(message).ways,
         like: carrierWith(house.simulator),
       }),
   });
-  ends.push(async () => publisher.close());
   ends.push(() => removed.stop());
   await removed.look();
 }

@@ -1,0 +1,131 @@
+// Of the nodes that find a removed carrier one serves it: whoever holds its lease, which is kept as those of binds are
+// (actors/lease). Two would each act on what they read at their start, and not on what the other has done since: a message that
+// one had moved, and could not ack, the other would move again when the stream has forgotten the first.
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { BindLeases, LeaseHandlers, ServedCarrier } from '../lease/contract.ts';
+import { bindKey } from '../lease/lease-records.ts';
+import type { RemovedCarrier } from './removed-carriers.ts';
+
+export type ServingRemoved = RemovedCarrier & {
+  /** Another node may serve it from now on: nothing more is published. */
+  cut(): void;
+};
+
+export function servedByOne(
+  leases: BindLeases,
+  carrier: string,
+  begin: () => Promise<ServingRemoved>,
+  clock: Clock = systemClock,
+): RemovedCarrier {
+  const one = new ServedByOne(leases, carrier, begin, clock);
+  return { stop: () => one.stop() };
+}
+
+class ServedByOne {
+  readonly #begin: () => Promise<ServingRemoved>;
+  readonly #carrier: string;
+  readonly #clock: Clock;
+  readonly #served: ServedCarrier;
+  #isOurs = false;
+  /** Counts what was cut: what began before that must not go on. */
+  #cuts = 0;
+  #running: ServingRemoved | null = null;
+  #settling: Promise<void> | null = null;
+
+  constructor(leases: BindLeases, carrier: string, begin: () => Promise<ServingRemoved>, clock: Clock) {
+    this.#begin = begin;
+    this.#carrier = carrier;
+    this.#clock = clock;
+    // No carrier's name begins with an underscore: a node that still has it configured asks for other leases.
+    const name = `_removed-${carrier}`;
+    const bind = { key: bindKey(name, [], 1), name: `${carrier} (removed)`, submits: true, local: false };
+    this.#served = leases.serve(name, [bind], this.#handlers);
+    this.#served.ready();
+  }
+
+  /** What is in its hands gets its time, then the lease is free. */
+  async stop(): Promise<void> {
+    this.#isOurs = false;
+    await this.#settle();
+    await this.#served.close();
+  }
+
+  readonly #handlers: LeaseHandlers = {
+    onGranted: () => this.#have(),
+    onUnfenced: () => this.#have(),
+    onFenced: () => this.#cut(),
+    onLost: () => this.#cut(),
+    onHandOver: () => {
+      this.#isOurs = false;
+      return this.#settle();
+    },
+  };
+
+  #have(): void {
+    this.#isOurs = true;
+    void this.#settle();
+  }
+
+  #cut(): void {
+    this.#isOurs = false;
+    this.#cuts += 1;
+    this.#running?.cut();
+    void this.#settle();
+  }
+
+  #settle(): Promise<void> {
+    this.#settling ??= this.#follow().finally(() => {
+      this.#settling = null;
+      if (this.#isOurs !== (this.#running !== null)) void this.#settle();
+    });
+    return this.#settling;
+  }
+
+  async #follow(): Promise<void> {
+    while (this.#isOurs !== (this.#running !== null)) {
+      const running = this.#running;
+      if (running !== null) {
+        this.#running = null;
+        await running.stop();
+        continue;
+      }
+      const cuts = this.#cuts;
+      try {
+        const begun = await this.#begin();
+        if (cuts !== this.#cuts) begun.cut();
+        this.#running = begun;
+        // Lost and had again meanwhile: what began under the former lease knows nothing of the time between.
+        if (cuts !== this.#cuts) {
+          this.#running = null;
+          await begun.stop();
+        }
+      } catch (error) {
+        log.warn({ carrier: this.#carrier, error: messageOf(error) }, 'a removed carrier cannot be served yet');
+        await this.#clock.sleep(limits.removedCarriers.lookSoonMs);
+      }
+    }
+  }
+}
+
+/** A node without removed carriers needs no leases of them, and says nothing in the bucket. */
+export function leasesWhenNeeded(open: () => Promise<BindLeases>): {
+  open(): Promise<BindLeases>;
+  close(): Promise<void>;
+} {
+  let opened: Promise<BindLeases> | null = null;
+  return {
+    open() {
+      opened ??= open().catch((error: unknown) => {
+        opened = null;
+        throw error;
+      });
+      return opened;
+    },
+    async close() {
+      await opened?.then((leases) => leases.close());
+    },
+  };
+}
