@@ -5,6 +5,7 @@ import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
+import { changeSince } from '../cluster/bus/stream-place.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
@@ -20,6 +21,7 @@ import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './queries/unflushed.ts';
 import { upToDateOver } from './queries/up-to-date.ts';
 import { type Reaper, startReaper } from './reaper/reaper.ts';
+import { type ProgressRecord, reachedBy, recordIn } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
 
@@ -72,7 +74,7 @@ export async function startAnalytics(
         heldSinceMs: () => started.heldSinceMs,
         clock,
       }),
-      purge: startPurge(bus, () => started.recordedTo, clock),
+      purge: startPurge(bus, () => started.recorded, clock),
     };
     void started.ended.then((how) => {
       recorder = null;
@@ -80,8 +82,22 @@ export async function startAnalytics(
       keepers?.reaper.stop();
       keepers?.purge.stop();
       keepers = null;
-      if (how === 'fenced' && !stopping.signal.aborted) void waitForSilence();
+      if (stopping.signal.aborted) return;
+      if (how === 'fenced') void waitForSilence();
+      if (how === 'stream_changed') void recordAgain();
     });
+  }
+
+  /** As at a start, but that nobody waits for it. */
+  async function recordAgain(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        return await record();
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'this node could not begin to record, it tries again');
+      }
+      await clock.sleep(watchEveryMs, stopping.signal).catch((error: unknown) => ignoring(error, 'it is to stop'));
+    }
   }
 
   async function waitForSilence(): Promise<void> {
@@ -91,9 +107,7 @@ export async function startAnalytics(
       try {
         await clock.sleep(watchEveryMs, stopping.signal);
         const entry = await withDeadline('reading the progress', watchEveryMs, bucket.get('events'));
-        const { state } = await bus.manager.streams.info(streamNames.events);
-        const { recordedTo, pending } = entry?.json<{ recordedTo: number; pending: { last: number } | null }>() ?? {};
-        const behind = state.last_seq > (pending?.last ?? recordedTo ?? 0);
+        const behind = await hasMoreThan(bus, recordIn(entry), clock);
         if (!behind || seen !== String(entry?.revision)) silentMs = 0;
         seen = String(entry?.revision);
         if (silentMs >= 4 * watchEveryMs && !stopping.signal.aborted) return await record();
@@ -125,6 +139,15 @@ export async function startAnalytics(
       publisher.close();
     },
   };
+}
+
+/** Whether EVENTS has records that whoever wrote this progress has not begun to record. */
+async function hasMoreThan(bus: Bus, progress: ProgressRecord | null, clock: Clock): Promise<boolean> {
+  const { state } = await bus.manager.streams.info(streamNames.events);
+  if (state.messages === 0) return false;
+  if (progress === null) return true;
+  const reached = reachedBy(progress);
+  return state.last_seq > reached.seq || (await changeSince(bus, streamNames.events, reached, clock)) !== null;
 }
 
 async function measureLag(bus: Bus, recorder: () => Recorder | null): Promise<void> {

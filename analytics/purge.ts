@@ -4,7 +4,8 @@
 // the ingress has to answer 503; nothing that is needed is ever taken instead.
 import { waitsFor } from '../cluster/bus/oldest-message.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
-import { type FloorRecord, ReplayFloors } from '../cluster/bus/replay-floors.ts';
+import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '../cluster/bus/replay-floors.ts';
+import { changeSince, type StreamPlace } from '../cluster/bus/stream-place.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
@@ -30,33 +31,45 @@ export type ReaderPosition = {
 
 export type Sample = { readonly atMs: number; readonly lastSeq: number };
 
-export function startPurge(bus: Bus, recordedTo: () => number, clock: Clock = systemClock): Purge {
+/** `recorded`: the last record that is in ClickHouse; nothing is purged of another EVENTS than the one it is of. */
+export function startPurge(bus: Bus, recorded: () => StreamPlace, clock: Clock = systemClock): Purge {
   const floors = new ReplayFloors(bus);
   /** Where the stream ended at past moments: one for each run within the time that is kept, and one before. */
   let samples: Sample[] = [];
+  let samplesOf = '';
 
   async function run(): Promise<void> {
     const { created, state, config } = await bus.manager.streams.info(streamNames.events);
     const nowMs = clock.monotonicMs();
+    const place = recorded();
+    const recordedTo = (await changeSince(bus, streamNames.events, place, clock)) === null ? place.seq : 0;
+    if (samplesOf !== String(created) || (samples.at(-1)?.lastSeq ?? 0) > state.last_seq) samples = [];
+    samplesOf = String(created);
     samples = [...samples, { atMs: nowMs, lastSeq: state.last_seq }];
     samples = samples.filter((_, at) => (samples[at + 1]?.atMs ?? nowMs) > nowMs - keepMs);
     metrics.eventsStreamBytes.set(state.bytes);
     const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     const readers = readersThatCount(await positions(bus), fullness);
-    const upTo = purgeableTo(samples, nowMs - keepMs, recordedTo(), readers);
-    const kept = await keptByCarriers(upTo, await floors.all(), String(created));
-    if (fullness > limits.recorder.streamAlarmRatio) tellFilling(state.bytes, config.max_bytes, kept, recordedTo());
+    const upTo = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
+    const kept = await keptByCarriers(upTo, await floors.all(), {
+      stream: String(created),
+      firstSeq: state.first_seq,
+      lastSeq: state.last_seq,
+    });
+    if (fullness > limits.recorder.streamAlarmRatio) tellFilling(state.bytes, config.max_bytes, kept, recordedTo);
     if (kept.upTo < state.first_seq || state.messages === 0) return;
     const { purged } = await bus.manager.streams.purge(streamNames.events, { seq: kept.upTo + 1 });
     metrics.eventsPurged.inc(purged);
   }
 
   /** A floor binds as long as a record of its carrier waits anywhere: only then can something of it come again. */
-  async function keptByCarriers(upTo: number, all: ReadonlyMap<string, FloorRecord>, stream: string): Promise<Kept> {
+  async function keptByCarriers(upTo: number, all: ReadonlyMap<string, FloorRecord>, ends: StreamEnds): Promise<Kept> {
     let kept: Kept = { upTo, by: null };
     for (const [carrier, floor] of all) {
-      if (floor.stopped || floor.stream !== stream || floor.seq > kept.upTo) continue;
-      if (await waitsFor(bus, carrier)) kept = { upTo: floor.seq - 1, by: carrier };
+      // A carrier whose floor is one of another stream has to read all of this one.
+      const fromSeq = replayStart(floor, ends);
+      if (floor.stopped || fromSeq > kept.upTo) continue;
+      if (await waitsFor(bus, carrier)) kept = { upTo: fromSeq - 1, by: carrier };
     }
     return kept;
   }

@@ -292,6 +292,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
       settlement.onNotWritten(held);
     },
   });
+  events.onWentBack = () => floor.startAgain();
   return {
     carrier,
     clock,

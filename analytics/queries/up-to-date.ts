@@ -12,7 +12,7 @@ import type { TakenPosition } from '../recorder/taken-position.ts';
 import { together } from './together.ts';
 
 /** Of the recorder, as far as it matters here. */
-export type Taking = { readonly streamEpoch: number; readonly taken: TakenPosition };
+export type Taking = { readonly streamMade: string; readonly taken: TakenPosition };
 
 export type UpToDate = {
   /** How far the stream is recorded or held here; null while another node records. */
@@ -23,7 +23,7 @@ export type UpToDate = {
 
 export type Surely<T> = { readonly result: 'sure'; readonly recordedTo: number; readonly value: T };
 
-type EndOfEvents = { readonly streamEpoch: number; readonly lastSeq: number };
+type EndOfEvents = { readonly streamMade: string; readonly endSeq: number; readonly lastSeq: number };
 
 /** `recorder` is asked anew each time; null while another node records. */
 export function upToDateOver(
@@ -36,7 +36,7 @@ export function upToDateOver(
     const { created, state } = await withDeadline('the end of EVENTS', limits.queries.catchUpMs, info, clock);
     // Of what was purged nothing can be missing: only what is recorded is purged.
     const lastSeq = state.messages === 0 ? 0 : state.last_seq;
-    return asked.map(() => ({ streamEpoch: Date.parse(created), lastSeq }));
+    return asked.map(() => ({ streamMade: String(created), endSeq: state.last_seq, lastSeq }));
   });
 
   return {
@@ -44,13 +44,15 @@ export function upToDateOver(
     async surely(read) {
       const from = recorder();
       if (from === null) return unavailable('behind', 'another node records');
+      const takenTo = from.taken.seq;
       let end: EndOfEvents;
       try {
         end = await endOfEvents(null);
       } catch (error) {
         return unavailable('away', messageOf(error));
       }
-      if (end.streamEpoch !== from.streamEpoch) return unavailable('behind', 'EVENTS was made anew');
+      if (end.streamMade !== from.streamMade || end.endSeq < takenTo)
+        return unavailable('behind', 'EVENTS was made anew');
       if (!(await from.taken.reached(end.lastSeq, limits.queries.catchUpMs))) {
         return unavailable('behind', `recorded up to ${from.taken.seq} of ${end.lastSeq}`);
       }

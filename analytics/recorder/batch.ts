@@ -8,6 +8,9 @@ import { fitsRow } from '../store/event-row.ts';
 /** An event of a message that is older than the memory of ids: its row counts only if ClickHouse does not have it. */
 export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
 
+/** A record's place in the stream. */
+export type Reached = { readonly seq: number; readonly timestampNanos: bigint };
+
 const firstBytes = 256 * 1024;
 /** No character of a row takes more than this many octets. */
 const octetsPerUnit = 3;
@@ -19,6 +22,7 @@ export class Batch {
   readonly stampedFromMs: number;
   readonly suspects: Suspect[] = [];
   #lastSeq: number;
+  #lastAtNs: bigint | null = null;
   #text = Buffer.allocUnsafe(firstBytes);
   /** Where each row ends in `#text`. */
   readonly #ends: number[] = [];
@@ -38,13 +42,19 @@ export class Batch {
     return this.#lastSeq;
   }
 
+  /** When the server stored the last record. */
+  get lastAtNs(): bigint | null {
+    return this.#lastAtNs;
+  }
+
   get rows(): number {
     return this.#ends.length;
   }
 
   /** The record is part of the range, even when none of its events turns out to be new. Null: it cannot be read. */
-  reach(seq: number, record: Uint8Array | null): void {
+  reach({ seq, timestampNanos }: Reached, record: Uint8Array | null): void {
     this.#lastSeq = seq;
+    this.#lastAtNs = timestampNanos;
     if (record !== null) this.#records.push(record);
   }
 

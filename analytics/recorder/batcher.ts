@@ -21,7 +21,7 @@ import type { SeenIds } from './seen-ids.ts';
 /** Of a range that is repeated ClickHouse may come to hold the rows of the first try, with that one's stamps. */
 const stampedBefore = 0;
 
-export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject'>;
+export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject' | 'timestampNanos'>;
 
 export type BatcherOptions = {
   readonly streamEpoch: number;
@@ -33,7 +33,7 @@ export type BatcherOptions = {
   /** An event came in that was not known. */
   readonly arrived: (event: DeliveryEvent) => void;
   /** Puts a record aside that cannot be read. */
-  readonly bury: (record: EventRecord, reason: string) => Promise<void>;
+  readonly bury: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
   readonly clock: Clock;
   readonly insertRowsMax?: number;
   readonly heldRowsMax?: number;
@@ -82,17 +82,17 @@ export class Batcher {
     try {
       batch = readBatch(record.data);
     } catch (error) {
-      return this.#options.bury(record, messageOf(error)).then(() => this.#add(record.seq, null, []));
+      return this.#options.bury(record, messageOf(error)).then(() => this.#add(record, null, []));
     }
     const { events, unread } = batch;
     const apart = [...unread, ...events.filter((event) => !fitsRow(event)).map(unfit)];
-    if (apart.length === 0) return this.#add(record.seq, record.data, events);
+    if (apart.length === 0) return this.#add(record, record.data, events);
     // Only those: the others of the record are recorded now.
     metrics.eventsUnread.inc({ reader: 'recorder' }, apart.length);
     const why = `${String(apart.length)} of ${String(events.length + unread.length)} events: ${apart[0]?.why ?? ''}`;
     return this.#options
       .bury({ seq: record.seq, subject: record.subject, data: encodeUnread(apart) }, why)
-      .then(() => this.#add(record.seq, record.data, events.filter(fitsRow)));
+      .then(() => this.#add(record, record.data, events.filter(fitsRow)));
   }
 
   /** No row that is held has an earlier `recorded_at`; null when nothing is held. */
@@ -137,7 +137,8 @@ export class Batcher {
     this.#roomAgain?.();
   }
 
-  #add(seq: number, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
+  #add(record: EventRecord, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
+    const { seq } = record;
     const { seen, arrived, streamEpoch, clock } = this.#options;
     // Never backwards: `coversFromMs` speaks of these stamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
@@ -145,7 +146,7 @@ export class Batcher {
     this.#collecting ??= new Batch(seq, clock.monotonicMs(), fromMs);
     const batch = this.#collecting;
     const before = batch.rows;
-    batch.reach(seq, octets);
+    batch.reach(record, octets);
     this.#lastSeq = seq;
     const stampMs = this.#stampMs;
     const suspectBeforeMs = seen.coversFromMs + limits.recorder.clockSkewMsMax;

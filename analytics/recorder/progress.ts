@@ -2,6 +2,7 @@
 // ClickHouse and the range that may be (written before the insert). Every change is a compare-and-set, so of two
 // recorders only the one that came last can go on; the other learns that it is fenced.
 import type { KV, KvEntry } from '@nats-io/kv';
+import type { StreamPlace } from '../../cluster/bus/stream-place.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -10,14 +11,25 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs, secretBytes } from '../../platform/random.ts';
 
 /** A range of records that may be in ClickHouse, and the token under which it was inserted if it was. */
-export type PendingRange = { readonly first: number; readonly last: number; readonly token: string };
+export type PendingRange = {
+  readonly first: number;
+  readonly last: number;
+  /** When the server stored the last one: a stream that was put back from a backup has another one in its place. */
+  readonly lastAtNs: string | null;
+  readonly token: string;
+};
 
 export type ProgressRecord = {
   readonly owner: string;
   /** Grows with every write of this owner: tells our own write from an older one of ours. */
   readonly writes: number;
+  /** When the stream was made, in the server's words. */
+  readonly made: string;
+  /** What its rows have in ClickHouse: higher for every stream that took the place of another. */
   readonly streamEpoch: number;
   readonly recordedTo: number;
+  /** When that record was stored; null when it is not known. */
+  readonly recordedAtNs: string | null;
   readonly pending: PendingRange | null;
 };
 
@@ -39,25 +51,49 @@ export class Progress {
   #revision = 0;
   #record: ProgressRecord;
 
-  private constructor(bucket: KV, streamEpoch: number, clock: Clock) {
+  private constructor(bucket: KV, made: string, clock: Clock) {
     this.#bucket = bucket;
     this.#clock = clock;
-    this.#record = { owner: this.#owner, writes: 0, streamEpoch, recordedTo: 0, pending: null };
+    const nothing = { recordedTo: 0, recordedAtNs: null, pending: null };
+    this.#record = { owner: this.#owner, writes: 0, made, streamEpoch: Date.parse(made), ...nothing };
   }
 
-  /** Takes the recorder's place over from whoever had it, and says how far they came. */
-  static async takeOver(bucket: KV, streamEpoch: number, clock: Clock = systemClock): Promise<Progress> {
-    const progress = new Progress(bucket, streamEpoch, clock);
+  /**
+   * Takes the recorder's place over from whoever had it, and says how far they came: not at all in this stream, when
+   * the one at hand is not the one they read. `holds` tells that of a place.
+   */
+  static async takeOver(
+    bucket: KV,
+    made: string,
+    holds: (place: StreamPlace) => Promise<boolean>,
+    clock: Clock = systemClock,
+  ): Promise<Progress> {
+    const progress = new Progress(bucket, made, clock);
+    const fresh = progress.#record;
     for (let attempt = 0; ; attempt += 1) {
       const entry = await withDeadline('reading the progress', answerWithinMs, bucket.get(key));
-      const found = parse(entry);
+      const found = recordIn(entry);
       progress.#revision = entry?.revision ?? 0;
-      // Sequences of a stream that was made anew say nothing about this one.
-      const same = found !== null && found.streamEpoch === streamEpoch;
-      const kept = same ? { recordedTo: found.recordedTo, pending: found.pending } : { recordedTo: 0, pending: null };
-      if (await progress.#write({ ...progress.#record, ...kept, writes: 1 })) return progress;
+      let kept = fresh;
+      if (found !== null) {
+        const { streamEpoch } = found;
+        // Sequences of another stream say nothing about this one, and what it tells came after what that one told.
+        if (await holds(reachedBy(found))) kept = { ...found, owner: progress.#owner };
+        else kept = { ...fresh, streamEpoch: Math.max(fresh.streamEpoch, streamEpoch + 1) };
+      }
+      if (await progress.#write({ ...kept, writes: 1 })) return progress;
       await clock.sleep(jitteredBackoffMs(attempt, limits.recorder.retryBaseMs, limits.recorder.retryCapMs));
     }
+  }
+
+  get streamEpoch(): number {
+    return this.#record.streamEpoch;
+  }
+
+  /** Every record up to here is in ClickHouse. */
+  get recorded(): StreamPlace {
+    const { made, recordedTo, recordedAtNs } = this.#record;
+    return { made, seq: recordedTo, storedAtNs: recordedAtNs === null ? null : BigInt(recordedAtNs) };
   }
 
   get recordedTo(): number {
@@ -74,8 +110,10 @@ export class Progress {
   }
 
   /** Durable before it resolves. Repeats until the bus answers; rejects with Fenced, or when `stopping`. */
-  async save(recordedTo: number, pending: PendingRange | null, stopping: AbortSignal): Promise<void> {
-    const wanted = { ...this.#record, recordedTo, pending, writes: this.#record.writes + 1 };
+  async save(recorded: StreamPlace, pending: PendingRange | null, stopping: AbortSignal): Promise<void> {
+    const recordedAtNs = recorded.storedAtNs === null ? null : String(recorded.storedAtNs);
+    const writes = this.#record.writes + 1;
+    const wanted = { ...this.#record, recordedTo: recorded.seq, recordedAtNs, pending, writes };
     for (let attempt = 0; ; attempt += 1) {
       stopping.throwIfAborted();
       try {
@@ -106,13 +144,19 @@ export class Progress {
 
   async #readBack(wanted: ProgressRecord): Promise<void> {
     const entry = await withDeadline('reading the progress', answerWithinMs, this.#bucket.get(key));
-    const found = parse(entry);
+    const found = recordIn(entry);
     if (found !== null && found.owner !== this.#owner) throw new Fenced(found.owner);
     this.#revision = entry?.revision ?? 0;
     if (found?.writes === wanted.writes) this.#record = wanted; // it had landed after all
   }
 }
 
-function parse(entry: KvEntry | null): ProgressRecord | null {
+/** The last record that may be in ClickHouse. */
+export function reachedBy({ made, recordedTo, recordedAtNs, pending }: ProgressRecord): StreamPlace {
+  const [seq, atNs] = pending === null ? [recordedTo, recordedAtNs] : [pending.last, pending.lastAtNs];
+  return { made, seq, storedAtNs: atNs === null ? null : BigInt(atNs) };
+}
+
+export function recordIn(entry: KvEntry | null): ProgressRecord | null {
   return entry === null || entry.operation !== 'PUT' ? null : entry.json<ProgressRecord>();
 }

@@ -8,6 +8,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { StreamChanged, type StreamPlace, changeSince } from '../../cluster/bus/stream-place.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -15,6 +16,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
@@ -40,15 +42,21 @@ export type Recorder = {
   readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
+  readonly recorded: StreamPlace;
   /** Every record up to this one is in ClickHouse or among `unflushed`. */
   readonly taken: TakenPosition;
-  /** Which EVENTS the positions are of: one that is made anew counts from 1 again. */
-  readonly streamEpoch: number;
-  /** Settles when it records no more: `fenced` when another one took over, `stopped` after `stop`. */
-  readonly ended: Promise<'fenced' | 'stopped'>;
+  /** Which EVENTS the positions are of, by when it was made: one that is made anew counts from 1 again. */
+  readonly streamMade: string;
+  /**
+   * Settles when it records no more: `fenced` when another one took over, `stream_changed` when EVENTS is not the stream
+   * it began with and all it held of that is in ClickHouse, `stopped` after `stop`.
+   */
+  readonly ended: Promise<HowEnded>;
   /** Writes what was taken and closes the books, if that can be done within `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>;
 };
+
+export type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 
 const tickEveryMs = 100;
 
@@ -56,8 +64,10 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const { bus, engine, publisher, clock = systemClock, arrived = () => {} } = options;
   const stopping = new AbortController();
   const { created, state } = await bus.manager.streams.info(streamNames.events);
-  const streamEpoch = Date.parse(created);
-  const progress = await Progress.takeOver(await openBucket(bus, 'recorder'), streamEpoch, clock);
+  const streamMade = String(created);
+  const holds = async (place: StreamPlace) => (await changeSince(bus, streamNames.events, place, clock)) === null;
+  const progress = await Progress.takeOver(await openBucket(bus, 'recorder'), streamMade, holds, clock);
+  const { streamEpoch } = progress;
 
   // Rows beyond what the progress speaks of: it was lost, or the server lost its last moments with the power. Then
   // the pending range of that record is no longer the last one, and only the ids tell what is recorded.
@@ -69,7 +79,6 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const writer = new Writer({
     engine,
     progress,
-    streamEpoch,
     frontierSeq,
     replay: pending,
     stopping: stopping.signal,
@@ -78,7 +87,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;
-  const { promise: ended, resolve: end } = Promise.withResolvers<'fenced' | 'stopped'>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<HowEnded>();
   const batcher = new Batcher({ streamEpoch, seen, replay: pending, closed: write, arrived, bury, clock });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;
   const taken = new TakenPosition(firstSeq - 1, clock);
@@ -110,7 +119,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     }
   }
 
-  function halt(how: 'fenced' | 'stopped'): void {
+  function halt(how: HowEnded): void {
     stopping.abort(new Error(`the recorder is ${how}`));
     cancelTick();
     reader?.stop();
@@ -119,8 +128,23 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     end(how);
   }
 
+  /** What was taken of the old stream is in ClickHouse before anything of the one at hand is read. */
+  async function endWith(change: StreamChanged): Promise<void> {
+    metrics.eventsChanged.inc({ reader: 'recorder' });
+    log.error({ alarm: 'events_changed', recordedTo: writer.recorded.seq, error: change.message }, 'reads EVENTS anew');
+    try {
+      batcher.finish();
+      await writing;
+      await writer.settle();
+    } catch (error) {
+      if (!stopping.signal.aborted && !(error instanceof Fenced)) throw error;
+      ignoring(error, 'who records now has taken the progress over');
+    }
+    if (!stopping.signal.aborted) halt('stream_changed');
+  }
+
   /** Until DEAD has it, or the time is up: a record nobody can read must not hold up those that can be. */
-  async function bury(record: EventRecord, reason: string): Promise<void> {
+  async function bury(record: Omit<EventRecord, 'timestampNanos'>, reason: string): Promise<void> {
     const { seq, subject, data } = record;
     const moved = new Promise<void>((resolve) => {
       const attempt = (): void =>
@@ -138,7 +162,12 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   }
 
   const cancelTick = clock.every(tickEveryMs, () => batcher.tick());
-  reader = readEvents(bus, firstSeq, take, { clock });
+  const from = pending === null ? progress.recorded : { ...progress.recorded, seq: firstSeq - 1, storedAtNs: null };
+  reader = readEvents(bus, from, take, { clock });
+  reader.done.catch((error: unknown) => {
+    if (!(error instanceof StreamChanged)) throw error;
+    return endWith(error);
+  });
 
   return {
     unflushed: () => batcher.unflushed(),
@@ -146,10 +175,13 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
       return stopping.signal.aborted ? 0 : batcher.heldSinceMs;
     },
     get recordedTo() {
-      return writer.recordedTo;
+      return writer.recorded.seq;
+    },
+    get recorded() {
+      return writer.recorded;
     },
     taken,
-    streamEpoch,
+    streamMade,
     ended,
     async stop(deadlineMs) {
       if (stopping.signal.aborted) return;

@@ -1,17 +1,22 @@
 // The records of EVENTS from a given one on, each once and in order, for ever: over reconnects, a restarted server
 // and consumers that were lost. Order is what makes the ranges of the recorder repeatable, so this reads with an
 // ordered consumer from a position the recorder keeps itself; acks could hand records out of order after a reconnect.
+// It never goes on in another stream of that name: then it ends.
 import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { promptPull, watchPulls } from '../../cluster/bus/lost-pull.ts';
+import { promptPull, watchConsumer, watchPulls } from '../../cluster/bus/lost-pull.ts';
+import { StreamChanged, type StreamPlace, changeSince } from '../../cluster/bus/stream-place.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 
 export type StreamReader = {
-  /** Settles when reading ended: after `stop`, or because `handle` failed (then it rejects with that). */
+  /**
+   * Settles when reading ended: after `stop`, or because `handle` failed (then it rejects with that), or with
+   * StreamChanged when EVENTS is not the stream that was read so far.
+   */
   readonly done: Promise<void>;
   stop(): void;
 };
@@ -19,16 +24,17 @@ export type StreamReader = {
 const retryAfterMs = 500;
 
 /**
- * Calls `handle` for every record from `fromSeq` on, one after the other. While the promise it returns is open
+ * Calls `handle` for every record behind `from`, one after the other. While the promise it returns is open
  * nothing more is read than the prefetch; after `pausedMaxMs` the consumer is let go and opened again later.
  */
 export function readEvents(
   bus: Bus,
-  fromSeq: number,
+  from: StreamPlace,
   handle: (record: JsMsg) => Promise<void> | undefined,
   { clock = systemClock, pausedMaxMs = 2_000 }: { clock?: Clock; pausedMaxMs?: number } = {},
 ): StreamReader {
-  let nextSeq = fromSeq;
+  /** Up to here it was read. */
+  let place = from;
   let stopped = false;
   let messages: ConsumerMessages | null = null;
   let handlerFailure: { readonly error: unknown } | null = null;
@@ -36,11 +42,15 @@ export function readEvents(
   async function read(): Promise<void> {
     while (!stopped) {
       try {
-        messages = await open(bus, nextSeq, clock);
+        messages = await open(bus, place, clock);
         if (stopped) break;
         await take(messages);
       } catch (error) {
         if (handlerFailure !== null) throw handlerFailure.error;
+        if (error instanceof StreamChanged) {
+          if (stopped) return;
+          throw error;
+        }
         log.warn({ error: messageOf(error) }, 'the reader of EVENTS was lost, opening it again');
         await clock.sleep(retryAfterMs);
       } finally {
@@ -52,9 +62,9 @@ export function readEvents(
   async function take(from: ConsumerMessages): Promise<void> {
     for await (const record of from) {
       if (stopped) return;
-      if (record.seq < nextSeq) continue;
+      if (record.seq <= place.seq) continue;
       const work = attempt(record);
-      nextSeq = record.seq + 1;
+      place = { made: place.made, seq: record.seq, storedAtNs: record.timestampNanos };
       if (work === undefined) continue;
       const paused = work.catch((error: unknown) => {
         handlerFailure = { error };
@@ -84,8 +94,10 @@ export function readEvents(
     }
   }
 
+  // On a new connection the server may be one that was put back from a backup.
+  const stopReconnects = bus.onReconnect(() => messages?.stop());
   return {
-    done: read(),
+    done: read().finally(stopReconnects),
     stop() {
       stopped = true;
       messages?.stop();
@@ -93,13 +105,20 @@ export function readEvents(
   };
 }
 
-async function open(bus: Bus, fromSeq: number, clock: Clock): Promise<ConsumerMessages> {
+async function open(bus: Bus, place: StreamPlace, clock: Clock): Promise<ConsumerMessages> {
   const consumer = await bus.jetstream.consumers.get(streamNames.events, {
     deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: fromSeq,
+    opt_start_seq: place.seq + 1,
     inactive_threshold: 30_000,
   });
+  // Looked at when the consumer is there: it ends with its stream.
+  const change = await changeSince(bus, streamNames.events, place, clock);
+  if (change !== null) {
+    void consumer.delete().catch((error: unknown) => ignoring(error, 'the server forgets it by itself'));
+    throw new StreamChanged(streamNames.events, change);
+  }
   const messages = await consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...promptPull });
   watchPulls(bus, messages, promptPull.expires, clock, () => messages.stop());
+  watchConsumer(messages, () => messages.stop());
   return messages;
 }

@@ -1,5 +1,6 @@
 // Writes one batch after the other: looks up what memory cannot know, makes range and token durable, inserts, and
 // repeats until ClickHouse said yes. The repeat is harmless because range and token stay the same.
+import type { StreamPlace } from '../../cluster/bus/stream-place.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -15,7 +16,6 @@ import { recordedBefore } from './recorded-before.ts';
 export type WriterOptions = {
   readonly engine: Engine;
   readonly progress: Progress;
-  readonly streamEpoch: number;
   /** Rows of this stream from here on are not recorded; before it they are. */
   readonly frontierSeq: number;
   /** The range to repeat under its old token. */
@@ -27,21 +27,25 @@ export type WriterOptions = {
 export class Writer {
   readonly #options: WriterOptions;
   #replay: PendingRange | null;
-  #recordedTo: number;
+  #recorded: StreamPlace;
 
   constructor(options: WriterOptions) {
     this.#options = options;
     this.#replay = options.replay;
-    this.#recordedTo = options.replay === null ? options.progress.recordedTo : options.replay.first - 1;
+    const { recorded } = options.progress;
+    this.#recorded =
+      options.replay === null ? recorded : { ...recorded, seq: options.replay.first - 1, storedAtNs: null };
   }
 
-  get recordedTo(): number {
-    return this.#recordedTo;
+  /** Every record up to here is in ClickHouse. */
+  get recorded(): StreamPlace {
+    return this.#recorded;
   }
 
   /** Resolves when the batch is in ClickHouse, however long that takes; rejects when fenced or stopped. */
   async write(batch: Batch): Promise<void> {
-    const { engine, streamEpoch, frontierSeq, stopping } = this.#options;
+    const { engine, progress, frontierSeq, stopping } = this.#options;
+    const { streamEpoch } = progress;
     const frontier = { streamEpoch, streamSeq: Math.max(batch.firstSeq, frontierSeq) };
     const dropped = await this.#untilDone('look-up', () => recordedBefore(engine, batch.suspects, frontier));
     if (dropped.size > 0) metrics.recorderDuplicates.inc(dropped.size);
@@ -52,14 +56,14 @@ export class Writer {
       metrics.recordedRows.inc(payload.rows);
     }
     stopping.throwIfAborted();
-    this.#recordedTo = batch.lastSeq;
+    this.#recorded = { made: this.#recorded.made, seq: batch.lastSeq, storedAtNs: batch.lastAtNs };
   }
 
   /** Nothing is pending any more: the next start has nothing to repeat. */
   async settle(): Promise<void> {
     const { progress, stopping } = this.#options;
-    if (progress.pending === null && progress.recordedTo === this.#recordedTo) return;
-    await progress.save(this.#recordedTo, null, stopping);
+    if (progress.pending === null && progress.recordedTo === this.#recorded.seq) return;
+    await progress.save(this.#recorded, null, stopping);
   }
 
   /** Makes the range durable and gives the token for it. A batch without rows needs none. */
@@ -71,7 +75,9 @@ export class Writer {
     if (replay !== null && batch.firstSeq <= replay.last) return replay.token;
     if (empty) return '';
     const token = progress.newToken(batch.firstSeq, batch.lastSeq);
-    await progress.save(this.#recordedTo, { first: batch.firstSeq, last: batch.lastSeq, token }, stopping);
+    const lastAtNs = batch.lastAtNs === null ? null : String(batch.lastAtNs);
+    const range = { first: batch.firstSeq, last: batch.lastSeq, lastAtNs, token };
+    await progress.save(this.#recorded, range, stopping);
     return token;
   }
 

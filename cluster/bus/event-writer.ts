@@ -71,6 +71,14 @@ export class EventWriter {
     return this.#lastSeq;
   }
 
+  /** Called when EVENTS gives out numbers again that it has given before: it is another stream, or has lost its end. */
+  onWentBack: () => void = () => {};
+
+  #onBack(seq: number): void {
+    this.#lastSeq = seq - 1;
+    this.onWentBack();
+  }
+
   get hasRoom(): boolean {
     return this.#held < this.#heldMax;
   }
@@ -121,17 +129,19 @@ export class EventWriter {
     this.#publish(batch, payload, `${this.id}.${this.#batchCount}`);
   }
 
-  #publish(batch: Batch, payload: Uint8Array, id: string): void {
+  /** `afterSeq`: what was durable when it was published first. */
+  #publish(batch: Batch, payload: Uint8Array, id: string, afterSeq = this.#lastSeq): void {
     this.#publisher.publish(batch.subject, payload, id, (result: PublishResult) => {
       if (result.ok) {
-        this.#lastSeq = Math.max(this.#lastSeq, result.seq);
+        if (result.seq > afterSeq) this.#lastSeq = Math.max(this.#lastSeq, result.seq);
+        else this.#onBack(result.seq);
         return this.#settle(batch, true);
       }
       if (this.#closed || result.failure === 'closed') return this.#settle(batch, false);
       // The server takes less than we thought. A copy under this id that did arrive has the same event ids.
       if (result.failure === 'too_large') return this.#split(batch);
       // The stream is full or away. The id stays the same, so a copy that did arrive is not counted twice.
-      this.#clock.after(retryAfterMs, () => this.#publish(batch, payload, id));
+      this.#clock.after(retryAfterMs, () => this.#publish(batch, payload, id, afterSeq));
     });
   }
 

@@ -57,6 +57,27 @@ export function watchPulls(
   void listen();
 }
 
+/** Of a consumer that is lost, or that the client has made anew without looking whether the stream is the same. */
+const lostStatuses: ReadonlySet<string> = new Set([
+  'heartbeats_missed',
+  'consumer_not_found',
+  'consumer_deleted',
+  'stream_not_found',
+  'reset',
+]);
+
+/** Calls `onLost` when the consumer has to be made anew; the client's own mending is not waited for. */
+export function watchConsumer(messages: ConsumerMessages, onLost: () => void): void {
+  async function listen(): Promise<void> {
+    try {
+      for await (const { type } of messages.status()) if (lostStatuses.has(type)) return onLost();
+    } catch (error) {
+      ignoring(error, 'the status stream of a stopped consumption ended');
+    }
+  }
+  void listen();
+}
+
 async function answered(bus: Bus): Promise<void> {
   await withDeadline('the bus', answerWithinMs, bus.connection.flush()).catch((error) =>
     ignoring(error, 'the connection is as good as lost, and will be noticed'),

@@ -7,6 +7,8 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
+import { changeSince, nanosOf } from './stream-place.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { openBucket } from './ensure.ts';
 import { streamNames } from './streams.ts';
 
@@ -15,6 +17,8 @@ export type FloorRecord = {
   readonly stream: string;
   /** The first sequence that must be read. */
   readonly seq: number;
+  /** When the record before it was stored; null when there was none. In a stream put back from a backup it is another. */
+  readonly beforeAtNs: string | null;
   /** It stopped with nothing begun: nobody needs what is before its next start. */
   readonly stopped: boolean;
 };
@@ -54,6 +58,22 @@ export class ReplayFloors {
     return floors;
   }
 
+  /** The floor is one of another EVENTS than that at hand: it says nothing about this one. */
+  async isOfAnother({ stream, seq, beforeAtNs }: FloorRecord, clock: Clock): Promise<boolean> {
+    const storedAtNs = beforeAtNs === null ? null : BigInt(beforeAtNs);
+    return (
+      (await changeSince(this.#bus, streamNames.events, { made: stream, seq: seq - 1, storedAtNs }, clock)) !== null
+    );
+  }
+
+  /** When that record of EVENTS was stored; null when it is not there. */
+  async storedAtNs(seq: number): Promise<string | null> {
+    if (seq < 1) return null;
+    const asked = this.#bus.manager.streams.getMessage(streamNames.events, { seq });
+    const record = await withDeadline('a record of EVENTS', limits.carrier.floorTimeoutMs, asked);
+    return record === null ? null : String(nanosOf(record.timestamp));
+  }
+
   /** What EVENTS has now. */
   async ends(): Promise<StreamEnds> {
     const asked = this.#bus.manager.streams.info(streamNames.events);
@@ -82,9 +102,9 @@ export function replayStart(floor: FloorRecord | null, ends: StreamEnds): number
 /** A record that cannot be read is none: then everything is read, and nothing is kept for it. */
 function recordIn(text: string): FloorRecord | null {
   try {
-    const { stream, seq, stopped } = JSON.parse(text) as Partial<FloorRecord>;
+    const { stream, seq, beforeAtNs, stopped } = JSON.parse(text) as Partial<FloorRecord>;
     if (typeof stream !== 'string' || typeof seq !== 'number' || !Number.isSafeInteger(seq)) return null;
-    return { stream, seq, stopped: stopped === true };
+    return { stream, seq, beforeAtNs: beforeAtNs ?? null, stopped: stopped === true };
   } catch (error) {
     ignoring(error, 'it is written anew by the next life of its carrier');
     return null;

@@ -15,7 +15,7 @@ import { foldEvents } from '../../model/fold.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { startBus } from '../support/bus.ts';
+import { endOf, startBus } from '../support/bus.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
@@ -83,7 +83,8 @@ describe('an operator’s durable consumer', () => {
     for (let count = 0; count < 40; count += 1) await publisher.publishOne('ev.alpha.0', Buffer.alloc(1_000), null);
     let skippedMs = 0;
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
-    const purge = startPurge(bus, () => 40, clock);
+    const end = await endOf(bus, 'EVENTS');
+    const purge = startPurge(bus, () => end, clock);
     await purge.run();
     skippedMs = limits.carrier.replayWindowMs * 2;
     await purge.run();
@@ -105,13 +106,14 @@ describe('a carrier’s replay floor', () => {
     const floors = new ReplayFloors(bus);
     for (let count = 0; count < 10; count += 1) await publisher.publishOne('ev.beta.0', Buffer.alloc(100), null);
     const { stream } = await floors.ends();
-    await floors.write('removed', { stream, seq: 4, stopped: false });
-    await floors.write('rested', { stream, seq: 2, stopped: true });
+    await floors.write('removed', { stream, seq: 4, beforeAtNs: null, stopped: false });
+    await floors.write('rested', { stream, seq: 2, beforeAtNs: null, stopped: true });
     await publisher.publishOne('mt.txn.removed.0', Buffer.from('x'), null);
     await publisher.publishOne('mt.txn.rested.0', Buffer.from('x'), null);
     let skippedMs = 0;
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
-    const purge = startPurge(bus, () => 10, clock);
+    const end = await endOf(bus, 'EVENTS');
+    const purge = startPurge(bus, () => end, clock);
     await purge.run();
     skippedMs = 100 * 3_600_000;
     await purge.run();
@@ -150,7 +152,7 @@ describe('on real parts', () => {
       bucket: () => openBucket(events.bus, 'recorder'),
       heldSinceMs: () => recorder.heldSinceMs,
     });
-    const purge = startPurge(events.bus, () => recorder.recordedTo, clock);
+    const purge = startPurge(events.bus, () => recorder.recorded, clock);
 
     const longAgo = systemClock.nowMs() - 3 * 3_600_000;
     const overdue = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });

@@ -55,6 +55,7 @@ const record = (seq: number, events: readonly DeliveryEvent[]) => ({
   seq,
   subject: 'ev.sandbox.0',
   data: encodeEvents(events),
+  timestampNanos: BigInt(seq),
 });
 
 describe('batches', () => {
@@ -78,7 +79,7 @@ describe('batches', () => {
       const batcher = new Batcher({
         streamEpoch: 1,
         seen: new SeenIds(0),
-        replay: { first: 2, last, token: 't' },
+        replay: { first: 2, last, lastAtNs: null, token: 't' },
         closed: () => {},
         arrived: () => {},
         bury: () => Promise.resolve(),

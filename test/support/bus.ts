@@ -2,6 +2,7 @@
 // silent without closing, which is what a half-open connection is.
 import net from 'node:net';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { type StreamPlace, nanosOf } from '../../cluster/bus/stream-place.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import { type TestNats, startNats } from './nats.ts';
 
@@ -19,6 +20,14 @@ export async function startBus(name = 'test'): Promise<TestBus> {
       await nats.stop();
     },
   };
+}
+
+/** The last record of a stream as a place that a reader may have come to. */
+export async function endOf(bus: Bus, stream: string): Promise<StreamPlace> {
+  const { created, state } = await bus.manager.streams.info(stream);
+  const last = await bus.manager.streams.getMessage(stream, { seq: state.last_seq });
+  const storedAtNs = last === null ? null : nanosOf(last.timestamp);
+  return { made: String(created), seq: state.last_seq, storedAtNs };
 }
 
 export type StoredRecord = {

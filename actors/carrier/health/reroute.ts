@@ -97,7 +97,11 @@ export class Reroute {
     });
     const publish = (verdict: ClaimVerdict) => {
       if (verdict === 'new') {
-        ledger.reroute(held.key, { to, why, atMs: rerouted.atMs }, from);
+        ledger.reroute(
+          held.key,
+          { to, why, atMs: rerouted.atMs },
+          { ...from, seq: Math.min(from.seq, this.#parts.nextSeq()) },
+        );
         return this.#publish(held, to, why, mayComeBack);
       }
       held.eventsInFlight -= 1;

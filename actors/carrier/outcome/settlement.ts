@@ -288,7 +288,7 @@ export class Settlement {
     const fromSeq = nextSeq();
     const deferred = { ...closing, kind: 'deferred', progress: progressOf(held), atMs: clock.nowMs() } as const;
     // Whoever reads it knows what the carrier has of the message, and need not look further back.
-    this.#write(held, deferred, () => (held.neededFromSeq = fromSeq));
+    this.#write(held, deferred, () => (held.neededFromSeq = Math.min(fromSeq, nextSeq())));
   }
 
   /**

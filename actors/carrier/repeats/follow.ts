@@ -3,7 +3,8 @@
 // where nodes share a carrier; alone, replay.ts reads them once. It learns nothing itself.
 import { type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import { promptPull, watchPulls } from '../../../cluster/bus/lost-pull.ts';
+import { promptPull, watchConsumer, watchPulls } from '../../../cluster/bus/lost-pull.ts';
+import { type StreamPlace, changeSince, streamMade } from '../../../cluster/bus/stream-place.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
@@ -12,6 +13,7 @@ import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
 import type { EventPlace } from './ledger.ts';
 import { learnRecord } from './replay.ts';
 
@@ -39,14 +41,12 @@ export type Following = {
 
 const retryAfterMs = 500;
 const recordsPerPull = 500;
-/** A consumer of which this is heard is replaced: the client's own mending is not waited for. */
-const lostStatuses: ReadonlySet<string> = new Set(['heartbeats_missed', 'consumer_not_found', 'consumer_deleted']);
 
 /** Resolves when everything that was there has been learnt; then it goes on. */
 export async function followEvents(parts: FollowParts): Promise<Following> {
   const { bus, carrier, fromSeq, writerId, learn, clock = systemClock, signal } = parts;
   const ownPrefix = `${writerId}.`;
-  let lastSeq = Math.max(1, fromSeq) - 1;
+  let place: StreamPlace = { made: '', seq: Math.max(1, fromSeq) - 1, storedAtNs: null };
   let stopped = false;
   let isOnlyPullLost = false;
   let messages: ConsumerMessages | null = null;
@@ -55,21 +55,38 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
 
   function take(record: JsMsg): void {
     // A consumer that was made anew may begin with what it had told before.
-    if (record.seq > lastSeq) {
-      lastSeq = record.seq;
+    if (record.seq > place.seq) {
+      place = { made: place.made, seq: record.seq, storedAtNs: record.timestampNanos };
       const isOwn = record.headers?.get('Nats-Msg-Id').startsWith(ownPrefix) === true;
       learnRecord(record, (event, place) => learn(event, isOwn, place));
     }
     if (record.info.pending === 0) caughtUp.resolve();
   }
 
-  async function open(): Promise<ConsumerMessages> {
-    isOnlyPullLost = false;
-    consumer = await bus.jetstream.consumers.get(streamNames.events, {
+  const consumerFrom = (seq: number) =>
+    bus.jetstream.consumers.get(streamNames.events, {
       filter_subjects: eventFilter(carrier),
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: lastSeq + 1,
+      opt_start_seq: seq,
     });
+
+  /** Behind what was read, or from the beginning when EVENTS is not the stream that was read so far. */
+  async function openConsumer(): Promise<Consumer> {
+    if (place.made === '') place = { ...place, made: await streamMade(bus, streamNames.events) };
+    const opened = await consumerFrom(place.seq + 1);
+    // Looked at when the consumer is there: it ends with its stream.
+    const change = await changeSince(bus, streamNames.events, place, clock);
+    if (change === null) return opened;
+    void opened.delete().catch((error: unknown) => ignoring(error, 'the server forgets it by itself'));
+    place = { made: await streamMade(bus, streamNames.events), seq: 0, storedAtNs: null };
+    metrics.eventsChanged.inc({ reader: 'follower' });
+    log.error({ alarm: 'events_changed', carrier, change }, 'reads EVENTS from its beginning');
+    return consumerFrom(1);
+  }
+
+  async function open(): Promise<ConsumerMessages> {
+    isOnlyPullLost = false;
+    consumer = await openConsumer();
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) caughtUp.resolve();
     const opened = await consumer.consume({ max_messages: recordsPerPull, ...promptPull, callback: take });
@@ -78,7 +95,7 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
       opened.stop();
     };
     watchPulls(bus, opened, promptPull.expires, clock, onLost);
-    void watch(opened);
+    watchConsumer(opened, () => opened.stop());
     return opened;
   }
 
@@ -108,13 +125,16 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
   };
   const readTo = async () => {
     if (consumer === null) throw new Error('the events are not read at the moment');
-    const toSeq = lastSeq;
+    const toSeq = place.seq;
     const asked = consumer.info();
     const { num_pending: waiting } = await withDeadline('a follower', limits.carrier.floorTimeoutMs, asked, clock);
     return waiting === 0 ? Number.POSITIVE_INFINITY : toSeq;
   };
   const stopTelling = clock.every(limits.carrier.replaySilentMs, () =>
-    log.warn({ alarm: 'replay_waits', carrier, lastSeq }, 'the carrier takes no work until it has read its events'),
+    log.warn(
+      { alarm: 'replay_waits', carrier, lastSeq: place.seq },
+      'the carrier takes no work until it has read its events',
+    ),
   );
   const onAbort = () => caughtUp.reject(signal?.reason);
   signal?.addEventListener('abort', onAbort);
@@ -129,12 +149,4 @@ export async function followEvents(parts: FollowParts): Promise<Following> {
     signal?.removeEventListener('abort', onAbort);
   }
   return { again, readTo, stop };
-}
-
-async function watch(messages: ConsumerMessages): Promise<void> {
-  try {
-    for await (const { type } of messages.status()) if (lostStatuses.has(type)) return messages.stop();
-  } catch (error) {
-    ignoring(error, 'the status stream of a stopped follower ended');
-  }
 }

@@ -142,6 +142,11 @@ export class Ledger {
     return forgotten;
   }
 
+  /** EVENTS is another stream, or has lost its end: all of it must be read to know this again, as far as it can be. */
+  needAll(): void {
+    for (const progress of this.#progress.values()) progress.from = { ...progress.from, seq: 1 };
+  }
+
   /** One event of an earlier life, in stream order. */
   learn(event: DeliveryEvent, place: EventPlace = nowhere): void {
     const key = holdKey(event.messageId, event.hop, delaysOf(event.attempt));

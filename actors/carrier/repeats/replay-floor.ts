@@ -20,7 +20,7 @@ export type ReplayFloorParts = {
   /** Events of this life get higher sequences than this. */
   readonly writtenTo: () => number;
   readonly held: () => Iterable<HeldMessage>;
-  readonly ledger: Pick<Ledger, 'needsFromSeq' | 'forgetBefore'>;
+  readonly ledger: Pick<Ledger, 'needsFromSeq' | 'forgetBefore' | 'needAll'>;
   readonly heard: HeardTime;
   /** Whether the lanes' consumers are heard now. */
   readonly isHeard: () => boolean;
@@ -37,7 +37,7 @@ export class ReplayFloor {
   readonly #parts: ReplayFloorParts;
   readonly #floors: ReplayFloors;
   #samples: Sample[] = [];
-  #stored: FloorRecord = { stream: '', seq: 0, stopped: false };
+  #stored: FloorRecord = { stream: '', seq: 0, beforeAtNs: null, stopped: false };
   #storedAtMs = 0;
   #looking = false;
   #isOpen = false;
@@ -54,9 +54,10 @@ export class ReplayFloor {
   async open(): Promise<number> {
     const { carrier, clock } = this.#parts;
     const [floor, ends] = [await this.#floors.read(carrier), await this.#floors.ends()];
-    const seq = replayStart(floor, ends);
+    const isOther = floor !== null && (await this.#floors.isOfAnother(floor, clock));
+    const seq = replayStart(isOther ? null : floor, ends);
     if (floor !== null && floor.seq !== seq) log.warn({ carrier, floor, ends }, 'the replay floor is not in EVENTS');
-    await this.#store({ stream: ends.stream, seq, stopped: false });
+    await this.#store(ends.stream, seq);
     this.#samples = [{ atMs: this.#parts.heard.ms, lastSeq: seq - 1 }];
     this.#isOpen = true;
     this.#cancel = clock.every(floorEveryMs, () => void this.look());
@@ -90,7 +91,7 @@ export class ReplayFloor {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     if (!isAtRest || this.#pins().some(Number.isFinite)) return;
-    await this.#store({ ...this.#stored, stopped: true }).catch((error: unknown) =>
+    await this.#store(this.#stored.stream, this.#stored.seq, true).catch((error: unknown) =>
       ignoring(error, 'EVENTS keeps for the next start what it would not need'),
     );
   }
@@ -98,8 +99,8 @@ export class ReplayFloor {
   async #advance(): Promise<void> {
     const { clock, heard, isHeard } = this.#parts;
     const heardMs = heard.look(isHeard());
-    const { stream, firstSeq, lastSeq } = await this.#floors.ends();
-    if (stream !== this.#stored.stream) this.#samples = [{ atMs: heardMs, lastSeq: firstSeq - 1 }];
+    const { stream, lastSeq } = await this.#floors.ends();
+    if (stream !== this.#stored.stream || lastSeq < (this.#samples.at(-1)?.lastSeq ?? 0)) this.#forgetPlaces();
     const readTo = await this.readTo();
     this.#samples = kept([...this.#samples, { atMs: heardMs, lastSeq }], heardMs - replayWindowMs);
     const windowSeq = (this.#samples[0] as Sample).lastSeq + 1;
@@ -108,7 +109,7 @@ export class ReplayFloor {
     const seq = floorOf(windowSeq, readTo, this.#pins());
     const isSame = stream === this.#stored.stream && seq <= this.#stored.seq;
     if (isSame && clock.monotonicMs() - this.#storedAtMs < floorAgainMs) return;
-    await this.#store({ stream, seq: isSame ? this.#stored.seq : seq, stopped: false });
+    await this.#store(stream, isSame ? this.#stored.seq : seq);
   }
 
   #pins(): number[] {
@@ -139,7 +140,25 @@ export class ReplayFloor {
     }
   }
 
-  async #store(record: FloorRecord): Promise<void> {
+  /** EVENTS has given out a number for the second time: what is written now has lower ones than what was before. */
+  startAgain(): void {
+    this.#forgetPlaces();
+    void this.look();
+  }
+
+  /** Nothing that is known of sequences holds any more; where something is told from now on, 1 is not too late. */
+  #forgetPlaces(): void {
+    const { held, ledger, heard } = this.#parts;
+    for (const one of held()) if (one.neededFromSeq > 0) one.neededFromSeq = 1;
+    ledger.needAll();
+    this.#samples = [{ atMs: heard.ms, lastSeq: 0 }];
+    this.#stored = { ...this.#stored, seq: 0 };
+  }
+
+  async #store(stream: string, seq: number, stopped = false): Promise<void> {
+    const { stream: storedStream, seq: storedSeq, beforeAtNs: known } = this.#stored;
+    const isSame = stream === storedStream && seq === storedSeq;
+    const record = { stream, seq, beforeAtNs: isSame ? known : await this.#floors.storedAtNs(seq - 1), stopped };
     await this.#floors.write(this.#parts.carrier, record);
     this.#stored = record;
     this.#storedAtMs = this.#parts.clock.monotonicMs();

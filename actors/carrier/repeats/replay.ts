@@ -4,6 +4,7 @@
 import { type Consumer, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { type StreamPlace, changeSince, streamMade } from '../../../cluster/bus/stream-place.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
@@ -11,6 +12,7 @@ import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
 import type { EventPlace } from './ledger.ts';
 
 export type ReplayParts = {
@@ -24,6 +26,8 @@ export type ReplayParts = {
   readonly signal?: AbortSignal;
 };
 
+type Read = { place: StreamPlace; events: number };
+
 const retryAfterMs = 500;
 const recordsPerPull = 500;
 
@@ -34,9 +38,12 @@ const recordsPerPull = 500;
 export async function replayEvents(parts: ReplayParts): Promise<number> {
   const { carrier, fromSeq, clock = systemClock, signal } = parts;
   const beganAtMs = clock.monotonicMs();
-  const read = { nextSeq: fromSeq, events: 0 };
+  const read: Read = { place: { made: '', seq: Math.max(1, fromSeq) - 1, storedAtNs: null }, events: 0 };
   while (!(await readOn(parts, read, clock))) {
-    log.warn({ alarm: 'replay_waits', carrier, ...read }, 'the carrier takes no work until it has read its events');
+    log.warn(
+      { alarm: 'replay_waits', carrier, lastSeq: read.place.seq, events: read.events },
+      'the carrier takes no work until it has read its events',
+    );
     await clock.sleep(retryAfterMs, signal);
   }
   const ms = Math.round(clock.monotonicMs() - beganAtMs);
@@ -45,11 +52,7 @@ export async function replayEvents(parts: ReplayParts): Promise<number> {
 }
 
 /** False when the stream went silent first. */
-async function readOn(
-  { bus, carrier, learn, signal }: ReplayParts,
-  read: { nextSeq: number; events: number },
-  clock: Clock,
-): Promise<boolean> {
+async function readOn({ bus, carrier, learn, signal }: ReplayParts, read: Read, clock: Clock): Promise<boolean> {
   signal?.throwIfAborted();
   const silence = Promise.withResolvers<false>();
   let heardAtMs = clock.monotonicMs();
@@ -67,10 +70,11 @@ async function readOn(
     const consumer = await bus.jetstream.consumers.get(streamNames.events, {
       filter_subjects: eventFilter(carrier),
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: Math.max(1, read.nextSeq),
+      opt_start_seq: read.place.seq + 1,
     });
     stop = () => discard(consumer);
     if (isOver) discard(consumer);
+    if (!(await isSame(bus, carrier, read, clock))) return false;
     const { num_pending: waiting } = await consumer.info();
     if (waiting === 0) return true;
     const messages = await consumer.consume({ max_messages: recordsPerPull });
@@ -81,9 +85,9 @@ async function readOn(
     for await (const record of messages) {
       heardAtMs = clock.monotonicMs();
       if (isOver) return false;
-      if (record.seq >= read.nextSeq) {
+      if (record.seq > read.place.seq) {
         read.events += learnRecord(record, learn);
-        read.nextSeq = record.seq + 1;
+        read.place = { made: read.place.made, seq: record.seq, storedAtNs: record.timestampNanos };
       }
       if (record.info.pending === 0) return true;
     }
@@ -102,6 +106,17 @@ async function readOn(
     isOver = true;
     stop();
   }
+}
+
+/** Otherwise it is read from its beginning next: it was made anew, or put back from a backup. */
+async function isSame(bus: Bus, carrier: string, read: Read, clock: Clock): Promise<boolean> {
+  if (read.place.made === '') read.place = { ...read.place, made: await streamMade(bus, streamNames.events) };
+  const change = await changeSince(bus, streamNames.events, read.place, clock);
+  if (change === null) return true;
+  metrics.eventsChanged.inc({ reader: 'replay' });
+  log.error({ alarm: 'events_changed', carrier, change }, 'reads EVENTS from its beginning');
+  read.place = { made: '', seq: 0, storedAtNs: null };
+  return false;
 }
 
 /** How many events the record had. */

@@ -242,7 +242,7 @@ export class Sender {
         if (durable && this.#closed) return this.#isTooLate(held);
         if (durable) {
           // It says all that was known by then: what stands before it is not needed any more.
-          held.neededFromSeq = fromSeq;
+          held.neededFromSeq = Math.min(fromSeq, this.#parts.nextSeq());
           return claims.confirm('intent', held, begin);
         }
         this.#reserved -= slots; // stopping: the record goes back to its stream unwritten

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 describe('a carrier begins to read', () => {
   const ends = { stream: 'made today', firstSeq: 100, lastSeq: 200 };
-  const floor = (seq: number, stream = ends.stream): FloorRecord => ({ stream, seq, stopped: false });
+  const floor = (seq: number, stream = ends.stream): FloorRecord => ({ stream, seq, beforeAtNs: null, stopped: false });
 
   test('at its floor, up to one that is right behind the end', () => {
     expect(replayStart(floor(150), ends)).toBe(150);
@@ -47,7 +47,7 @@ describe('a carrier begins to read', () => {
 test('a floor is read as it was written, and one that cannot be read is none', async () => {
   const floors = new ReplayFloors(on.bus);
   expect(await floors.read('alpha')).toBeNull();
-  const record = { stream: (await floors.ends()).stream, seq: 7, stopped: true };
+  const record = { stream: (await floors.ends()).stream, seq: 7, beforeAtNs: '1', stopped: true };
   await floors.write('alpha', record);
   expect(await floors.read('alpha')).toEqual(record);
   on.bus.connection.publish('$KV.replay.beta', '{"seq":"7"}');

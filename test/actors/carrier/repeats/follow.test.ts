@@ -2,6 +2,7 @@
 // server drops a pull in silence: on the claim read here waits what is to be sent.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Following, followEvents } from '../../../../actors/carrier/repeats/follow.ts';
+import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
 import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
 import { pullLastsMs } from '../../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
@@ -46,6 +47,21 @@ test('what was there is learnt before it is ready, then what comes, in order, an
   await publish(eventOf('order', 4), 'other.3');
   await until('it goes on behind what was read', () => learnt.length === 4);
   expect(learnt.at(-1)).toEqual([4, false]);
+  await following.stop();
+});
+
+test('EVENTS made anew under it is read from its beginning, however far the old one was read', async () => {
+  const learnt: number[] = [];
+  for (let attempt = 1; attempt <= 20; attempt += 1) await publish(eventOf('anew', attempt), `old.${attempt}`);
+  const following = await follow('anew', ({ attempt }) => learnt.push(attempt));
+  expect(learnt.length).toBe(20);
+  await test_.bus.manager.streams.delete('EVENTS');
+  await ensureStreams(test_.bus);
+  await publish(eventOf('anew', 101), 'new.1');
+  await publish(eventOf('anew', 102), 'new.2');
+  await until('the new ones', () => learnt.length === 22);
+  expect(learnt.slice(20)).toEqual([101, 102]);
+  expect(await following.readTo()).toBe(Number.POSITIVE_INFINITY);
   await following.stop();
 });
 

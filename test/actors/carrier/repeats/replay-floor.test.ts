@@ -16,6 +16,7 @@ import { type DeliveryEvent, type Happening, eventOfMessage } from '../../../../
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
+import { endOf } from '../../../support/bus.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
@@ -30,8 +31,9 @@ const submits = () => house.simulator.stats().submits.total;
 /** Runs the purge as it would have run in that time, with everything recorded. */
 async function purgeFor(ms: number): Promise<void> {
   let skippedMs = 0;
+  const end = await endOf(house.bus, 'EVENTS');
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
-  const purge = startPurge(house.bus, () => Number.MAX_SAFE_INTEGER, clock);
+  const purge = startPurge(house.bus, () => end, clock);
   for (; skippedMs <= ms; skippedMs += minutes(5)) await purge.run();
   purge.stop();
 }

@@ -1,0 +1,88 @@
+// EVENTS is made anew, or put back from a backup, and gives its sequences out again (fault 63): a carrier's replay floor
+// speaks of the stream at hand or is none, and what is begun meanwhile is within it.
+import { afterEach, expect, test } from 'vitest';
+import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import { HeardTime } from '../../../../actors/carrier/repeats/heard-time.ts';
+import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
+import { ReplayFloor, type ReplayFloorParts } from '../../../../actors/carrier/repeats/replay-floor.ts';
+import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
+import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
+import { ReplayFloors } from '../../../../cluster/bus/replay-floors.ts';
+import { eventOfMessage } from '../../../../model/delivery-event.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { type CarrierHouse, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { messageWith } from '../../../support/messages.ts';
+
+let house: CarrierHouse;
+afterEach(() => house.stop());
+
+function floorWith(clock: ManualClock, ledger: Ledger, changes: Partial<ReplayFloorParts> = {}): ReplayFloor {
+  const heard = new HeardTime(clock);
+  const parts = { bus: house.bus, carrier: 'alpha', writtenTo: () => 0, held: () => [], tellAgain: () => {} };
+  return new ReplayFloor({ ...parts, clock, ledger, heard, isHeard: () => true, ...changes });
+}
+
+/** A window passes, with a look every few seconds. */
+async function passWindow(clock: ManualClock, floor: ReplayFloor): Promise<void> {
+  for (let ms = 0; ms <= limits.carrier.replayWindowMs; ms += limits.carrier.floorEveryMs) {
+    clock.advance(limits.carrier.floorEveryMs);
+    await until('the look is over', () => !floor.isLooking);
+    await floor.look();
+  }
+}
+
+test('EVENTS made anew: the floor is one of the new stream from its beginning, for a window and for what is begun', async () => {
+  house = await openCarrierHouse();
+  const floors = new ReplayFloors(house.bus);
+  const clock = new ManualClock();
+  const ledger = new Ledger(clock);
+  const writer = new EventWriter(house.publisher, { lingerMs: 0 });
+  const one = { stage: 'sending', neededFromSeq: 0, outstanding: 1, eventsInFlight: 0 } as HeldMessage;
+  const floor = floorWith(clock, ledger, { writtenTo: () => writer.lastSeq, held: () => [one] });
+  writer.onWentBack = () => floor.startAgain();
+  const write = () => {
+    const event = eventOfMessage(messageWith(), { kind: 'intent', atMs: 1, attempt: 1 });
+    return new Promise<boolean>((resolve) => writer.write({ ...event, carrier: 'alpha' }, resolve, true));
+  };
+  for (let each = 0; each < 40; each += 1) await write();
+  await floor.open();
+  await passWindow(clock, floor);
+  const intentOf = messageWith();
+  ledger.learn(eventOfMessage(intentOf, { kind: 'intent', atMs: 1, attempt: 1 }), {
+    seq: 41,
+    storedAtMs: Number.POSITIVE_INFINITY,
+  });
+  expect(await floors.read('alpha')).toMatchObject({ seq: 41 });
+  await house.bus.manager.streams.delete('EVENTS');
+  await ensureStreams(house.bus);
+  one.neededFromSeq = floor.nextSeq;
+  await write();
+  // Nothing of the old one is reckoned with from the first record of the new one on.
+  expect(floor.nextSeq).toBe(1);
+  expect(one.neededFromSeq).toBe(1);
+  expect(ledger.needsFromSeq).toBe(1);
+  await passWindow(clock, floor);
+  const { stream } = await floors.ends();
+  expect(await floors.read('alpha')).toMatchObject({ stream, seq: 1 });
+  writer.close();
+  await floor.close(false);
+});
+
+test('a floor of an EVENTS that was put back and has grown again skips nothing', async () => {
+  house = await openCarrierHouse();
+  const floors = new ReplayFloors(house.bus);
+  const event = encodeEvents([eventOfMessage(messageWith(), { kind: 'accepted', atMs: 1 })]);
+  for (let each = 0; each < 30; each += 1) await house.publisher.publishOne('ev.alpha.0', event, null);
+  const { stream } = await floors.ends();
+  const beforeAtNs = await floors.storedAtNs(20);
+  const floorOfThis = { stream, seq: 21, beforeAtNs, stopped: false };
+  const clock = new ManualClock();
+  await floors.write('alpha', floorOfThis);
+  expect(await floorWith(clock, new Ledger(clock)).open()).toBe(21);
+  // What a stream looks like that lost its end, and has got other records since.
+  await floors.write('alpha', { ...floorOfThis, beforeAtNs: String(BigInt(beforeAtNs ?? 0) + 1n) });
+  expect(await floorWith(clock, new Ledger(clock)).open()).toBe(1);
+});
