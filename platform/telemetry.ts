@@ -344,10 +344,6 @@ export const metrics = {
   reaped: counter('reaper_unknown_total', 'Messages settled as unknown because no receipt came'),
   reaperBehind: gauge('reaper_behind_seconds', 'How long messages without a receipt wait to be settled', [], 'max'),
   eventsStreamBytes: gauge('events_stream_bytes', 'Bytes held by EVENTS', [], 'max'),
-  eventsChanged: counter(
-    'events_changed_total',
-    'Times a reader found EVENTS made anew or put back, and read it again',
-    ['reader'],
-  ),
+  eventsChanged: counter('events_changed_total', 'Times a reader found EVENTS to be another stream', ['reader']),
   eventsPurged: counter('events_purged_total', 'Records purged from EVENTS behind every reader'),
 };

@@ -46,6 +46,8 @@ export class EventWriter {
   readonly #batches = new Map<string, Batch>();
   /** What the ids of its batches begin with. */
   readonly id = secretBytes(9).toString('base64url');
+  /** Called when EVENTS gives out numbers again that it has given before: it is another stream, or has lost its end. */
+  onWentBack: () => void = () => {};
   #batchCount = 0;
   #lastSeq = 0;
   #held = 0;
@@ -66,17 +68,9 @@ export class EventWriter {
     return this.#held;
   }
 
-  /** The highest sequence in EVENTS that one of its batches got: whatever is written next stands behind it. */
+  /** The highest sequence in EVENTS that one of its batches got, since EVENTS is the stream it is: whatever is written next stands behind it. */
   get lastSeq(): number {
     return this.#lastSeq;
-  }
-
-  /** Called when EVENTS gives out numbers again that it has given before: it is another stream, or has lost its end. */
-  onWentBack: () => void = () => {};
-
-  #onBack(seq: number): void {
-    this.#lastSeq = seq - 1;
-    this.onWentBack();
   }
 
   get hasRoom(): boolean {
@@ -127,6 +121,11 @@ export class EventWriter {
     if (payload.length > limits.events.batchBytesMax && batch.events.length > 1) return this.#split(batch);
     this.#batchCount += 1;
     this.#publish(batch, payload, `${this.id}.${this.#batchCount}`);
+  }
+
+  #onBack(seq: number): void {
+    this.#lastSeq = seq - 1;
+    this.onWentBack();
   }
 
   /** `afterSeq`: what was durable when it was published first. */
