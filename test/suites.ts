@@ -23,6 +23,7 @@ export const faultSuite: readonly string[] = [
   'test/actors/inbound/kills.test.ts',
   'test/actors/lease/lease-keeper.test.ts',
   'test/actors/removed-carriers.test.ts',
+  'test/analytics/events-anew.test.ts',
   'test/analytics/exactly-once.test.ts',
   'test/analytics/up-to-date.test.ts',
   'test/api/http/idempotency/repeats.test.ts',

@@ -98,7 +98,7 @@ describe('batches', () => {
   test('that are held say since when, and nothing of a range to repeat: its rows may be stamped already', async () => {
     let nowMs = 5_000;
     const clock = { ...systemClock, nowMs: () => nowMs };
-    const replay = { first: 1, last: 2, token: 'token' };
+    const replay = { first: 1, last: 2, lastAtNs: null, token: 'token' };
     const batcher = batcherOf(() => {}, { replay, clock, insertRowsMax: 3 });
     expect(batcher.heldSinceMs).toBe(0);
     await batcher.take(record(1, lifeOf(contextOf())));
