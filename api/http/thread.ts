@@ -62,7 +62,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   // Apart: the server loads up to 8 MB of its store for a page, and nothing else may wait behind that.
   const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
-  const directory = await openDirectory(bus);
+  const directory = await openDirectory(bus, clock);
   const eventSpace = await watchEventSpace(bus, clock);
   await openBucket(bus, 'idempotency');
 

@@ -1,7 +1,7 @@
 // What this machine is called among those that share a bus, and where it is. The name is kept in the data folder, so
 // that a node that starts again is known as itself; the place keeps a copied folder from passing for the original.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
@@ -44,6 +44,20 @@ function keptName(file: string): string {
       ?.replaceAll(/[^a-zA-Z0-9_-]/g, '-')
       .slice(0, 24) ?? '';
   const name = `${host === '' ? 'node' : host}-${secretBytes(3).toString('hex')}`;
-  writeFileSync(file, `${name}\n`);
-  return name;
+  return nameOnce(file, name);
+}
+
+/** Roles of one machine start together: the first that writes it names them all. */
+function nameOnce(file: string, name: string): string {
+  const own = `${file}.${secretBytes(4).toString('hex')}`;
+  writeFileSync(own, `${name}\n`);
+  try {
+    linkSync(own, file);
+    return name;
+  } catch (error) {
+    ignoring(error, 'another role has named this machine in the same moment');
+    return readFileSync(file, 'utf8').trim();
+  } finally {
+    rmSync(own, { force: true });
+  }
 }

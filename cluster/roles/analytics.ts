@@ -14,22 +14,26 @@ import { ensureStreams } from '../bus/ensure.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
+import { roleClock } from './role-clock.ts';
 
 const schemaRetryMs = 1_000;
 
 runRole('analytics', async ({ env, stopping }) => {
-  const { configFile, natsUrl, clickhouseUrl, dataDir } = loadSettings(env);
+  const settings = loadSettings(env);
+  const { configFile, natsUrl, clickhouseUrl, dataDir } = settings;
   const configuration = await loadConfiguration(configFile, env);
   assert(natsUrl !== null, 'the supervisor tells its children where NATS is');
   const bus = await connectBus(natsUrl, 'analytics');
   await ensureStreams(bus, configuration.limits);
   const engine = openEngine({ clickhouseUrl, dataDir: clickhouseDir(dataDir) });
   await schemaInPlace(engine, configuration.retention.historyDays, stopping);
-  const node = await startAnalytics(bus, engine, configuration.limits.shares);
+  const clock = await roleClock({ bus, settings, env, limits: configuration.limits });
+  const node = await startAnalytics(bus, engine, configuration.limits.shares, clock);
   return {
     health: () => node.health(),
     async drain(deadlineMs) {
       await node.stop(deadlineMs * 0.8);
+      clock.stop();
       await engine.close();
       await bus.close();
     },

@@ -9,7 +9,7 @@ import { idempotencyStore } from '../../api/http/idempotency/store.ts';
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
 import type { Once } from '../../api/management/once-per-key.ts';
-import { systemClock } from '../../platform/clock.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -39,6 +39,7 @@ import { rightsTooWide } from '../store/rights.ts';
 import { type Store, openStore } from '../store/store.ts';
 import type { DemoToTell } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
+import { roleClock } from './role-clock.ts';
 
 /** How long the database may take to come up before this start counts as failed. */
 const databaseWaitMs = 20_000;
@@ -54,14 +55,13 @@ runRole('control', async (link) => {
 
   let configuration = await loadConfiguration(settings.configFile, link.env);
   const bodyKeys = loadBodyKeys(settings.dataDir, link.env);
-  const store = openStore(databaseUrl);
-  const [bus] = await Promise.all([
-    connectBus(natsUrl, 'control'),
-    prepareWhenUp(store, { databaseUrl, ownerUrl }, link),
-  ]);
+  const bus = await connectBus(natsUrl, 'control');
+  const clock = await roleClock({ bus, settings, env: link.env, limits: configuration.limits });
+  const store = openStore(databaseUrl, clock);
+  await prepareWhenUp(store, { databaseUrl, ownerUrl }, link);
   const tooWide = await rightsTooWide(store);
   if (tooWide !== null) log.warn(tooWide);
-  const system = openStore(databaseUrl, systemClock, { poolMax: limits.store.systemPoolMax });
+  const system = openStore(databaseUrl, clock, { poolMax: limits.store.systemPoolMax });
   mkdirSync(settings.dataDir, { recursive: true });
   writeFileSync(databaseNameFile(settings.dataDir), `${await installationId(store)}\n`);
   await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
@@ -75,15 +75,15 @@ runRole('control', async (link) => {
   await until('the directory is up to date', outboxIsEmpty, { limitMs: databaseWaitMs, everyMs: 10 });
 
   const { startManagementApi } = await import('../../api/management/server.ts');
-  const directory = await openDirectory(bus);
+  const directory = await openDirectory(bus, clock);
   const demoFile = demoKeysFile(settings.dataDir);
   const demo = await demoAccount(store, { file: demoFile, realCarriers: realCarriers(configuration.carriers) });
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
-  const { keys, once } = await openKeys(bus, bodyKeys);
+  const { keys, once } = await openKeys(bus, bodyKeys, clock);
   const audit = auditOrders(bus, system);
-  const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus) });
+  const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
   const operations = { bus, carriers: () => configuration.carriers };
   const api = await startManagementApi({
     ...{ store, directory, once, operations },
@@ -108,7 +108,7 @@ runRole('control', async (link) => {
       const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart };
       const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
       // What is in force is in force, recorded or not: somebody must know.
-      await noteForAudit(bus, note).catch((error: unknown) =>
+      await noteForAudit(bus, note, clock).catch((error: unknown) =>
         log.error({ alarm: 'not_audited', ...note, error: messageOf(error) }, 'a reload is not in the audit log'),
       );
     },
@@ -117,6 +117,7 @@ runRole('control', async (link) => {
       await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
       await directory.close();
+      clock.stop();
       await Promise.all([store.close(), system.close()]);
       keys.close();
       await bus.close();
@@ -136,12 +137,12 @@ function demoToTell({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: Demo
 }
 
 /** The store of idempotency keys, as the ingress has it. */
-async function openKeys(bus: Bus, bodyKeys: BodyKeys): Promise<{ keys: Publisher; once: Once }> {
+async function openKeys(bus: Bus, bodyKeys: BodyKeys, clock: Clock): Promise<{ keys: Publisher; once: Once }> {
   const { oncePerKey } = await import('../../api/management/once-per-key.ts');
   const keys = new Publisher(bus, limits.http.idempotencyWrites);
   await openBucket(bus, 'idempotency');
   const once = oncePerKey({
-    requests: new IdempotentRequests(idempotencyStore(bus, keys)),
+    requests: new IdempotentRequests(idempotencyStore(bus, keys, clock), clock),
     cipher: bodyCipher(bodyKeys.keys),
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter(bodyKeys.keys),

@@ -166,6 +166,7 @@ async function isKnown(ingress: Ingress, token: string): Promise<boolean> {
   return answer.status !== 401;
 }
 
+const shiftedClock = new URL('../../support/shifted-clock.ts', import.meta.url).pathname;
 type StartedRole = { child: ChildProcess; exited: Promise<number | null>; ready: Record<string, unknown> };
 
 async function startRole(
@@ -177,8 +178,10 @@ async function startRole(
 ): Promise<StartedRole> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-ingress-'));
   const child = fork(new URL(`../../../cluster/roles/${role}.ts`, import.meta.url), {
+    ...(env['CLOCK_SHIFT_MS'] === undefined ? {} : { execArgv: ['--import', shiftedClock] }),
     env: {
       ...process.env,
+      ...(env['CLOCK_SHIFT_MS'] === undefined ? {} : { CLOCK_SHIFT_MS: env['CLOCK_SHIFT_MS'] }),
       HELIOGRAPH_LOG: env['HELIOGRAPH_LOG'] ?? process.env['HELIOGRAPH_LOG'] ?? 'error',
       HELIOGRAPH_ROLE: role,
     },

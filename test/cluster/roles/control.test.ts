@@ -65,9 +65,16 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-function launch(configuration = repositorys): ChildProcess {
+const shiftedClock = fileURLToPath(new URL('../../support/shifted-clock.ts', import.meta.url));
+
+function launch(configuration = repositorys, clockShiftMs = 0): ChildProcess {
   const file = fileURLToPath(new URL('../../../cluster/roles/control.ts', import.meta.url));
-  const child = fork(file, [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(file, [], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    ...(clockShiftMs === 0
+      ? {}
+      : { execArgv: ['--import', shiftedClock], env: { ...process.env, CLOCK_SHIFT_MS: String(clockShiftMs) } }),
+  });
   tellSettings(child, {
     NATS_URL: nats.url,
     DATABASE_URL: databaseUrl,
@@ -124,6 +131,26 @@ describe('a first start', () => {
     expect(directory.account(demo.accountId)?.senders.has('HELIOGRAPH')).toBe(true);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
+
+  test.each([3_600_000, -3_600_000])(
+    'on a machine whose wall clock is %d ms off: keys end by the time the machines agree on',
+    async (off) => {
+      const told = await ready(launch(repositorys, off));
+      const make = async (endsInMs: number) => {
+        const reply = await fetch(`http://127.0.0.1:${told.port}/v1/api-keys`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${demoKeys().liveKey}`, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            scopes: ['sms:send'],
+            expires_at: new Date(systemClock.nowMs() + endsInMs).toISOString(),
+          }),
+        });
+        return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+      };
+      expect(await make(30 * 60_000)).toMatchObject({ status: 201 });
+      expect(await make(-30 * 60_000)).toMatchObject({ status: 422 });
+    },
+  );
 
   test('that died half-way is finished by the next one, with one account', async () => {
     await prepareStore(store, { databaseUrl, ownerUrl });
