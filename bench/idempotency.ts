@@ -1,19 +1,21 @@
 // A day of idempotency keys, a restart of nats-server, and the rate after it: the bucket is filled with as many keys as --rate
-// leaves in 24 hours (--count), laid out as the product lays them out; then pages are written again in any order, because a
-// store that is written at random has holes, and the server keeps those in memory too. After a restart, with nothing of the store
-// in memory, keys are claimed and answered at --rate through the product's own code. What is counted is counted at
-// the far end: every key of the load must be found answered by another store, and a sample of the filled ones too.
+// leaves in 24 hours (--count), laid out as the product lays them out: pages with a full period, and the archives of eleven
+// before. The pages are written again in any order, because a store that is written at random has holes, and the server
+// keeps those in memory too. After a restart a thread reads ahead as the ingress does, and keys are claimed and answered
+// at --rate through the product's own code. What is counted is counted at the far end: every key of the load must be
+// found answered by another store, and a sample of the filled ones too.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AcceptedFacts, keptOfAccepted } from '../api/http/accepted-answer.ts';
 import { bodyPrinter } from '../api/http/idempotency/body-print.ts';
-import { doneStamp, newPage } from '../api/http/idempotency/entry.ts';
+import { type Page, doneStamp, newPage, turnedPage } from '../api/http/idempotency/entry.ts';
+import { periodOf } from '../api/http/idempotency/archived-keys.ts';
 import { keyPlaces } from '../api/http/idempotency/key-place.ts';
 import { IdempotentRequests, type KeyedRequest } from '../api/http/idempotency/requests.ts';
 import { idempotencyStore } from '../api/http/idempotency/store.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
-import { Publisher } from '../cluster/bus/publisher.ts';
+import { type PublishResult, Publisher } from '../cluster/bus/publisher.ts';
 import { streamOfBucket, subjectInBucket } from '../cluster/bus/streams.ts';
 import type { AccountId } from '../model/ids.ts';
 import { epochUs, systemClock } from '../platform/clock.ts';
@@ -32,8 +34,8 @@ const rateDefault = 300;
 const daySeconds = 86_400;
 const account = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
 const operation = 'POST /v1/sms';
-/** How often each page is written again on the mean. A page of the product is, every half hour at 300 keys a second. */
-const roundsAgain = 2;
+/** How often each page is written again on the mean; in the product some 260 times in its two hours. */
+const roundsAgain = 4;
 const sampled = 1_000;
 const memoryMbMax = 1_024;
 
@@ -73,11 +75,13 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
 
   const pages = await connectBus(bus.nats.url, 'bench-pages');
   const publisher = new Publisher(bus.bus, limits.http.idempotencyWrites);
-  const requests = new IdempotentRequests(idempotencyStore(bus.bus, publisher, systemClock, pages.connection));
+  const store = idempotencyStore(bus.bus, publisher, systemClock, pages);
+  const requests = new IdempotentRequests(store);
   let peakMb = serverMb();
   const stopLooking = systemClock.every(250, () => {
     peakMb = Math.max(peakMb, serverMb());
   });
+  const readAheadMs = await timeOf(() => store.readAhead());
   const load = await offer(requests, { seconds, rate });
   stopLooking();
 
@@ -112,6 +116,7 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
       stored_mb: octets / 1e6,
       disk_mb: onDiskMb,
       restart_ms: restartedMs,
+      read_ahead_ms: readAheadMs,
       fill_ms: filled.ms,
     },
     targets: [
@@ -145,8 +150,10 @@ const requestOf = (key: string): KeyedRequest => ({
   quota: { refuse: () => null, use: () => {} },
 });
 
-/** Fills pages directly, each with the keys that fell on it, and writes them again at random. Some keys are real ones, to be found again. */
-async function fill(bus: TestBus, count: number, seed: number): Promise<{ sample: string[]; ms: number }> {
+type Filled = { readonly sample: string[]; readonly ms: number };
+
+/** Fills pages and archives directly, and writes pages again at random. Some keys are real ones, to be found again. */
+async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> {
   const publisher = new Publisher(bus.bus, { deadlineMs: 60_000, timeoutMs: 20_000 });
   const random = seededRandom(seed);
   const sample = Array.from({ length: Math.min(sampled, count) }, (_, n) => `filled-${seed}-${n}`);
@@ -154,54 +161,71 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<{ sample
     sample.map((key) => places(account, true, operation, key)),
     ({ page }) => page,
   );
-  const { pages } = limits.idempotency;
-  const perPage = count / pages;
+  const { pages, periodMs, ttlMs } = limits.idempotency;
+  const periods = ttlMs / periodMs;
+  const perPage = count / pages / periods;
   const beganMs = systemClock.monotonicMs();
-  const createdAtMs = systemClock.nowMs();
+  const nowMs = systemClock.nowMs();
+  const period = periodOf(nowMs);
+  let failed = 0;
+
+  /** The page of that many periods ago: any keys, which no other has; and the real ones, spread over the periods. */
+  function pageOf(number: number, ago: number): Page {
+    const real = (byPage.get(number.toString(36)) ?? []).filter(({ own }) => own % periods === ago);
+    const owns = real.map(({ own }) => own);
+    const wanted = Math.floor(perPage) + (random.unit() < perPage % 1 ? 1 : 0);
+    while (owns.length < wanted) owns.push(Math.floor(random.unit() * 2 ** 48));
+    return newPage(owns.map((own, at) => [own, doneAt(nowMs - ago * periodMs, kepts[at % 2 === 0 ? 0 : 1])]));
+  }
+
+  async function write(name: string, page: Page, revision: number, done: (revision: number) => void): Promise<void> {
+    const subject = subjectInBucket('idempotency', name);
+    const hasRoom = () => publisher.hasRoom(subject);
+    if (!hasRoom()) await until('room', hasRoom, { limitMs: 60_000, everyMs: 1 });
+    const expected = { 'Nats-Expected-Last-Subject-Sequence': String(revision) };
+    const ended = (result: PublishResult) => {
+      if (result.ok) done(result.seq);
+      else failed += 1;
+    };
+    publisher.publish(subject, page, null, ended, expected);
+  }
+
+  for (let ago = periods - 1; ago > 0; ago -= 1) {
+    for (let number = 0; number < pages; number += 1) {
+      await write(`p.${number.toString(36)}.${(period - ago).toString(36)}`, pageOf(number, ago), 0, () => {});
+    }
+  }
+  // As a page is that turned in each of the periods.
+  let head = turnedPage(newPage([]), period - periods + 1, false);
+  for (let ago = periods - 2; ago >= 0; ago -= 1) head = turnedPage(head, period - ago, true);
   const revisions = new Int32Array(pages);
   const isOnItsWay = new Uint8Array(pages);
-  let failed = 0;
-  async function write(number: number): Promise<void> {
-    if (isOnItsWay[number] === 1) return;
-    const name = `p.${number.toString(36)}`;
-    const owns = (byPage.get(name) ?? []).map(({ own }) => own);
-    const wanted = Math.floor(perPage) + (hashUnit(number) < perPage % 1 ? 1 : 0);
-    // Any that no other entry of the page has: hashing 26 million keys would take longer than storing them.
-    for (let at = owns.length; at < wanted; at += 1) owns.push(at + 1);
-    if (owns.length === 0) return;
-    const subject = subjectInBucket('idempotency', name);
-    while (!publisher.hasRoom(subject))
-      await until('room', () => publisher.hasRoom(subject), { limitMs: 60_000, everyMs: 1 });
-    const page = newPage(owns.map((own, at) => [own, doneAt(createdAtMs, kepts[at % 2 === 0 ? 0 : 1])]));
+  for (let n = 0; n < pages * (1 + roundsAgain); n += 1) {
+    const number = n < pages ? n : Math.floor(random.unit() * pages);
+    if (isOnItsWay[number] === 1) continue;
     isOnItsWay[number] = 1;
-    const expected = { 'Nats-Expected-Last-Subject-Sequence': String(revisions[number]) };
-    publisher.publish(
-      subject,
-      page,
-      null,
-      (result) => {
-        isOnItsWay[number] = 0;
-        if (result.ok) revisions[number] = result.seq;
-        else failed += 1;
-      },
-      expected,
-    );
+    const page = Buffer.concat([head, pageOf(number, 0).subarray(head.length)]) as Page;
+    await write(`p.${number.toString(36)}`, page, revisions[number] ?? 0, (revision) => {
+      revisions[number] = revision;
+      isOnItsWay[number] = 0;
+    });
   }
-  for (let number = 0; number < pages; number += 1) await write(number);
-  for (let n = 0; n < pages * roundsAgain; n += 1) await write(Math.floor(random.unit() * pages));
   await publisher.idle();
   publisher.close();
-  if (failed > 0) throw new Error(`${failed} pages were not stored: the bucket is too small for ${count} keys`);
+  if (failed > 0) throw new Error(`${failed} records were not stored: the bucket is too small for ${count} keys`);
   return { sample, ms: systemClock.monotonicMs() - beganMs };
+}
+
+async function timeOf(work: () => Promise<void>): Promise<number> {
+  const beganMs = systemClock.monotonicMs();
+  await work();
+  return systemClock.monotonicMs() - beganMs;
 }
 
 const doneAt = (createdAtMs: number, answer: Buffer) => ({
   stamp: doneStamp,
   entry: { bodyPrint: bodyPrint[0], createdAtMs, state: 'done' as const, answer },
 });
-
-/** The same for a page each time it is written. */
-const hashUnit = (page: number) => (Math.imul(page, 0x9e3779b1) >>> 0) / 2 ** 32;
 
 /** How long it takes until the server answers for the bucket again. */
 async function restart(bus: TestBus): Promise<number> {

@@ -132,8 +132,13 @@ export const doorLimits = {
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
-    /** Keys lie on pages, and a page is a subject: 2^18 × ~250 B of nats-server's memory = 65 MB, and the store's blocks. */
-    pages: 2 ** 18,
+    /** Keys lie on pages. Each is a subject, and so are its archives: 2^14 × 13 × ~250 B of nats-server's memory = 53 MB. */
+    pages: 2 ** 14,
+    /**
+     * Then what is on a page is archived. Only what is not is read and written, 2 h × 300/s × ~20 B = 43 MB, and so is in the
+     * server's memory. A page names the archives of the 32 periods before.
+     */
+    periodMs: 2 * 3_600_000,
     /** An answer that is longer lies in a record of its own; that of one message takes one to six octets. */
     answerOctetsOnPage: 64,
     /** A long answer counts as one more key of the quota for each so many octets. */
@@ -144,6 +149,10 @@ export const doorLimits = {
     readMs: 5_000,
     readTryMs: 1_500,
     readAgainMs: 100,
+    /** A thread reads once what is archived, 26 million keys are 530 MB and 3 s, and starts after this in any case. */
+    readAheadMs: 15_000,
+    /** Archives of ~2.7 KiB on their way to it at once: 5.5 MB. */
+    readAheadRecords: 2_048,
     /** An automatic key (auto_<ms>_…) is good for this long: with the 6 s of a publish inside the stream's window. */
     automaticKeyMs: 20_000,
     /** How far the client's clock may be ahead of ours. */

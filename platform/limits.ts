@@ -293,6 +293,10 @@ assert(
   'an idempotency lease could be taken over while its first owner still publishes',
 );
 assert(
+  limits.supervision.startMs >= 2 * limits.idempotency.readAheadMs,
+  'an ingress thread that reads idempotency keys ahead would be taken for one that does not start',
+);
+assert(
   limits.http.batch.beginMs + limits.scheduled.countMs + limits.http.scheduledMs < limits.idempotency.leaseMs,
   'an idempotency lease could be taken over while a batch still waits for the events of what is for later',
 );

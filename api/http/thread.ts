@@ -59,7 +59,7 @@ type RunningThread = {
 
 async function startThread(data: ThreadData): Promise<RunningThread> {
   const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
-  // Apart: the server loads up to 8 MB of its store for a page, and nothing else may wait behind that.
+  // Apart: the server loads up to 8 MB of its store for a page, and no message may wait behind that.
   const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus, clock);
@@ -76,7 +76,11 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const health = { door, directory, eventSpace, clock, connectionState: connectionWatch(bus) };
   const places = placesOf(data.shares);
   const questions = statusQuestions(bus, places.questions, clock);
-  const idempotent = new IdempotentRequests(idempotencyStore(bus, keyPublisher, clock, pages.connection), clock);
+  const keys = idempotencyStore(bus, keyPublisher, clock, pages);
+  await withDeadline('the pages of idempotency keys', limits.idempotency.readAheadMs, keys.readAhead(), clock).catch(
+    (error: unknown) => ignoring(error, 'pages that are not known yet are read when a key needs them'),
+  );
+  const idempotent = new IdempotentRequests(keys, clock);
   const carriers = watchCarriers(bus, clock);
   const queues = watchAside(bus, clock);
   const registries = registryHolder(data.registries);

@@ -1,8 +1,8 @@
 // What is remembered of a request with an idempotency key, and the page it lies on. JetStream keeps a subject in memory for
-// some 250 octets, so keys do not have subjects of their own: a key's hash names one of 2^18 pages, and the page is one
-// record in the bucket with some 100 entries of some 19 octets at 300 keys a second. The server keeps in memory what is
-// read, so every octet of an entry counts 26 million times. Octets are laid out by hand, and looked through where they
-// lie, because a page is read and written for every key. A page that cannot be read is not guessed at.
+// some 250 octets, so keys do not have subjects of their own: a key's hash names one of 2^14 pages, and a page is one record
+// in the bucket with the keys of a period of two hours, at 300 keys a second some 130 entries of some 20 octets. What a
+// period leaves is archived in a record of its own, and the page says which periods did. Octets are laid out by hand, and looked
+// through where they lie, because a page is read and written for every key. A page that cannot be read is not guessed at.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 
@@ -31,11 +31,15 @@ export const doneStamp = 2 ** 32 - 1;
 /** Times are stored from here on, in 40 bits: up to October 2054. */
 export const timesBeginMs = Date.UTC(2020, 0);
 
-// version (1), then for each entry: own (6) print (5) created (5) tag (1), and
+// version (1) period (4) archived periods (4: bit n for the one n + 1 before this one), then for each entry: own (6) print (5) created (5) tag (1), and
 //   tag 255, running: stamp (4) lease until (5)
 //   tag 254, done, with its answer in a record of its own: nothing
 //   tag 0–64, done: so many octets of answer
 const version = 3;
+const periodAt = 1;
+const archivedAt = 5;
+const pageHeadOctets = 9;
+const archivedBits = 32;
 const ownOctets = 6;
 const timeOctets = 5;
 const printAt = ownOctets;
@@ -46,7 +50,7 @@ const runningTag = 255;
 const apartTag = 254;
 const stampOctets = 4;
 
-export const emptyPage: Page = Buffer.of(version) as Page;
+export const emptyPage: Page = Buffer.of(version, 0, 0, 0, 0, 0, 0, 0, 0) as Page;
 
 /** Throws when the octets are no page that this version can read. */
 export function readPage(octets: Uint8Array): Page {
@@ -56,7 +60,7 @@ export function readPage(octets: Uint8Array): Page {
       `a page of idempotency keys of version ${String(page[0])}, which this one (${version}) cannot read`,
     );
   }
-  let at = 1;
+  let at = pageHeadOctets;
   while (at < page.length) at += octetsAt(page, at);
   if (at !== page.length) throw new Error('a page of idempotency keys that is cut off');
   return page as Page;
@@ -64,15 +68,16 @@ export function readPage(octets: Uint8Array): Page {
 
 /** `own`: KeyPlace.own. Of an entry that is there twice, which never happens, the first counts. */
 export function findEntry(page: Page, own: number): StampedEntry | null {
-  for (let at = 1; at < page.length; at += octetsAt(page, at)) if (isOwn(page, at, own)) return entryAt(page, at);
+  for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))
+    if (isOwn(page, at, own)) return entryAt(page, at);
   return null;
 }
 
 /** The page with this entry (null: without any of this key), and without those of other keys that were created before `sinceMs`. */
 export function changedPage(page: Page, own: number, next: StampedEntry | null, sinceMs: number): Page {
   const changed = Buffer.allocUnsafe(page.length + (next === null ? 0 : headOctets + tailOctetsOf(next.entry)));
-  let to = changed.writeUInt8(version, 0);
-  for (let at = 1; at < page.length; ) {
+  let to = page.copy(changed, 0, 0, pageHeadOctets);
+  for (let at = pageHeadOctets; at < page.length; ) {
     const end = at + octetsAt(page, at);
     const stays = !isOwn(page, at, own) && createdAtMsAt(page, at) >= sinceMs;
     if (stays) to += page.copy(changed, to, at, end);
@@ -82,19 +87,60 @@ export function changedPage(page: Page, own: number, next: StampedEntry | null, 
   return changed.subarray(0, to) as Page;
 }
 
+export const periodOfPage = (page: Page): number => page.readUInt32BE(periodAt);
+export const hasEntries = (page: Page): boolean => page.length > pageHeadOctets;
+
+/** Periods before the one of this page that left keys, the latest first. */
+export function archivedPeriods(page: Page): number[] {
+  const bits = page.readUInt32BE(archivedAt);
+  const periods: number[] = [];
+  for (let bit = 0; bit < archivedBits; bit += 1) {
+    if (((bits >>> bit) & 1) === 1) periods.push(periodOfPage(page) - 1 - bit);
+  }
+  return periods;
+}
+
+/** The empty page of a later period. `isArchived`: what is on this one was archived. */
+export function turnedPage(page: Page, period: number, isArchived: boolean): Page {
+  const by = period - periodOfPage(page);
+  assert(by > 0, 'periods only go on');
+  const turned = Buffer.from(emptyPage);
+  turned.writeUInt32BE(period, periodAt);
+  if (by > archivedBits) return turned as Page;
+  const moved = BigInt(page.readUInt32BE(archivedAt)) << BigInt(by);
+  const own = isArchived ? 1n << BigInt(by - 1) : 0n;
+  turned.writeUInt32BE(Number(BigInt.asUintN(archivedBits, moved | own)), archivedAt);
+  return turned as Page;
+}
+
+/** Three octets of each key of a page, one after the other, to tell without the page that a key is not on it. */
+export function printsOfKeys(page: Page): string {
+  const prints: Buffer[] = [];
+  for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))
+    prints.push(page.subarray(at + 3, at + ownOctets));
+  return Buffer.concat(prints).toString('latin1');
+}
+
+/** Found among printsOfKeys of every page the key is on, and of some 1 in 40,000 others with 130 keys. */
+export function printOfKey(own: number): string {
+  const octets = Buffer.allocUnsafe(ownOctets);
+  octets.writeUIntBE(own, 0, ownOctets);
+  return octets.toString('latin1', 3);
+}
+
 /** A page with these entries, which are of different keys. */
 export function newPage(entries: Iterable<readonly [own: number, StampedEntry]>): Page {
   const all = [...entries];
-  const length = all.reduce((sum, [, { entry }]) => sum + headOctets + tailOctetsOf(entry), 1);
+  const length = all.reduce((sum, [, { entry }]) => sum + headOctets + tailOctetsOf(entry), pageHeadOctets);
   const page = Buffer.allocUnsafe(length);
-  let at = page.writeUInt8(version, 0);
+  let at = emptyPage.copy(page);
   for (const [own, stamped] of all) at = writeEntry(page, at, own, stamped);
   return page as Page;
 }
 
 /** Every entry of a page, by its key's KeyPlace.own. */
 export function* entriesOf(page: Page): Generator<readonly [own: number, StampedEntry]> {
-  for (let at = 1; at < page.length; at += octetsAt(page, at))
+  for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))
     yield [page.readUIntBE(at, ownOctets), entryAt(page, at)];
 }
 

@@ -8,7 +8,7 @@ import { limits } from '../../../platform/limits.ts';
 import { secretBytes } from '../../../platform/random.ts';
 
 export type KeyPlace = {
-  /** The page's name in the bucket. */
+  /** Which of the pages. */
   readonly page: string;
   /** 48 bits of the key's hash: tells it apart from the other keys of its page. */
   readonly own: number;
@@ -33,7 +33,7 @@ export function keyPlaces(secret: Uint8Array): KeyPlaces {
     const number = digest.readUInt32BE(hashOctets) % limits.idempotency.pages;
     const hash = digest.subarray(0, hashOctets);
     return {
-      page: `p.${number.toString(36)}`,
+      page: number.toString(36),
       own: digest.readUIntBE(0, ownOctets),
       hash: hash.toString('latin1'),
       answer: `a.${hash.toString('base64url')}`,

@@ -12,7 +12,7 @@ import type { BodyPrints } from './body-print.ts';
 import { decideIdempotent } from './decide.ts';
 import type { IdempotencyEntry } from './entry.ts';
 import type { KeyPlace } from './key-place.ts';
-import type { IdempotencyStore } from './store.ts';
+import type { IdempotencyStore, Spot } from './store.ts';
 
 /** The right to work under a key, until the lease ends. */
 export type Claim = {
@@ -53,7 +53,7 @@ export type KeyedRequest = {
 export type KeyQuota = { refuse(): Problem | null; use(units: number): void };
 
 type Running = { readonly bodyPrint: Buffer; readonly outcome: Promise<Outcome> };
-type Held = Claim & { readonly stamp: number };
+type Held = Claim & { readonly at: Spot };
 type Claimed = { readonly kind: 'held'; readonly held: Held } | { readonly kind: 'outcome'; readonly outcome: Outcome };
 
 const claimTriesMax = 4;
@@ -132,10 +132,13 @@ export class IdempotentRequests {
         if (outcome !== null) return { kind: 'outcome', outcome };
         const claim = found === null ? fresh : claimFrom(request, found.entry.createdAtMs, true);
         const next = () => this.#runningEntry(request, claim);
-        const written = await this.#store.write(request.place, next, found?.stamp ?? 0);
+        const written =
+          found === null
+            ? await this.#store.add(request.place, next)
+            : await this.#store.change(request.place, found, next);
         if (written.ok) {
           if (found === null) request.quota.use(1);
-          return { kind: 'held', held: { ...claim, stamp: written.stamp } };
+          return { kind: 'held', held: { ...claim, at: written.at } };
         }
         if (written.failure !== 'conflict') return { kind: 'outcome', outcome: unreachableBus };
         found = written.found;
@@ -186,7 +189,7 @@ export class IdempotentRequests {
       }
       const { bodyPrint, createdAtMs } = this.#runningEntry(request, held);
       const entry = { bodyPrint, createdAtMs, state: 'done', answer: isApart ? 'apart' : kept } as const;
-      const written = await this.#store.write(request.place, () => entry, held.stamp);
+      const written = await this.#store.change(request.place, held.at, () => entry);
       if (!written.ok) throw new Error(written.failure);
     } catch (error) {
       ignoring(error, 'the answer under an idempotency key was not stored');
@@ -196,7 +199,7 @@ export class IdempotentRequests {
   /** Gives the key free for the next try, before this one is answered. */
   async #giveUp(request: KeyedRequest, held: Held, next: () => IdempotencyEntry | null): Promise<void> {
     try {
-      const written = await this.#store.write(request.place, next, held.stamp);
+      const written = await this.#store.change(request.place, held.at, next);
       if (!written.ok) throw new Error(written.failure);
     } catch (error) {
       ignoring(error, 'a lease on an idempotency key was left to end by itself');

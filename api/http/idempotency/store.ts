@@ -1,50 +1,62 @@
 // The bucket `idempotency`: entries on pages, under compare-and-set. A write reads the page, changes one entry and publishes
 // the page with the revision that was read; only the acknowledgement decides anything. Who loses to another key of the same
-// page reads again; who loses to another write of the same key is told what stands there. Entries that are over
-// leave their page with its next write, and a page that nobody writes any more leaves the bucket. A server that has just
-// started loads its store with the first reads, and a read waits for it.
+// page reads again; who loses to another write of the same key is told what stands there. The first new key of a period
+// archives what is on the page in a record of its own, which takes no new keys any more, and the page names it: so the page alone
+// decides who adds a key, whatever anybody's clock says. Records leave the bucket a day after their last write. A server
+// that has just started loads its store with the first reads, and a read waits for it.
 import { isDeepStrictEqual } from 'node:util';
-import type { NatsConnection } from '@nats-io/transport-node';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import type { PublishFailure, Publisher } from '../../../cluster/bus/publisher.ts';
+import type { PublishFailure, PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamOfBucket, subjectInBucket } from '../../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { secretBytes } from '../../../platform/random.ts';
+import { ArchiveReader, ArchivedKeys, periodOf } from './archived-keys.ts';
 import {
   type IdempotencyEntry,
   type Page,
   type StampedEntry,
+  archivedPeriods,
   changedPage,
   doneStamp,
   emptyPage,
   findEntry,
+  hasEntries,
+  periodOfPage,
   readPage as pageOf,
+  turnedPage,
 } from './entry.ts';
 import type { KeyPlace } from './key-place.ts';
 
+/** On the page of which period an entry was added, and its stamp: what the next write of it expects. */
+export type Spot = { readonly period: number; readonly stamp: number };
+export type FoundEntry = Spot & { readonly entry: IdempotencyEntry };
+
 export type WriteResult =
-  /** `stamp`: what the next write of this entry expects. */
-  | { readonly ok: true; readonly stamp: number }
+  | { readonly ok: true; readonly at: Spot }
   /** Another write came before; `found` is what stands there now. */
-  | { readonly ok: false; readonly failure: 'conflict'; readonly found: StampedEntry | null }
+  | { readonly ok: false; readonly failure: 'conflict'; readonly found: FoundEntry | null }
   | { readonly ok: false; readonly failure: Exclude<PublishFailure, 'conflict'> };
 
+/** Everything rejects when the bus does not answer within limits.idempotency.readMs. */
 export type IdempotencyStore = {
-  /**
-   * `stamp` 0: only when there is no entry. `next` is asked right before each publish, so that a lease begins there; null: the
-   * entry goes. Rejects when the bus answers no read.
-   */
-  write(place: KeyPlace, next: () => IdempotencyEntry | null, stamp: number): Promise<WriteResult>;
-  /** Null when there is none. Rejects when the bus does not answer within limits.idempotency.readMs. */
-  read(place: KeyPlace): Promise<StampedEntry | null>;
+  /** Null when there is none. */
+  read(place: KeyPlace): Promise<FoundEntry | null>;
+  /** Only when there is none. `next` is asked right before each publish, so that a lease begins there. */
+  add(place: KeyPlace, next: () => IdempotencyEntry): Promise<WriteResult>;
+  /** Only when it is the one with the stamp of `at`; null: it goes. */
+  change(place: KeyPlace, at: Spot, next: () => IdempotencyEntry | null): Promise<WriteResult>;
+  /** Reads once what is archived, so that no new key needs it later. */
+  readAhead(): Promise<void>;
   /** An answer that is too long for a page; before the entry that points to it. */
   keepAnswer(place: KeyPlace, answer: Buffer): Promise<boolean>;
-  /** Rejects when the bus does not answer; null when it is gone. */
+  /** Null when it is gone. */
   readAnswer(place: KeyPlace): Promise<Buffer | null>;
 };
 
+/** `memory`: what this thread read or wrote last, else `any` copy of the stream; `leader`: what the next write meets. */
+type Source = 'memory' | 'any' | 'leader';
 type Stored = { readonly octets: Uint8Array; readonly revision: number };
 type Read = { readonly page: Page; readonly revision: number };
 
@@ -57,17 +69,20 @@ export function idempotencyStore(
   bus: Bus,
   publisher: Publisher,
   clock: Clock = systemClock,
-  reading: NatsConnection = bus.connection,
+  reading: Bus = bus,
 ): IdempotencyStore {
   const subjectOf = (name: string) => subjectInBucket('idempotency', name);
   const stream = streamOfBucket('idempotency');
   const { readMs, readTryMs, readAgainMs, ttlMs, pagesRememberedMax } = limits.idempotency;
+  const archived = new ArchivedKeys();
   /** Pages this thread has just read or written: the claim follows the read, and the answer the claim, within milliseconds. */
   const remembered = new Map<string, Read>();
 
   /** Any copy of the stream answers, in a cluster perhaps an older page: good enough to propose a write. */
   async function askAny(name: string, timeout: number): Promise<Stored | null> {
-    const answer = await reading.request(`$JS.API.DIRECT.GET.${stream}.${subjectOf(name)}`, undefined, { timeout });
+    const answer = await reading.connection.request(`$JS.API.DIRECT.GET.${stream}.${subjectOf(name)}`, undefined, {
+      timeout,
+    });
     if (answer.headers?.code === notFoundCode) return null;
     const revision = Number(answer.headers?.get('Nats-Sequence'));
     if (!(revision > 0)) throw new Error(`a page could not be read: ${answer.headers?.description ?? 'no sequence'}`);
@@ -76,7 +91,7 @@ export function idempotencyStore(
 
   /** The leader answers: what it says is what the next write meets. */
   async function askLeader(name: string): Promise<Stored | null> {
-    const stored = await bus.manager.streams.getMessage(stream, { last_by_subj: subjectOf(name) });
+    const stored = await reading.manager.streams.getMessage(stream, { last_by_subj: subjectOf(name) });
     return stored === null ? null : { octets: stored.data, revision: stored.seq };
   }
 
@@ -94,8 +109,10 @@ export function idempotencyStore(
     }
   }
 
-  async function readPage(name: string, from: 'any' | 'leader'): Promise<Read> {
-    const found = await persistently((timeoutMs) => (from === 'any' ? askAny(name, timeoutMs) : askLeader(name)));
+  async function readPage(name: string, from: Source): Promise<Read> {
+    const known = from === 'memory' ? remembered.get(name) : undefined;
+    if (known !== undefined) return known;
+    const found = await persistently((timeoutMs) => (from === 'leader' ? askLeader(name) : askAny(name, timeoutMs)));
     const read =
       found === null ? { page: emptyPage, revision: 0 } : { page: pageOf(found.octets), revision: found.revision };
     remember(name, read);
@@ -103,9 +120,9 @@ export function idempotencyStore(
   }
 
   const sinceMs = () => clock.nowMs() - ttlMs;
-  const livingEntry = (page: Page, { own }: KeyPlace): StampedEntry | null => {
+  const living = (page: Page, { own }: KeyPlace): FoundEntry | null => {
     const found = findEntry(page, own);
-    return found === null || found.entry.createdAtMs < sinceMs() ? null : found;
+    return found === null || found.entry.createdAtMs < sinceMs() ? null : { period: periodOfPage(page), ...found };
   };
 
   function remember(name: string, read: Read): void {
@@ -118,41 +135,128 @@ export function idempotencyStore(
     }
   }
 
+  /** On the page or in one of the archives it names: an entry, or none. */
+  async function find(page: Page, place: KeyPlace): Promise<FoundEntry | null> {
+    const onPage = living(page, place);
+    if (onPage !== null) return onPage;
+    const first = periodOf(sinceMs());
+    archived.forgetBefore(first);
+    const perhaps = archivedPeriods(page).filter(
+      (period) => period >= first && archived.has(period, place.page, place.own) === 'perhaps',
+    );
+    const found = await Promise.all(perhaps.map((period) => findArchived(period, place)));
+    return found.find((each) => each !== null) ?? null;
+  }
+
+  /** The leader's: another copy may be from before the last key of the period. */
+  async function findArchived(period: number, place: KeyPlace): Promise<FoundEntry | null> {
+    const { page } = await readPage(archiveOf(place, period), 'leader');
+    archived.learn(period, place.page, page);
+    return living(page, place);
+  }
+
+  /** Archives what is on the page. Written each time and never only found: who turned the page by another revision must notice. */
+  async function archive(place: KeyPlace, { page, revision }: Read): Promise<'archived' | PublishFailure> {
+    const name = archiveOf(place, periodOfPage(page));
+    let before = 0;
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const result = await publish(name, page, before);
+      if (result.ok) return 'archived';
+      if (result.failure !== 'conflict') return result.failure;
+      before = (await readPage(name, 'leader')).revision;
+      // In this order: whoever archives a later revision of the page after this look makes the next try fail.
+      if ((await readPage(pageName(place), 'leader')).revision !== revision) return 'conflict';
+    }
+    return 'conflict';
+  }
+
+  /** The page as it takes a new key now. */
+  async function pageOfNow(place: KeyPlace, read: Read): Promise<Page | PublishFailure> {
+    const period = periodOf(clock.nowMs());
+    if (period <= periodOfPage(read.page)) return read.page;
+    if (!hasEntries(read.page)) return turnedPage(read.page, period, false);
+    const result = await archive(place, read);
+    return result === 'archived' ? turnedPage(read.page, period, true) : result;
+  }
+
+  /** The page while it is of this period, and its archive afterwards. */
+  async function readPeriod(place: KeyPlace, period: number, from: Source) {
+    const read = await readPage(pageName(place), from);
+    if (periodOfPage(read.page) === period) return { name: pageName(place), read };
+    const name = archiveOf(place, period);
+    return { name, read: await readPage(name, from) };
+  }
+
+  async function publish(name: string, page: Page, revision: number): Promise<PublishResult> {
+    const result = await publisher.publishOne(subjectOf(name), page, null, {
+      'Nats-Expected-Last-Subject-Sequence': String(revision),
+    });
+    if (result.ok) remember(name, { page, revision: result.seq });
+    else remembered.delete(name);
+    return result;
+  }
+
   return {
-    async write(place, next, stamp) {
-      const runningStamp = newStamp();
-      let read = remembered.get(place.page) ?? (await readPage(place.page, 'any'));
-      let isFromLeader = false;
+    async read(place) {
+      return find((await readPage(pageName(place), 'any')).page, place);
+    },
+    async add(place, next) {
+      const stamp = newStamp();
+      const name = pageName(place);
+      let from: Source = 'memory';
       for (let tries = 0; tries < triesMax; tries += 1) {
-        const entry = next();
-        const wanted = stampedEntry(entry, runningStamp);
-        const found = livingEntry(read.page, place);
+        const read: Read = await readPage(name, from);
+        const found = await find(read.page, place);
         // An own earlier try that went unanswered and landed all the same.
-        if (tries > 0 && isSame(found, wanted)) return { ok: true, stamp: wanted?.stamp ?? 0 };
-        if ((found?.stamp ?? 0) !== stamp) {
-          if (isFromLeader) return { ok: false, failure: 'conflict', found };
-        } else {
-          const page = changedPage(read.page, place.own, wanted, sinceMs());
-          const result = await publisher.publishOne(subjectOf(place.page), page, null, {
-            'Nats-Expected-Last-Subject-Sequence': String(read.revision),
-          });
-          if (result.ok) {
-            remember(place.page, { page, revision: result.seq });
-            return { ok: true, stamp: wanted?.stamp ?? 0 };
-          }
-          if (result.failure !== 'conflict') {
-            remembered.delete(place.page);
-            return { ok: false, failure: result.failure };
-          }
-        }
-        read = await readPage(place.page, 'leader');
-        isFromLeader = true;
+        if (found?.stamp === stamp) return { ok: true, at: found };
+        if (found !== null && from === 'leader') return { ok: false, failure: 'conflict', found };
+        from = 'leader';
+        if (found !== null) continue;
+        const page = await pageOfNow(place, read);
+        if (page === 'conflict') continue;
+        if (typeof page === 'string') return { ok: false, failure: page };
+        const added = changedPage(page, place.own, stamped(next(), stamp), sinceMs());
+        const result = await publish(name, added, read.revision);
+        if (result.ok) return { ok: true, at: { period: periodOfPage(page), stamp } };
+        if (result.failure !== 'conflict') return { ok: false, failure: result.failure };
       }
       return { ok: false, failure: 'busy' };
     },
-    async read(place) {
-      const { page } = await readPage(place.page, 'any');
-      return livingEntry(page, place);
+    async change(place, { period, stamp }, next) {
+      const runningStamp = newStamp();
+      let from: Source = 'memory';
+      for (let tries = 0; tries < triesMax; tries += 1) {
+        const { name, read } = await readPeriod(place, period, from);
+        const entry = next();
+        const wanted = entry === null ? null : stamped(entry, runningStamp);
+        const found = living(read.page, place);
+        // Again an own earlier try.
+        if (tries > 0 && isSame(found, wanted)) return { ok: true, at: { period, stamp: wanted?.stamp ?? 0 } };
+        if (found?.stamp !== stamp) {
+          if (from === 'leader') return { ok: false, failure: 'conflict', found };
+        } else {
+          const result = await publish(name, changedPage(read.page, place.own, wanted, sinceMs()), read.revision);
+          if (result.ok) return { ok: true, at: { period, stamp: wanted?.stamp ?? 0 } };
+          if (result.failure !== 'conflict') return { ok: false, failure: result.failure };
+        }
+        from = 'leader';
+      }
+      return { ok: false, failure: 'busy' };
+    },
+    async readAhead() {
+      const consumer = await reading.jetstream.consumers.get(stream, { filter_subjects: subjectOf('p.>') });
+      const { num_pending: pending } = await consumer.info();
+      if (pending === 0) return;
+      const records = await consumer.consume({ max_messages: limits.idempotency.readAheadRecords });
+      const reader = new ArchiveReader(archived);
+      for await (const record of records) {
+        const [page = '', period] = record.subject.slice(subjectOf('p.').length).split('.');
+        const read = pageOf(record.data);
+        if (period === undefined) reader.page(page, periodOfPage(read));
+        else reader.archive(page, Number.parseInt(period, 36), read);
+        if (record.info.pending === 0) break;
+      }
+      await records.close();
     },
     async keepAnswer(place, answer) {
       const { ok } = await publisher.publishOne(subjectOf(place.answer), answer, null);
@@ -165,8 +269,13 @@ export function idempotencyStore(
   };
 }
 
-const stampedEntry = (entry: IdempotencyEntry | null, runningStamp: number): StampedEntry | null =>
-  entry === null ? null : { entry, stamp: entry.state === 'done' ? doneStamp : runningStamp };
+const pageName = ({ page }: KeyPlace) => `p.${page}`;
+const archiveOf = ({ page }: KeyPlace, period: number) => `p.${page}.${period.toString(36)}`;
+
+const stamped = (entry: IdempotencyEntry, runningStamp: number): StampedEntry => ({
+  entry,
+  stamp: entry.state === 'done' ? doneStamp : runningStamp,
+});
 
 /** The stamp of a running entry tells it apart from all others; of one that is done what it says must be the same. */
 function isSame(found: StampedEntry | null, wanted: StampedEntry | null): boolean {

@@ -2,19 +2,24 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type AcceptedFacts, acceptedAgain, keptOfAccepted } from '../../../../api/http/accepted-answer.ts';
+import { ArchiveReader, ArchivedKeys } from '../../../../api/http/idempotency/archived-keys.ts';
 import { bodyPrinter } from '../../../../api/http/idempotency/body-print.ts';
 import { decideIdempotent } from '../../../../api/http/idempotency/decide.ts';
 import {
   type IdempotencyEntry,
   type StampedEntry,
+  archivedPeriods,
   changedPage,
   doneStamp,
   entriesOf,
   findEntry,
+  hasEntries,
   newPage,
+  periodOfPage,
   printOctets,
   readPage,
   timesBeginMs,
+  turnedPage,
 } from '../../../../api/http/idempotency/entry.ts';
 import { keyPlaces } from '../../../../api/http/idempotency/key-place.ts';
 import { acceptedBody } from '../../../../api/http/sms-answer.ts';
@@ -99,6 +104,41 @@ test('a change of one key leaves every other one that is not over', () => {
   );
 });
 
+test('a page names the periods that were archived of it, up to the 32 before, however it turned', () => {
+  const turn = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.boolean());
+  fc.assert(
+    fc.property(fc.array(turn, { maxLength: 50 }), stamped, (turns, entry) => {
+      let page = newPage([[1, entry]]);
+      const archived: number[] = [];
+      for (const [by, isArchived] of turns) {
+        if (isArchived) archived.unshift(periodOfPage(page));
+        page = readPage(turnedPage(page, periodOfPage(page) + by, isArchived));
+        expect(hasEntries(page)).toBe(false);
+        page = changedPage(page, 1, entry, 0);
+      }
+      expect(archivedPeriods(page)).toEqual(archived.filter((each) => each >= periodOfPage(page) - 32));
+    }),
+  );
+});
+
+test('of an archive is learned what it is when its page names it, and of no other key is it said that it is there', () => {
+  const known = new ArchivedKeys();
+  const reader = new ArchiveReader(known);
+  const pageWith = (...owns: number[]) =>
+    newPage(owns.map((each) => [each, { entry: { ...done, createdAtMs: timesBeginMs }, stamp: doneStamp }] as const));
+  reader.archive('a', 7, pageWith(1));
+  expect(known.has(7, 'a', 2)).toBe('perhaps');
+  reader.archive('a', 7, pageWith(1, 2));
+  reader.page('a', 8);
+  expect([1, 2, 3].map((own) => known.has(7, 'a', own))).toEqual(['perhaps', 'perhaps', 'no']);
+  reader.archive('a', 8, pageWith());
+  expect(known.has(8, 'a', 1)).toBe('perhaps');
+  reader.archive('b', 7, pageWith(1));
+  expect(known.has(7, 'b', 2)).toBe('perhaps');
+  known.forgetBefore(8);
+  expect(known.has(7, 'a', 3)).toBe('perhaps');
+});
+
 test('a page that is cut off anywhere but between entries is refused', () => {
   fc.assert(
     fc.property(entries, fc.nat(), (all, at) => {
@@ -173,12 +213,12 @@ test('every part of a key and the secret count, and keys spread over the pages',
   expect(new Set(places.map(({ hash }) => hash)).size).toBe(places.length);
   for (const { hash, page: name, answer } of places) {
     expect(hash).toHaveLength(16);
-    expect(name).toMatch(/^p\.[0-9a-z]{1,4}$/);
+    expect(name).toMatch(/^[0-9a-z]{1,3}$/);
     expect(answer).toMatch(/^a\.[\w-]{22}$/);
   }
   const pages = new Set(Array.from({ length: 10_000 }, (_, n) => keyPlace('a', true, 'x', String(n)).page));
-  // 10,000 keys over 2^18 pages: some 190 share one.
-  expect(pages.size).toBeGreaterThan(9_700);
+  // 10,000 keys over 2^14 pages: some 7,480 have at least one.
+  expect(pages.size).toBeGreaterThan(7_300);
 });
 
 test('a body has the same fingerprint under one key only, and one under each key that was replaced', () => {

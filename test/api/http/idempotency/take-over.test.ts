@@ -7,13 +7,7 @@ import { subjectInBucket } from '../../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import {
-  type StampedEntry,
-  entriesOf,
-  newPage,
-  readPage,
-  timesBeginMs,
-} from '../../../../api/http/idempotency/entry.ts';
+import { changedPage, entriesOf, readPage, timesBeginMs } from '../../../../api/http/idempotency/entry.ts';
 import { cutProxy } from '../../../support/cut-proxy.ts';
 import { type House, type Ingress, type Tenant, call, goodBody, openHouse } from '../harness.ts';
 
@@ -55,11 +49,13 @@ async function age(byMs: number): Promise<void> {
   for (const subject of Object.keys(state.subjects ?? {})) {
     const record = await manager.streams.getMessage(stream, { last_by_subj: subject });
     const page = readPage(record?.data ?? new Uint8Array());
-    const aged = [...entriesOf(page)].map(([own, { entry, stamp }]): [number, StampedEntry] => {
+    let aged = page;
+    for (const [own, { entry, stamp }] of entriesOf(page)) {
       const older = { ...entry, createdAtMs: entry.createdAtMs - byMs };
-      return [own, { stamp, entry: older.state === 'running' ? { ...older, leaseUntilMs: timesBeginMs } : older }];
-    });
-    await jetstream.publish(subject, newPage(aged));
+      const ended = older.state === 'running' ? { ...older, leaseUntilMs: timesBeginMs } : older;
+      aged = changedPage(aged, own, { stamp, entry: ended }, 0);
+    }
+    await jetstream.publish(subject, aged);
   }
 }
 
