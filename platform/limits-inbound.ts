@@ -30,6 +30,11 @@ export const inboundLimits = {
   mergeTriesMax: 8,
   /** The event store is asked who wrote last to a subscriber: not further back than this. */
   writerLookBackMs: 30 * 86_400_000,
+  /** When it cannot say: a younger message is tried again after a second, an older one waits in LATER between tries. */
+  writerSoonMs: 5_000,
+  writerWaitMs: 15_000,
+  /** Then it is moved to DEAD. */
+  writerWaitMaxMs: 20 * 3_600_000,
   /** One answer to the same keyword of the same subscriber in this time: two machines must not talk for ever. */
   replyEveryMs: 60_000,
   replyValidityMs: 3_600_000,
@@ -52,5 +57,9 @@ assert(
 assert(
   inboundLimits.partsKeptMs > 10 * inboundLimits.partsWaitMs,
   'the parts of a text could be forgotten before they are told',
+);
+assert(
+  inboundLimits.writerWaitMaxMs < inboundLimits.partsKeptMs,
+  'the parts of a text could be forgotten while it waits to be told',
 );
 assert(inboundLimits.replyEveryMs <= inboundLimits.repeatWindowMs, 'an answer could be given twice to one message');

@@ -183,7 +183,8 @@ export const metrics = {
     'Messages from subscribers, by carrier and whose they are (account; nobody: no account has the number)',
     ['carrier', 'owner'],
   ),
-  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages told without some of their parts, by carrier', [
+  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages told without some of their parts', ['carrier']),
+  inboundWaits: counter('inbound_waits_total', 'Tries to tell a message of which nobody can say whose it is', [
     'carrier',
   ]),
   keywords: counter('inbound_keywords_total', 'Messages that were a keyword, by carrier and keyword', [

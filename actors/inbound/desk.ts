@@ -90,9 +90,30 @@ export class InboundDesk {
       if (error instanceof AssertionFailed || error instanceof RejectMessage) {
         return moveToDead(this.#parts.publisher, from, streamNames.inbound, messageOf(error));
       }
+      if (error instanceof RetryLater && error.afterMs > limits.bus.nakDelayMsMax) {
+        return this.#putOff(record, from, error);
+      }
       log.warn({ carrier, error: messageOf(error) }, 'a message from a subscriber could not be told yet');
       from.nak(limits.bus.nakDelayMsMax);
     }
+  }
+
+  /** Comes again as it is. Left in INBOUND, a few hundred such would keep everybody's messages there. */
+  #putOff(record: InboundRecord, from: JsMsg, { afterMs, message }: RetryLater): void {
+    const { publisher, cipher, clock } = this.#parts;
+    const nowMs = clock.nowMs();
+    const later = {
+      subject: inboundPartSubject(record.carrier),
+      payload: encodeInbound(record, cipher),
+      dueAtMs: nowMs + afterMs,
+      id: `inbound.waits.${from.seq}`,
+      shardKey: String(from.seq),
+    };
+    log.info({ carrier: record.carrier, error: message, afterMs }, 'a message from a subscriber waits');
+    publishLater(publisher, later, nowMs, (result) => {
+      if (result.ok) from.ack();
+      else from.nak(limits.bus.nakDelayMsMax);
+    });
   }
 
   async #merge(part: TiedPart, deliveries: number): Promise<void> {

@@ -57,6 +57,7 @@ export async function openDesk(parts: OpenDeskParts): Promise<OpenDesk> {
       directory,
       askWriter: writerAsked(bus, () => clock.nowMs()),
       events,
+      clock,
       cipher,
       decide,
       reply: (reply, deliveries) => sendReply({ publisher, cipher, events, turns }, reply, deliveries),

@@ -12,13 +12,18 @@ import { limits } from '../../platform/limits.ts';
 export type Owner = { readonly accountId: AccountId; readonly sender: string };
 
 export type Owners = {
-  /** Whose message it is; null: nobody's. */
-  readonly owner: Owner | null;
+  /** Whose message it is; null: nobody's, `unavailable`: the event store would have to say, and cannot. */
+  readonly owner: Owner | null | 'unavailable';
   /** All that send from this number: what the subscriber decides holds for each of them. */
   readonly all: readonly Owner[];
 };
 
-export type AskWriter = (subscriber: string, senders: readonly string[], livemode: boolean) => Promise<Owner | null>;
+/** Null when nobody wrote within the time that is looked at. */
+export type AskWriter = (
+  subscriber: string,
+  senders: readonly string[],
+  livemode: boolean,
+) => Promise<Owner | null | 'unavailable'>;
 
 /** `forms`: how the number may have been registered, digits only. */
 export async function ownersOf(
@@ -37,12 +42,12 @@ export async function ownersOf(
     isTest ? forms.flatMap((form) => [form, `+${form}`]) : all.map(({ sender }) => sender),
     livemode,
   );
+  if (writer === 'unavailable') return { owner: writer, all };
   if (isTest) return { owner: writer, all: writer === null ? [] : [writer] };
   const owner = all.find(({ accountId }) => accountId === writer?.accountId) ?? first ?? null;
   return { owner, all };
 }
 
-/** Null when nobody wrote within the time that is looked at, or the event store is away. */
 export function writerAsked(bus: Pick<Bus, 'connection'>, nowMs: () => number): AskWriter {
   return async (subscriber, senders, livemode) => {
     const sinceMs = nowMs() - limits.inbound.writerLookBackMs;
@@ -50,12 +55,12 @@ export function writerAsked(bus: Pick<Bus, 'connection'>, nowMs: () => number): 
       const question = JSON.stringify({ subscriber, senders, livemode, sinceMs });
       const answer = await bus.connection.request(querySubjects.findWriter, question, { timeout: queryTimeoutMs });
       const reply = answer.json<FindWriterReply>();
-      return reply.result === 'found'
-        ? { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender }
-        : null;
+      if (reply.result === 'unavailable') return 'unavailable';
+      if (reply.result === 'none') return null;
+      return { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender };
     } catch (error) {
       ignoring(error, 'the event store did not say who wrote last to a subscriber');
-      return null;
+      return 'unavailable';
     }
   };
 }

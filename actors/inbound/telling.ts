@@ -11,7 +11,8 @@ import { type MessageId, inboundMessageId } from '../../model/ids.ts';
 import { type BodyPart, encodingOf, inboundBodyOf } from '../../model/inbound-body.ts';
 import { type InboundTold, optedEvent, receivedEvent } from '../../model/inbound-event.ts';
 import type { InboundEnvelope } from '../../model/inbound-part.ts';
-import { RetryLater } from '../../platform/errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { RejectMessage, RetryLater } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log, maskNumber } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -35,6 +36,7 @@ export type TellingParts = {
   readonly directory: Pick<Directory, 'ownersOf' | 'account'>;
   readonly askWriter: AskWriter;
   readonly events: EventWriter;
+  readonly clock: Clock;
   readonly cipher: BodyCipher;
   /** Puts a decision in force and on its way to the database. */
   readonly decide: (decision: DecisionRecord, carrier: string) => Promise<void>;
@@ -73,6 +75,7 @@ export class Telling {
     const forms = this.#forms.client(message.destination, message.destinationTon);
     const { directory, askWriter } = this.#parts;
     const owners = await ownersOf(directory, askWriter, { forms, subscriber: number, livemode });
+    const { owner } = owners;
     const body = inboundBodyOf(message.parts);
     // A text with a gap is no keyword, whatever is left of it.
     const isWhole = message.parts.every((part) => part !== null);
@@ -80,14 +83,24 @@ export class Telling {
 
     const told: InboundTold = {
       messageId: message.messageId,
-      accountId: owners.owner?.accountId ?? '',
+      accountId: owner === 'unavailable' ? '' : (owner?.accountId ?? ''),
       carrier,
-      clientNumber: owners.owner?.sender ?? message.destination,
+      clientNumber: owner === 'unavailable' ? '' : (owner?.sender ?? message.destination),
       subscriber: number ?? message.source,
       livemode,
       receivedAtMs: message.receivedAtMs,
     };
-    const account = owners.owner === null ? undefined : directory.account(owners.owner.accountId);
+    // Nobody's message is not decided on: a carrier's own notes come from such numbers too.
+    const decided =
+      number === null || found === null || found.keyword === 'help'
+        ? []
+        : this.#decisions(message, owners, found, number);
+    if (owner === 'unavailable') {
+      // What the subscriber decided holds for all that send from the number, whoever is told.
+      await Promise.all(decided.map((decision) => this.#decide(decision, told)));
+      throw this.#mustWait(message);
+    }
+    const account = owner === null ? undefined : directory.account(owner.accountId);
     const received = receivedEvent(told, {
       encoding: encodingOf(message.parts),
       segments: message.parts.length,
@@ -98,17 +111,22 @@ export class Telling {
         parts: message.parts.filter((part) => part !== null).length,
       },
     });
-    // Nobody's message is not decided on: a carrier's own notes come from such numbers too.
-    const decided =
-      number === null || found === null || found.keyword === 'help'
-        ? []
-        : this.#decisions(message, owners, found, number);
     await Promise.all([this.#write(received), ...decided.map((decision) => this.#decide(decision, told))]);
     if (found !== null) metrics.keywords.inc({ carrier, keyword: found.keyword });
-    if (found !== null && number !== null && owners.owner !== null) {
-      await this.#answer(message, owners.owner, found, number, deliveries);
+    if (found !== null && number !== null && owner !== null) {
+      await this.#answer(message, owner, found, number, deliveries);
     }
     this.#count(told, deliveries);
+  }
+
+  /** A store that is only a moment behind is asked again soon; for one that is away the message waits in LATER. */
+  #mustWait({ carrier, receivedAtMs }: CameIn): Error {
+    const { writerSoonMs, writerWaitMs, writerWaitMaxMs } = limits.inbound;
+    const ageMs = this.#parts.clock.nowMs() - receivedAtMs;
+    const why = 'the event store cannot say who wrote last to the subscriber';
+    if (ageMs > writerWaitMaxMs) return new RejectMessage('writer_unavailable', why);
+    metrics.inboundWaits.inc({ carrier });
+    return new RetryLater(why, ageMs < writerSoonMs ? limits.bus.nakDelayMsMax : writerWaitMs);
   }
 
   #decisions(message: CameIn, owners: Owners, found: KeywordFound, number: string): readonly DecisionRecord[] {

@@ -10,7 +10,7 @@ const a2: Owner = { accountId: accountA, sender: '+8809612345678' };
 const directoryOf = (owners: Record<string, Owner[]>) => ({ ownersOf: (digits: string) => owners[digits] ?? [] });
 const asked: { senders: readonly string[]; livemode: boolean }[] = [];
 const writerIs =
-  (writer: Owner | null): AskWriter =>
+  (writer: Owner | null | 'unavailable'): AskWriter =>
   (_subscriber, senders, livemode) => {
     asked.push({ senders, livemode });
     return Promise.resolve(writer);
@@ -34,6 +34,7 @@ describe('a message', () => {
     const shared = directoryOf({ '16000': [a, b] });
     expect(await ownersOf(shared, writerIs(b), question)).toEqual({ owner: b, all: [a, b] });
     expect(await ownersOf(shared, writerIs(null), question)).toEqual({ owner: a, all: [a, b] });
+    expect(await ownersOf(shared, writerIs('unavailable'), question)).toEqual({ owner: 'unavailable', all: [a, b] });
     const gone = { accountId: 'acc_01JABCDEFGHJKMNPQRSTVWXYZ8', sender: '16000' } as Owner;
     expect(await ownersOf(shared, writerIs(gone), question)).toEqual({ owner: a, all: [a, b] });
     expect(await ownersOf(shared, unasked, { ...question, subscriber: null })).toEqual({ owner: a, all: [a, b] });
@@ -45,6 +46,8 @@ describe('a message', () => {
     expect(await ownersOf(directoryOf({}), writerIs(a2), test)).toEqual({ owner: a2, all: [a2] });
     expect(asked).toEqual([{ senders: ['8809612345678', '+8809612345678'], livemode: false }]);
     expect(await ownersOf(directoryOf({}), writerIs(null), test)).toEqual({ owner: null, all: [] });
+    const nobodySays = await ownersOf(directoryOf({}), writerIs('unavailable'), test);
+    expect(nobodySays).toEqual({ owner: 'unavailable', all: [] });
     expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, { ...question, livemode: false })).toMatchObject({
       owner: a,
     });
