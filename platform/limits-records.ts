@@ -44,10 +44,10 @@ export const recordLimits = {
     listScannedMax: 1_000,
     /** So long is looked for the first one: half of the deadline, because one statement more may have begun. */
     listSearchMs: 1_000,
-    /** Events among which those that fit a filter are looked for by one statement, some 10 ms. */
+    /** Events among which those of a page are looked for by one statement, some 20 ms. */
     listWindowRows: 20_000,
-    /** The window doubles while nothing is found in it, up to some 100 ms: so long a list holds the engine at once. */
-    listWindowRowsMax: 3_200_000,
+    /** The window doubles while it does not fill the page, up to some 150 ms: so long a list holds the engine at once. */
+    listWindowRowsMax: 320_000,
     /** An id's time is at most so far ahead of its message's: a client's clock (automaticKeyAheadMs) and those of two nodes. */
     idAheadMsMax: 60_000,
     /** And so far behind: a request under an idempotency key is repeated up to a day later. */
@@ -72,9 +72,10 @@ export const recordLimits = {
     /** Due times that one statement looks at: halved when it took long, failed, or its page was full. */
     sliceMsFirst: 60_000,
     sliceMsMax: 3_600_000,
-    sliceMsMin: 1_000,
+    /** Rows lie by account: a shorter one reads as many. */
+    sliceMsMin: 30_000,
     /** So long one statement should hold the engine, and so long it may: less than a question's deadline. */
-    statementMsAimed: 300,
+    statementMsAimed: 500,
     statementMsMax: 1_500,
     /** One over the shortest slice may take longer: the cursor must come past it. */
     shortestSliceMsMax: 15_000,

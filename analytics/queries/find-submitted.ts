@@ -1,7 +1,7 @@
 // Answers "which submit is this receipt about?" for a carrier actor whose memory does not reach back to it. Carriers'
 // ids are short and come again, so id and recipient must both fit, and the newest submit counts; so nothing is found
-// while events wait to be recorded. The table sms_submits is ordered for it: a granule is read for each id and part. After
-// an outage receipts come in floods: they are looked up together.
+// while events wait to be recorded. The table sms_submits is made for it: a granule is read for each id that is there.
+// After an outage receipts come in floods: they are looked up together.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -48,7 +48,7 @@ export function submittedSearch(
       `SELECT ${submitColumns} FROM sms_submits
        WHERE carrier IN {carriers:Array(String)} AND submit_key IN {ids:Array(String)}
          AND recipient IN {recipients:Array(String)} AND at > fromUnixTimestamp64Milli({sinceMs:Int64})
-       ORDER BY at DESC LIMIT 1 BY carrier, submit_key, recipient SETTINGS max_threads = 2`,
+       ORDER BY at DESC LIMIT 1 BY carrier, submit_key, recipient SETTINGS max_threads = 1`,
       { carriers, ids, recipients, sinceMs: clock.nowMs() - submitsKeptMs },
     );
     return rows.map(eventOfRow);

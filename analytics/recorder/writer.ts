@@ -84,12 +84,7 @@ export class Writer {
   async #insert(octets: Buffer, token: string): Promise<void> {
     const { engine, clock } = this.#options;
     const startedAtMs = clock.monotonicMs();
-    // With the second setting a repeat also fills a view that missed the first try, and never one that did not. Without
-    // the third, events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
-    const settings =
-      `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1, ` +
-      'throw_on_max_partitions_per_insert_block = 0';
-    await engine.insert(`sms_events (${insertColumns}) SETTINGS ${settings}`, octets);
+    await engine.insert(`sms_events (${insertColumns}) SETTINGS ${insertSettings(token)}`, octets);
     metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
   }
 
@@ -111,3 +106,11 @@ export class Writer {
     }
   }
 }
+
+/**
+ * With the second one a repeat also fills a view that missed the first try, and never one that did not. Without the third,
+ * events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
+ */
+export const insertSettings = (token: string): string =>
+  `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1, ` +
+  'throw_on_max_partitions_per_insert_block = 0';

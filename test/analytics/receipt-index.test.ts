@@ -2,6 +2,7 @@
 // looking through days; and a schema that stopped in its middle fills it again.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { insertSettings } from '../../analytics/recorder/writer.ts';
 import { submittedSearch } from '../../analytics/queries/find-submitted.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { keepHistoryFor } from '../../analytics/store/retention.ts';
@@ -47,7 +48,7 @@ test('the key is the id as receipts are compared with it, however the carrier wr
 test('a submit is found by reading one granule, among hundreds of thousands', async () => {
   await events.engine.command(
     `INSERT INTO sms_events (${columns}) SELECT leftPad(toString(number), 26, '0'), 'submitted', now64(3) - 3600, concat('sms_', toString(number)),
-       'acc', 'beta', lower(hex(number + 1000000)), concat('+88018', leftPad(toString(number), 8, '0')), now64(3), now64(3) FROM numbers(300000)`,
+       'acc', 'beta', lower(hex(number + 1000000)), concat('+88018', leftPad(toString(number), 8, '0')), now64(3) - toIntervalSecond(number), now64(3) FROM numbers(300000)`,
   );
   await events.engine.command('OPTIMIZE TABLE sms_submits FINAL');
   const id = (1_000_000 + 123_456).toString(16);
@@ -61,6 +62,29 @@ test('a submit is found by reading one granule, among hundreds of thousands', as
   expect(Number(granules.at(-1)?.[1])).toBeLessThanOrEqual(4);
   expect(Number(granules[0]?.[2])).toBeGreaterThan(200);
 }, 60_000);
+
+test('an insert that ended between the events and their submits is made whole by its repeat, and nothing twice', async () => {
+  const counts = async () => {
+    const [row] = await events.engine.rows(
+      `SELECT (SELECT toUInt32(count()) FROM sms_events WHERE carrier = 'gamma'), (SELECT toUInt32(count()) FROM sms_submits WHERE carrier = 'gamma'),
+         (SELECT toUInt32(sum(events)) FROM sms_events_hourly WHERE carrier = 'gamma')`,
+    );
+    return row;
+  };
+  const seconds = Math.trunc(systemClock.nowMs() / 1_000);
+  const row = (at: number) =>
+    `${String(at).padStart(26, 'g')}\tsubmitted\t${seconds}\tsms_${at}\tacc\tgamma\t${at}\t+88019\t${seconds}\t${seconds}\n`;
+  const rows = Buffer.from(Array.from({ length: 1_000 }, (_, at) => row(at)).join(''));
+  const insert = () => events.engine.insert(`sms_events (${columns}) SETTINGS ${insertSettings('one')}`, rows);
+  await events.engine.command('DETACH TABLE sms_submits_feed');
+  await insert();
+  expect(await counts()).toEqual([1_000, 0, 1_000]);
+  await events.engine.command('ATTACH TABLE sms_submits_feed');
+  for (let times = 0; times < 3; times += 1) {
+    await insert();
+    expect(await counts()).toEqual([1_000, 1_000, 1_000]);
+  }
+});
 
 test('a schema file that stopped in its middle is applied again, and each submit is there once', async () => {
   const [before] = await events.engine.rows(
