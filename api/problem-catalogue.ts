@@ -23,7 +23,7 @@ const retryHow = 'Try again after the seconds in `Retry-After`, with the same `I
 
 export const problemCatalogue = {
   // the request itself
-  invalid_json: entry(400, 'client', 'The body is not JSON', 'Send one JSON object in UTF-8.'),
+  invalid_json: entry(400, 'client', 'The body is not one JSON object', 'Send one JSON object in UTF-8.'),
   body_too_large: entry(413, 'client', 'The body is too large', 'Stay within 256 KiB; split large batches.'),
   unsupported_media_type: entry(
     415,
@@ -195,7 +195,7 @@ export const problemCatalogue = {
     429,
     'owner',
     'Too many scheduled messages',
-    'The account has as many messages waiting for their time as `limits.shares.scheduled_messages` lets it: send this one nearer to its time, or ask the operator for a larger share. Room comes at the end of each hour in which messages were due.',
+    'The account has as many messages waiting, for their time or for the end of quiet hours, as `limits.shares.scheduled_messages` lets it (`detail` says how many): send this one at its time, or ask the operator for a larger share. Room comes at the end of each hour in which messages were due; `Retry-After` says when the first one ends.',
   ),
   clock_wrong: entry(
     503,

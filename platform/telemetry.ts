@@ -99,7 +99,7 @@ export const metrics = {
   sharedBoundTotal: gauge('shared_bound_total', 'Units there are of a bound that accounts share, by bound', ['bound']),
   sharedBoundRefusals: counter(
     'shared_bound_refusals_total',
-    'Refusals by a bound that accounts share, by bound and reason (account_full, full)',
+    'Refusals by a bound that accounts share, by bound and reason (account_full, full, unavailable)',
     ['bound', 'reason'],
   ),
 

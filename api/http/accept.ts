@@ -10,7 +10,7 @@ import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
-import { type ScheduledShares, unitsOf } from '../../cluster/bus/scheduled-shares.ts';
+import { type FullShare, type ScheduledShares, unitsOf } from '../../cluster/bus/scheduled-shares.ts';
 import { laneSubject, messageSubject, waitFilter } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent, scheduledEvent } from '../../model/delivery-event.ts';
 import type { MessageId } from '../../model/ids.ts';
@@ -163,9 +163,9 @@ function scheduleMessage(
   };
   const units = unitsOf(record.payload);
   const { scheduled, clock } = parts;
-  scheduled.take(message.accountId, dueAtMs, units, (taken) => {
+  scheduled.take(message.accountId, dueAtMs, units, (taken, full) => {
     if (taken === 'unavailable') return done(problem(503, 'overloaded', 'scheduled messages cannot be counted', [], 1));
-    if (taken === 'account_full') return done(scheduleFull);
+    if (taken === 'account_full') return done(scheduleFull(full, clock.nowMs()));
     const answer = onceWithin(clock, limits.http.scheduledMs, done);
     publishLater(parts.publisher, record, clock.nowMs(), (result) => {
       // A first try has counted it already.
@@ -181,13 +181,17 @@ function scheduleMessage(
   });
 }
 
-const scheduleFull = problem(
-  429,
-  'account_schedule_full',
-  'this account has as many messages waiting for their time as it may',
-  [],
-  60,
-);
+/** Room comes when the first hour in which something is due is over; a smaller message may find some before. */
+function scheduleFull(full: FullShare | undefined, nowMs: number): Problem {
+  const counted = full === undefined ? '' : `: ${full.units} of ${full.perAccount}`;
+  const detail =
+    `this account has as much waiting for its time, or for the end of quiet hours, as it may${counted} (each KiB of a ` +
+    'message counts as one; canceled ones count until their hour is over)';
+  const waitS = full === undefined ? 60 : Math.ceil((full.roomAtMs - nowMs) / 1_000);
+  return problem(429, 'account_schedule_full', detail, [], Math.min(Math.max(1, waitS), daySeconds));
+}
+
+const daySeconds = 86_400;
 
 /** The writer of events keeps trying while the bus is away: its answer may come too late for a client, and twice. */
 export function onceWithin(

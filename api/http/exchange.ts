@@ -172,8 +172,8 @@ export class Exchange {
       for (const [name, value] of this.#carried) res.writeHeader(name, value);
       for (const [name, value] of headers) res.writeHeader(name, value);
       if (this.#isHead) return endHead(res, String(Buffer.byteLength(body)));
-      if (close || this.closes || this.#door.draining) res.writeHeader('connection', 'close').end(body, true);
-      else res.end(body);
+      // With `true` uWebSockets.js writes `Connection: close` itself.
+      res.end(body, close || this.closes || this.#door.draining);
     });
     countAnswered(this.route, status, this.elapsedMs);
   }

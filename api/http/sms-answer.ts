@@ -78,4 +78,8 @@ function isoTime(ms: number): string {
 }
 
 /** The same for another account's message, so that ids tell nothing. */
-export const messageNotFound = problem(404, 'not_found', 'no message of this account has this id');
+export const messageNotFound = problem(
+  404,
+  'not_found',
+  'no message of this account and of this mode (live or test) has this id',
+);

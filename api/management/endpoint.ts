@@ -96,7 +96,12 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
       ...(method === 'get' ? {} : { headers: [idempotencyHeader] }),
       ...(endpoint.body === undefined
         ? {}
-        : { body: { required: true, content: { 'application/json': { schema: endpoint.body } } } }),
+        : {
+            body: {
+              required: !endpoint.body.safeParse({}).success,
+              content: { 'application/json': { schema: endpoint.body } },
+            },
+          }),
     },
     responses: {
       [answer.status]: {
@@ -124,7 +129,7 @@ const idempotencyHeader = z
   .openapi({
     param: { name: 'Idempotency-Key', in: 'header' },
     description:
-      'A key of your choice, printable ASCII. Within 24 hours the same key and body get the stored answer with ' +
+      'A key of your choice, printable ASCII; for messages those that begin with `auto_` are automatic keys, `auto_<ms>_<random>`. Within 24 hours the same key and body get the stored answer with ' +
       '`idempotent-replayed: true`; another body is refused.',
   });
 

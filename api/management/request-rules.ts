@@ -12,18 +12,25 @@ import type { Variables } from './serve.ts';
 
 /** Refuses what cannot be honoured instead of passing over it. */
 export function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
-  if (endpoint.body === undefined) return null;
+  if (endpoint.body === undefined || (hasNoBody(c) && mayBeLeftOut(endpoint.body))) return null;
   return refuseMediaType(c.req.header('content-type') ?? '', c.req.header('content-encoding') ?? '');
 }
+
+/** A body in which every field is optional may be left out. */
+const mayBeLeftOut = (body: NonNullable<Endpoint['body']>) => body.safeParse({}).success;
+const hasNoBody = (c: Context<Variables>) =>
+  (c.req.header('content-length') ?? '0') === '0' && c.req.header('transfer-encoding') === undefined;
 
 /** The body as a JSON object. */
 export async function readJson(
   c: Context<Variables>,
+  endpoint: Endpoint,
 ): Promise<{ value: Record<string, unknown>; octets: Uint8Array } | { problem: Problem }> {
   const octets = await readOctets(c.req.raw);
   if (octets === null) {
     return { problem: problem(413, 'body_too_large', `the body may have at most ${limits.http.bodyBytesMax} bytes`) };
   }
+  if (octets.length === 0 && endpoint.body !== undefined && mayBeLeftOut(endpoint.body)) return { value: {}, octets };
   if (!isUtf8(octets)) return { problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
   try {
     const text = octets.toString('utf8');

@@ -146,7 +146,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
       asked: { ...caller, by, ...bodyless(), query: query.value, params: params.value },
       octets: noOctets,
     };
-  const json = await readJson(c);
+  const json = await readJson(c, endpoint);
   if ('problem' in json) return json;
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };

@@ -19,11 +19,15 @@ import { hourOf } from './subjects.ts';
 /** account_full: this account is at its share · unavailable: nobody can tell now, and nothing was counted for certain. */
 export type ScheduledTaken = 'taken' | 'account_full' | 'unavailable';
 
+/** Of an account at its share: what is counted, and when the first hour with something counted is over. */
+export type FullShare = { readonly units: number; readonly perAccount: number; readonly roomAtMs: number };
+type Done = (taken: ScheduledTaken, full?: FullShare) => void;
+
 /** Units of messages that are due in one hour since 1970. */
 type Units = { readonly hour: number; readonly units: number };
 type Asked = Units & {
   readonly endsAtMs: number;
-  readonly done: (taken: ScheduledTaken) => void;
+  readonly done: Done;
 };
 type Hours = ReadonlyMap<number, number>;
 /** What was read last, or written by us. */
@@ -33,6 +37,7 @@ type Account = { known: Known | null; asked: Asked[]; returned: Units[]; working
 const stream = streamOfBucket('scheduled');
 const { countMs, accountsMax, refusalMs, gatheredMax, unitBytes, recordBytes } = limits.scheduled;
 const markBytes = 6;
+const hourMs = 3_600_000;
 
 /** What a message takes of its account's share: most take one unit, one of ten segments four. */
 export function unitsOf(payload: Uint8Array): number {
@@ -55,8 +60,8 @@ export class ScheduledShares {
       metrics.sharedBoundRefusals.inc({ bound: 'scheduled_messages', reason }, 0);
   }
 
-  /** `done` is called once, within countMs and never before this returns. */
-  take(accountId: string, dueAtMs: number, units: number, done: (taken: ScheduledTaken) => void): void {
+  /** `done` is called once, within countMs and never before this returns; `full` comes with 'account_full'. */
+  take(accountId: string, dueAtMs: number, units: number, done: Done): void {
     const account = this.#accountOf(accountId);
     const endsAtMs = this.#clock.monotonicMs() + countMs;
     account.asked.push({ hour: hourOf(Math.floor(dueAtMs / 1_000)), units, endsAtMs, done });
@@ -105,7 +110,7 @@ export class ScheduledShares {
             continue;
           }
         }
-        for (const each of refused) this.#refuse(each, 'account_full');
+        for (const each of refused) this.#refuse(each, 'account_full', fullShareOf(hours, this.#perAccount));
         for (const each of taken) each.done('taken');
         return;
       }
@@ -147,9 +152,9 @@ export class ScheduledShares {
     return now.mark === mark ? now : null;
   }
 
-  #refuse({ done }: Asked, reason: 'account_full' | 'unavailable'): void {
+  #refuse({ done }: Asked, reason: 'account_full' | 'unavailable', full?: FullShare): void {
     metrics.sharedBoundRefusals.inc({ bound: 'scheduled_messages', reason });
-    done(reason);
+    done(reason, full);
   }
 
   #hourNow(): number {
@@ -202,6 +207,11 @@ export function decide<Asks extends Units>(
     taken.push(each);
   }
   return { hours, taken, refused };
+}
+
+function fullShareOf(hours: Hours, perAccount: number): FullShare {
+  const units = [...hours.values()].reduce((total, each) => total + each, 0);
+  return { units, perAccount, roomAtMs: (Math.min(...hours.keys()) + 1) * hourMs };
 }
 
 function recordOf(data: Uint8Array): { readonly hours: Hours; readonly mark: string } {

@@ -21,7 +21,7 @@ export async function createAccountCommand(options: { name: string; json?: boole
   const { id, name, status } = made.account;
   print(options, { id, object: 'account', name, status }, [
     `Account  ${id}  ${name}`,
-    `Next:    heliograph keys create --account ${id}`,
+    `Next:    npx heliograph keys create --account ${id}`,
   ]);
 }
 

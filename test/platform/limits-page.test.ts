@@ -64,7 +64,8 @@ carriers), [gates](gates.md#rates) (rates), [idempotency](idempotency.md) (keys)
 ## Watching them
 
 For each bound, by the label \`bound\`: \`heliograph_shared_bound_used\`, \`heliograph_shared_bound_total\`, and
-\`heliograph_shared_bound_refusals_total\` by \`reason\`: \`account_full\` is one account at its share, \`full\` the total. An account
+\`heliograph_shared_bound_refusals_total\` by \`reason\`: \`account_full\` is one account at its share, \`full\` the total, \`unavailable\` one
+that could not be counted because NATS did not answer. An account
 that is often at its share is a customer to talk to; a total that is often used up is a bound, or a machine, that is too
 small.
 `;

@@ -195,6 +195,7 @@ test.each(rows)('%s: %s', async (_name, expected, sent) => {
     bestMs = Math.min(bestMs, systemClock.monotonicMs() - sentAtMs);
     client.socket.destroy();
     const code = /"code":"([a-z_]+)"/.exec(client.text)?.[1] ?? '';
+    expect(client.text.match(/^connection: close\r$/gim)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(`${statusOf(client)} ${expected.includes(' ') ? code : ''}`.trim()).toBe(expected);
   }
   if (isRefused) expect(bestMs).toBeLessThan(answerMs);

@@ -64,7 +64,9 @@ test('an account is answered 429 at its share, also after kill -9, and nobody el
   for (const each of [second, third]) {
     const refused = await schedule(each, tenant.live, 2);
     expect(refused.body).toMatchObject({ status: 429, code: 'account_schedule_full' });
-    expect(refused.headers.get('retry-after')).toBe('60');
+    // The first of them is due in a day: before, no room comes.
+    expect(refused.headers.get('retry-after')).toBe('86400');
+    expect(refused.body['detail']).toContain(`${share} of ${share}`);
     expect((await schedule(each, other.live, 2)).status).toBe(202);
     // What goes at once is not for later.
     expect((await post(each, tenant.live, goodBody)).status).toBe(202);
