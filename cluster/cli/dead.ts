@@ -4,18 +4,19 @@
 import { newAuditId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type EventStoreAnswer, askEventStore } from '../bus/ask-event-store.ts';
 import type { Bus } from '../bus/connect.ts';
 import { type DeadEntry, dropDead, listDead, readDead, replayDead } from '../bus/dead-records.ts';
 import { deadHeaders } from '../bus/dead.ts';
 import { streamNames } from '../bus/streams.ts';
+import { noteForAudit } from '../operations/audit-notes.ts';
 import { addAuditRecords } from '../store/audit-log.ts';
 import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead-commands.ts';
 import { contentsOf } from './dead-contents.ts';
 import { print } from './print.ts';
-import { whereFrom } from './who-asks.ts';
+import { whereFrom, whoAsks } from './who-asks.ts';
 import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 
@@ -167,6 +168,13 @@ async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]
   }));
   try {
     await withStore((store) => addAuditRecords(store, records));
+    return null;
+  } catch (error) {
+    ignoring(error, 'the database is away: the records wait on the bus, which was there just now');
+  }
+  try {
+    const by = whoAsks();
+    await withBus((bus) => Promise.all(records.map((record) => noteForAudit(bus, { ...record, by }))));
     return null;
   } catch (error) {
     return `Not in the audit log: ${messageOf(error)}`;

@@ -1,13 +1,17 @@
 // `keys rotate-body`: a new key for the bodies on the bus. On one machine it is written before the old ones in the data
 // folder; where the keys come from the environment it says what to set, and on which machines first.
 import { systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { bodyKeyId, bodyKeysText, parseBodyKeys } from '../bus/body-keys.ts';
 import { readConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
-import { rotateBodyKey } from '../embedded/secrets.ts';
+import { loadBodyKeys, rotateBodyKey } from '../embedded/secrets.ts';
+import { type AuditNote, keepNoteForAudit, noteForAudit } from '../operations/audit-notes.ts';
 import { print } from './print.ts';
+import { whoAsks } from './who-asks.ts';
+import { withBus } from './with-bus.ts';
 
 const dayMs = 86_400_000;
 
@@ -15,12 +19,19 @@ export async function rotateBodyCommand(options: { json?: boolean }): Promise<vo
   const { dataDir, configFile } = loadSettings();
   const told = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
   const keptDays = Math.max((await readConfiguration(configFile)).retention.historyDays, limits.bus.laterDaysMax) + 1;
-  if (told === '') rotateHere(options, dataDir, keptDays);
+  if (told === '') await rotateHere(options, dataDir, keptDays);
   else sayWhatToSet(options, told, keptDays);
 }
 
-function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number): void {
+async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number): Promise<void> {
+  const [before] = loadBodyKeys(dataDir, {}).keys;
   const { sealing, kept, gone } = rotateBodyKey(dataDir, systemClock.nowMs(), keptDays * dayMs);
+  await note(dataDir, {
+    action: 'body_key.rotated',
+    target: 'body-key',
+    detail: { sealing: { from: before === undefined ? null : bodyKeyId(before), to: sealing }, gone },
+    by: whoAsks(),
+  });
   const until = (ms: number) => new Date(ms).toISOString();
   print(options, { sealing, kept: kept.map(({ id, untilMs }) => ({ id, until: until(untilMs) })), gone }, [
     `Sealing  ${sealing}  from the next start on: stop Heliograph and start it again`,
@@ -30,6 +41,16 @@ function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: numb
     ...gone.map((id) => `Gone     ${id}  nothing sealed with it is left`),
     `Copy ${dataDir}/secrets/body-key to where you keep it.`,
   ]);
+}
+
+/** Over the bus when it runs, else at the next start: a key may be changed while everything is stopped. */
+async function note(dataDir: string, given: AuditNote): Promise<void> {
+  try {
+    await withBus((bus) => noteForAudit(bus, given));
+  } catch (error) {
+    ignoring(error, 'the next start brings the record into the audit log');
+    keepNoteForAudit(dataDir, given);
+  }
 }
 
 function sayWhatToSet(options: { json?: boolean }, told: string, keptDays: number): void {

@@ -1,7 +1,9 @@
-// Records for the audit log of what changes no database: imports of registries, reloads of the configuration, the release
-// of the directory. Each is durable on the bus, beside the orders about carriers, before anybody is told that it is done;
+// Records for the audit log of what changes no database: imports of registries, reloads of the configuration, new body keys,
+// the release of the directory. Each is durable on the bus, beside the orders about carriers, before anybody is told that it is done;
 // the role control brings it into PostgreSQL, however long that was away.
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { newAuditId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -22,18 +24,49 @@ export type AuditNote = {
 
 /** Resolves when it is durable; rejects when that is not known. */
 export async function noteForAudit(bus: Bus, note: AuditNote, clock: Clock = systemClock): Promise<void> {
+  await publish(bus, recordOf(note, clock));
+}
+
+/** Where no bus runs: the role control brings it at its next start on this data folder. */
+export function keepNoteForAudit(dataDir: string, note: AuditNote, clock: Clock = systemClock): void {
+  const { recordId, text } = recordOf(note, clock);
+  const folder = keptIn(dataDir);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, `.${recordId}`), text, { mode: 0o600, flush: true });
+  renameSync(join(folder, `.${recordId}`), join(folder, recordId));
+}
+
+/** Resolves when all that was kept there is durable on the bus. */
+export async function bringKeptNotes(bus: Bus, dataDir: string): Promise<void> {
+  const folder = keptIn(dataDir);
+  if (!existsSync(folder)) return;
+  for (const recordId of readdirSync(folder).sort()) {
+    if (recordId.startsWith('.')) continue;
+    await publish(bus, { recordId, text: readFileSync(join(folder, recordId), 'utf8') });
+    rmSync(join(folder, recordId));
+  }
+}
+
+type Note = { readonly recordId: string; readonly text: string };
+
+const keptIn = (dataDir: string) => join(dataDir, 'audit-notes');
+
+function recordOf({ action, target, detail, by }: AuditNote, clock: Clock): Note {
   const atMs = clock.nowMs();
   const recordId = newAuditId(atMs);
-  const { action, target, detail, by } = note;
   const text = JSON.stringify({ v: 1, recordId, atMs, actor: by.name, origin: by.from, action, target, detail });
-  const publish = () =>
+  return { recordId, text };
+}
+
+async function publish(bus: Bus, { recordId, text }: Note): Promise<void> {
+  const once = () =>
     withDeadline(
       'the record for the audit log',
       limits.operations.callTimeoutMs,
       bus.jetstream.publish(auditNoteSubject, text, { msgID: recordId }),
     );
   // A lost answer is no lost record: the id makes the second publish harmless.
-  await publish().catch(publish);
+  await once().catch(once);
 }
 
 /** Who changes what this process reads from its own machine. */

@@ -20,6 +20,7 @@ import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
+import { changedValues } from '../config/changed-values.ts';
 import { realCarriers } from '../config/configuration.ts';
 import { reloadVerdict } from '../config/reload.ts';
 import { loadConfiguration } from '../config/load.ts';
@@ -28,7 +29,7 @@ import { startDecisionWriter } from '../directory/decision-writer.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { startProjector } from '../directory/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
-import { noteForAudit, thisMachine } from '../operations/audit-notes.ts';
+import { bringKeptNotes, noteForAudit, thisMachine } from '../operations/audit-notes.ts';
 import { auditOrders } from '../operations/audit-orders.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
 import { type DemoAccount, type DemoOptions, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../store/demo.ts';
@@ -82,6 +83,7 @@ runRole('control', async (link) => {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, once } = await openKeys(bus, bodyKeys, clock);
+  await bringKeptNotes(bus, settings.dataDir);
   const audit = auditOrders(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
   const operations = { bus, carriers: () => configuration.carriers };
@@ -103,9 +105,10 @@ runRole('control', async (link) => {
     },
     async configure(next) {
       const verdict = reloadVerdict(configuration, next);
+      const values = changedValues(configuration, next);
       configuration = next;
       void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }, link);
-      const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart };
+      const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart, values };
       const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
       // What is in force is in force, recorded or not: somebody must know.
       await noteForAudit(bus, note, clock).catch((error: unknown) =>

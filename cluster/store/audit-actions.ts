@@ -29,6 +29,7 @@ export const auditActions = [
   'registry.imported',
   'config.reloaded',
   'directory.released',
+  'body_key.rotated',
   'audit.detached',
 ] as const;
 

@@ -1,0 +1,95 @@
+// Every route that changes something is in this table, with what it leaves in the audit log, or the reason why it leaves
+// nothing. Each is called on the running API over HTTP, and its record is looked for: what was done, by which key, from which
+// address. A new route fails here until somebody has said which it is.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../../api/management/app.ts';
+import { type AuditAction, auditActions } from '../../../cluster/store/audit-actions.ts';
+import { until } from '../../../platform/deadline.ts';
+import { type RunningApi, runApi } from './support/running-api.ts';
+import { carrierWith } from '../../support/carrier-house.ts';
+
+let api: RunningApi;
+beforeAll(async () => {
+  api = await runApi([carrierWith({ port: 1 })]);
+}, 60_000);
+afterAll(() => api?.stop());
+
+type Audited = {
+  readonly action: AuditAction;
+  readonly json?: object;
+  /** Makes what the path names; its id. */
+  readonly of?: () => Promise<string>;
+  readonly detail?: object;
+};
+const messages = 'each message has a history of its own, refusals and cancels too';
+const orders = (verb: string, done: 'paused' | 'drained' | 'resumed') => ({
+  [`post /v1/carriers/{name}/${verb}`]: { action: `carrier.${done}` as const, json: { reason: 'why' } },
+  [`post /v1/carriers/{name}/binds/{bind}/${verb}`]: { action: `bind.${done}` as const, json: { reason: 'why' } },
+});
+const idOf = async (path: string, json: object) => String((await api.call('POST', path, { json })).body.id);
+const template = { name: 'one', category: 'transactional', body: 'Hello', variables: [] };
+
+const table: Readonly<Record<string, string | Audited>> = {
+  'post /v1/sms': messages,
+  'post /v1/sms/batch': messages,
+  'delete /v1/sms/{id}': messages,
+  'patch /v1/account/settings': {
+    action: 'account.changed',
+    json: { require_template: ['promotional'] },
+    detail: { requireTemplate: { from: [], to: ['promotional'] } },
+  },
+  'post /v1/api-keys': { action: 'api_key.created', json: { scopes: ['sms:send'] }, detail: { scopes: ['sms:send'] } },
+  'patch /v1/api-keys/{id}': {
+    action: 'api_key.changed',
+    json: { ip_allowlist: ['192.0.2.0/24'] },
+    of: () => idOf('/v1/api-keys', { scopes: ['sms:send'] }),
+    detail: { ip_allowlist: { from: [], to: ['192.0.2.0/24'] } },
+  },
+  'delete /v1/api-keys/{id}': {
+    action: 'api_key.revoked',
+    of: () => idOf('/v1/api-keys', { scopes: ['sms:send'] }),
+  },
+  'post /v1/senders': { action: 'sender.created', json: { name: 'AUDITED' } },
+  'delete /v1/senders/{id}': { action: 'sender.deleted', of: () => idOf('/v1/senders', { name: 'GONE' }) },
+  'post /v1/templates': { action: 'template.created', json: template },
+  'delete /v1/templates/{id}': {
+    action: 'template.deleted',
+    of: () => idOf('/v1/templates', { ...template, name: 'two' }),
+  },
+  'post /v1/suppressions': { action: 'suppression.added', json: { number: '+8801712340001' } },
+  'post /v1/suppressions/import': { action: 'suppression.added', json: { numbers: ['+8801712340002'] } },
+  'delete /v1/suppressions/{id}': {
+    action: 'suppression.removed',
+    of: () => idOf('/v1/suppressions', { number: '+8801712340003' }),
+  },
+  ...orders('pause', 'paused'),
+  ...orders('drain', 'drained'),
+  ...orders('resume', 'resumed'),
+};
+
+test('every route that is no GET is in the table, and nothing else is', () => {
+  const changing = endpoints.filter(({ method }) => method !== 'get').map(({ method, path }) => `${method} ${path}`);
+  expect(Object.keys(table).sort()).toEqual(changing.sort());
+  for (const entry of Object.values(table)) if (typeof entry !== 'string') expect(auditActions).toContain(entry.action);
+});
+
+describe('leaves a record that says which key, from where and what:', () => {
+  const audited = Object.entries(table).flatMap(([route, entry]) =>
+    typeof entry === 'string' ? [] : [[route, entry] as const],
+  );
+  test.each(audited)('%s', async (route, { action, json, of, detail = {} }) => {
+    const [method = '', template = ''] = route.split(' ');
+    const id = of === undefined ? '' : await of();
+    const path = template.replace('{id}', id).replace('{name}', 'alpha').replace('{bind}', '1');
+    const records = async () => (await api.call('GET', `/v1/audit?action=${action}&limit=100`)).body.data as object[];
+    const before = (await records()).length;
+    const headers = { 'x-forwarded-for': '198.51.100.9' };
+    const reply = await api.call(method.toUpperCase(), path, { ...(json === undefined ? {} : { json }), headers });
+    expect([route, reply.status, [200, 201].includes(reply.status)]).toEqual([route, reply.status, true]);
+    const found = await until('its record', async () => {
+      const now = await records();
+      return now.length > before && now[0];
+    });
+    expect(found).toMatchObject({ action, actor: expect.stringMatching(/^key_/), from: '198.51.100.9', detail });
+  });
+});
