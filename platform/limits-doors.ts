@@ -149,8 +149,9 @@ export const doorLimits = {
     readMs: 5_000,
     readTryMs: 1_500,
     readAgainMs: 100,
-    /** A thread reads once what is archived, 26 million keys are 530 MB and 3 s, and starts after this in any case. */
-    readAheadMs: 15_000,
+    /** A thread reads once what is archived, 26 million keys are 530 MB and some seconds, starts after this in any case, and reads on. */
+    readAheadMs: 20_000,
+    readAheadEndMs: 120_000,
     /** Archives of ~2.7 KiB on their way to it at once: 5.5 MB. */
     readAheadRecords: 2_048,
     /** An automatic key (auto_<ms>_…) is good for this long: with the 6 s of a publish inside the stream's window. */

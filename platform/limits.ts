@@ -293,7 +293,7 @@ assert(
   'an idempotency lease could be taken over while its first owner still publishes',
 );
 assert(
-  limits.supervision.startMs >= 2 * limits.idempotency.readAheadMs,
+  limits.supervision.startMs > limits.idempotency.readAheadMs + 5_000,
   'an ingress thread that reads idempotency keys ahead would be taken for one that does not start',
 );
 assert(

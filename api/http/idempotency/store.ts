@@ -9,6 +9,7 @@ import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamOfBucket, subjectInBucket } from '../../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { secretBytes } from '../../../platform/random.ts';
@@ -75,6 +76,7 @@ export function idempotencyStore(
   const stream = streamOfBucket('idempotency');
   const { readMs, readTryMs, readAgainMs, ttlMs, pagesRememberedMax } = limits.idempotency;
   const archived = new ArchivedKeys();
+  let readingAhead: Promise<void> | null = null;
   /** Pages this thread has just read or written: the claim follows the read, and the answer the claim, within milliseconds. */
   const remembered = new Map<string, Read>();
 
@@ -141,9 +143,18 @@ export function idempotencyStore(
     if (onPage !== null) return onPage;
     const first = periodOf(sinceMs());
     archived.forgetBefore(first);
-    const perhaps = archivedPeriods(page).filter(
-      (period) => period >= first && archived.has(period, place.page, place.own) === 'perhaps',
-    );
+    const inQuestion = () =>
+      archivedPeriods(page).filter(
+        (period) => period >= first && archived.has(period, place.page, place.own) === 'perhaps',
+      );
+    let perhaps = inQuestion();
+    if (perhaps.length > 0 && readingAhead !== null) {
+      // Archives one by one would slow down reading all of them.
+      await withDeadline('reading ahead', readMs, readingAhead, clock).catch((error: unknown) =>
+        ignoring(error, 'the archives of this page are read now'),
+      );
+      perhaps = inQuestion();
+    }
     const found = await Promise.all(perhaps.map((period) => findArchived(period, place)));
     return found.find((each) => each !== null) ?? null;
   }
@@ -196,6 +207,22 @@ export function idempotencyStore(
     return result;
   }
 
+  async function readArchives(): Promise<void> {
+    const consumer = await reading.jetstream.consumers.get(stream, { filter_subjects: subjectOf('p.>') });
+    const { num_pending: pending } = await consumer.info();
+    if (pending === 0) return;
+    const records = await consumer.consume({ max_messages: limits.idempotency.readAheadRecords });
+    const reader = new ArchiveReader(archived);
+    for await (const record of records) {
+      const [page = '', period] = record.subject.slice(subjectOf('p.').length).split('.');
+      const read = pageOf(record.data);
+      if (period === undefined) reader.page(page, periodOfPage(read));
+      else reader.archive(page, Number.parseInt(period, 36), read);
+      if (record.info.pending === 0) break;
+    }
+    await records.close();
+  }
+
   return {
     async read(place) {
       return find((await readPage(pageName(place), 'any')).page, place);
@@ -244,19 +271,11 @@ export function idempotencyStore(
       return { ok: false, failure: 'busy' };
     },
     async readAhead() {
-      const consumer = await reading.jetstream.consumers.get(stream, { filter_subjects: subjectOf('p.>') });
-      const { num_pending: pending } = await consumer.info();
-      if (pending === 0) return;
-      const records = await consumer.consume({ max_messages: limits.idempotency.readAheadRecords });
-      const reader = new ArchiveReader(archived);
-      for await (const record of records) {
-        const [page = '', period] = record.subject.slice(subjectOf('p.').length).split('.');
-        const read = pageOf(record.data);
-        if (period === undefined) reader.page(page, periodOfPage(read));
-        else reader.archive(page, Number.parseInt(period, 36), read);
-        if (record.info.pending === 0) break;
-      }
-      await records.close();
+      const ended = withDeadline('reading ahead', limits.idempotency.readAheadEndMs, readArchives(), clock);
+      readingAhead = ended
+        .finally(() => (readingAhead = null))
+        .catch((error: unknown) => ignoring(error, 'archives that are not known are read when a key needs them'));
+      await ended;
     },
     async keepAnswer(place, answer) {
       const { ok } = await publisher.publishOne(subjectOf(place.answer), answer, null);

@@ -168,7 +168,10 @@ test('what was read ahead is not read again: a new key costs one read, also wher
   }
   const reading = await connectBus(bus.nats.url, 'reading');
   const store = newStore(() => systemClock.nowMs(), reading);
-  await store.readAhead();
+  const ahead = store.readAhead();
+  // Whoever asks meanwhile waits for it.
+  expect((await store.read(kept[0] as KeyPlace))?.entry.state).toBe('running');
+  await ahead;
   const asked = () => reading.connection.stats().outMsgs;
   const before = asked();
   expect(await store.read(last)).toBeNull();
