@@ -83,7 +83,7 @@ runRole('control', async (link) => {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, once } = await openKeys(bus, bodyKeys, clock);
-  await bringKeptNotes(bus, settings.dataDir);
+  void bringNotesWhenUp(bus, settings.dataDir, link);
   const audit = auditOrders(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
   const operations = { bus, carriers: () => configuration.carriers };
@@ -163,6 +163,19 @@ async function revokeWhenUp(store: Store, demo: DemoOptions, { stopping }: Child
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the live demo key cannot be revoked yet');
       await systemClock.sleep(databaseRetryMs, stopping).catch((end) => ignoring(end, 'the role stops'));
+    }
+  }
+}
+
+/** The stream is made by other roles, which may start later. */
+async function bringNotesWhenUp(bus: Bus, dataDir: string, { stopping }: ChildLink): Promise<void> {
+  while (!stopping.aborted) {
+    try {
+      await bringKeptNotes(bus, dataDir);
+      return;
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'records for the audit log that were kept here cannot be brought yet');
+      await systemClock.sleep(databaseWaitMs, stopping).catch((end) => ignoring(end, 'the role stops'));
     }
   }
 }

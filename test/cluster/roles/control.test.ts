@@ -3,11 +3,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
+import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { readConfiguration } from '../../../cluster/config/load.ts';
 import type { Directory } from '../../../cluster/directory/contract.ts';
 import { openDirectory } from '../../../cluster/directory/directory.ts';
@@ -261,4 +262,30 @@ describe('beside a carrier that is not simulated', () => {
     expect(directory.authenticate(demo.testKey).ok).toBe(true);
     await until('the file says so', () => savedDemo(file())?.liveKey === null);
   });
+});
+
+test('a reload is in the audit log: who, from where, from what to what, and no password', async () => {
+  await ensureStreams(bus);
+  const child = launch();
+  await ready(child);
+  const before = await readConfiguration(repositorys);
+  const [first] = before.carriers;
+  if (first === undefined) throw new Error('there are carriers');
+  const carriers = before.carriers.map((each) =>
+    each === first
+      ? { ...each, tps: each.tps + 7, binds: each.binds.map((bind) => ({ ...bind, password: 'hunter2', window: 3 })) }
+      : each,
+  );
+  child.send({ type: 'configure', configuration: { ...before, carriers } });
+  const records = async () =>
+    (await listAuditRecords(store, { limit: 9, after: null, action: 'config.reloaded' })).items;
+  const [found] = await until('its record', async () => (await records()).length === 1 && records());
+  expect(found).toMatchObject({
+    actor: 'operator',
+    origin: hostname(),
+    target: repositorys,
+    detail: { values: { [`carriers.${first.name}.tps`]: { from: first.tps, to: first.tps + 7 } } },
+  });
+  expect(JSON.stringify(found)).not.toContain('hunter2');
+  expect(JSON.stringify(found)).not.toContain('password');
 });
