@@ -1,7 +1,7 @@
 // One connection to NATS with the settings that matter: reconnect for ever, notice a dead peer in ten
 // seconds, and no stack trace per request. Credentials may stand in the URL.
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { type NatsConnection, connect } from '@nats-io/transport-node';
+import { type NatsConnection, connect, createInbox } from '@nats-io/transport-node';
 import type { Cancel } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
@@ -11,6 +11,8 @@ export type Bus = {
   readonly connection: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
+  /** A new subject for answers, which this user may hear. */
+  newInbox(): string;
   /** False while the connection is lost: what is written then may never arrive. */
   connected(): boolean;
   /** Runs after every reconnect, until it is called off: whatever was in flight must be taken as lost. */
@@ -24,8 +26,9 @@ const pingsUnansweredMax = 2;
 
 /** `url`: see natsAddress. Rejects when no server answers within `timeoutMs`. */
 export async function connectBus(url: string, name: string, timeoutMs = 5_000): Promise<Bus> {
+  const address = natsAddress(url);
   const connection = await connect({
-    ...natsAddress(url),
+    ...address,
     name,
     timeout: timeoutMs,
     maxReconnectAttempts: -1,
@@ -47,6 +50,7 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     connection,
     jetstream: jetstream(connection, { timeout: 5_000 }),
     manager,
+    newInbox: () => createInbox(address.inboxPrefix),
     connected: () => link.up && !connection.isClosed(),
     onReconnect(run) {
       const listener = { run };

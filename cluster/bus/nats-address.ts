@@ -10,11 +10,13 @@ export type NatsAddress = {
   readonly pass?: string;
   readonly authenticator?: Authenticator;
   readonly tls?: TlsOptions;
+  /** Where answers come to, for a user that may hear no others; left out: `_INBOX`. */
+  readonly inboxPrefix?: string;
 };
 
 /**
  * `nats://[user:password@]host:port[,…]` or `tls://…`. A user that is an nkey seed (SU…) signs the server's challenge
- * instead of sending a password. `?ca_file=…&cert_file=…&key_file=…` are set by the NATS_… settings.
+ * instead of sending a password. `?inbox=_INBOX.ingress` names where answers come to. `?ca_file=…&cert_file=…&key_file=…` are set by the NATS_… settings.
  */
 export function natsAddress(url: string): NatsAddress {
   const parts = url.split(',').map((each) => new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`));
@@ -22,11 +24,13 @@ export function natsAddress(url: string): NatsAddress {
   const user = parts.map(({ username }) => decodeURIComponent(username)).findLast((name) => name !== '');
   const pass = parts.map(({ password }) => decodeURIComponent(password)).findLast((text) => text !== '');
   const tls = parts.some(({ protocol }) => protocol === 'tls:') ? { tls: tlsOf(parts) } : {};
-  if (user === undefined) return { servers, ...tls };
+  const inbox = parts.map(({ searchParams }) => searchParams.get('inbox')).find((prefix) => prefix !== null);
+  const rest = { ...tls, ...(inbox === undefined || inbox === null ? {} : { inboxPrefix: inbox }) };
+  if (user === undefined) return { servers, ...rest };
   if (pass === undefined && isUserSeed(user)) {
-    return { servers, authenticator: nkeyAuthenticator(new TextEncoder().encode(user)), ...tls };
+    return { servers, authenticator: nkeyAuthenticator(new TextEncoder().encode(user)), ...rest };
   }
-  return { servers, user, pass: pass ?? '', ...tls };
+  return { servers, user, pass: pass ?? '', ...rest };
 }
 
 const isUserSeed = (text: string) => /^SU[A-Z2-7]{56}$/.test(text);

@@ -22,5 +22,10 @@ async function oldestIn({ manager }: Pick<Bus, 'manager'>, lane: Lane, carrier: 
 
 /** Whether any record waits for the carrier, held ones included. */
 export async function waitsFor(bus: Pick<Bus, 'manager'>, carrier: string): Promise<boolean> {
-  return Number.isFinite(await oldestStoredAtMs(bus, carrier));
+  const asked = Object.values(laneOf).map((lane) =>
+    // How many, and not one of them: who asks may not read messages.
+    bus.manager.streams.info(streamNames.messages[lane], { subjects_filter: laneFilter(lane, carrier) }),
+  );
+  const found = await withDeadline('what waits for a carrier', limits.carrier.floorTimeoutMs, Promise.all(asked));
+  return found.some(({ state }) => Object.keys(state.subjects ?? {}).length > 0);
 }

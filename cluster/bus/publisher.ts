@@ -3,7 +3,7 @@
 // Nats-Msg-Id when no answer came (the stream drops the copy), and takes everything in flight as lost when the
 // connection was. The client's own js.publish does the same with a promise, a timer and an inbox token per call; this
 // costs a third of the CPU, which is what decides the rate of the ingress (bench: publish).
-import { type Msg, type MsgHdrs, type NatsConnection, createInbox, headers } from '@nats-io/transport-node';
+import { type Msg, type MsgHdrs, type NatsConnection, headers } from '@nats-io/transport-node';
 import { unreachable } from '../../platform/assert.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -92,7 +92,7 @@ export class Publisher {
     this.#timeoutMs = options.timeoutMs ?? limits.bus.publishTimeoutMs;
     this.#deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
     this.#gatherMs = options.gatherMs ?? 0;
-    this.#inbox = `${createInbox()}.`;
+    this.#inbox = `${bus.newInbox()}.`;
     const subscription = bus.connection.subscribe(`${this.#inbox}*`, {
       callback: (_error, msg) => this.#onAnswer(msg),
     });

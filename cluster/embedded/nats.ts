@@ -7,6 +7,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { natsServerBinary } from './nats-binary.ts';
+import { inboxOf } from './nats-permissions.ts';
 import { type NatsUser, authorizationText, userSeed } from './nats-users.ts';
 import { type NatsWatchOptions, watchedNats } from './nats-watch.ts';
 import { untilReady } from './ready.ts';
@@ -75,7 +76,8 @@ async function askJetStream(url: string): Promise<void> {
 
 /** With the private key of the user where a name would stand. */
 export function natsUrl(options: { port: number; password: string }, user: NatsUser = 'operator'): string {
-  return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}`;
+  const inbox = user === 'operator' ? '' : `?inbox=${inboxOf(user)}`;
+  return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}${inbox}`;
 }
 
 const storeMbDefault = 24_576;

@@ -104,7 +104,7 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
     async stop() {
       system.process.kill('SIGTERM');
       const code = await system.exit(60_000);
-      // A role that wrote what its user of NATS may not: forbiddenSubjects in cluster/embedded/nats-users.ts.
+      // A role that wrote what its user of NATS may not: see cluster/embedded/nats-permissions.ts.
       const forbidden = /[^\n]*permissions violation[^\n]*/i.exec(system.stderr())?.[0];
       assert(forbidden === undefined, `a role did what its user may not: ${forbidden}`);
       return code;

@@ -1,13 +1,15 @@
-// Each role is a user of its own on the embedded nats-server, may not write what is not its business, and gives nobody a
-// password.
+// Each role is a user of its own on the embedded nats-server, may do there what its work needs and nothing else, and gives
+// nobody a password.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { nkeys } from '@nats-io/transport-node';
+import { PermissionViolationError, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { natsUrl } from '../../../cluster/embedded/nats.ts';
-import { type NatsUser, forbiddenSubjects, natsUsers, userSeed } from '../../../cluster/embedded/nats-users.ts';
+import { accessAll, natsRoles } from '../../../cluster/embedded/nats-permissions.ts';
+import { type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats-users.ts';
+import { until } from '../../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
 const secret = 'test-only';
@@ -28,41 +30,156 @@ async function as<T>(user: NatsUser, work: (bus: Bus) => Promise<T>): Promise<T>
   }
 }
 
-/** What the server says to a publish: nothing, or that it is forbidden. */
-async function published(bus: Bus, subject: string): Promise<'taken' | 'forbidden'> {
-  const said = (async () => {
-    for await (const status of bus.connection.status()) {
-      if (status.type === 'error' && status.error.message.includes(subject)) return 'forbidden' as const;
-    }
-    return 'taken' as const;
-  })();
-  bus.connection.publish(subject, 'x');
-  // The server answers in order: what it had to say about the publish has been said.
-  await bus.connection.flush();
-  return Promise.race([said, bus.connection.flush().then(() => 'taken' as const)]);
+const roles = natsRoles;
+type Asked = { publish?: readonly string[]; subscribe?: readonly string[] };
+
+/** Which of these the server forbids a role, by what it says on the connection. */
+async function forbidden(role: NatsUser, { publish = [], subscribe = [] }: Asked): Promise<ReadonlySet<string>> {
+  return as(role, async (bus) => {
+    const { connection } = bus;
+    const said = new Set<string>();
+    void (async () => {
+      for await (const status of connection.status()) {
+        if (status.type !== 'error' || !(status.error instanceof PermissionViolationError)) continue;
+        said.add(`${status.error.operation === 'publish' ? 'publish' : 'subscribe'} ${status.error.subject}`);
+      }
+    })();
+    for (const subject of publish) connection.publish(subject, 'x');
+    for (const subject of subscribe) connection.subscribe(subject, { callback: () => {} });
+    // The server answers in order: what it had to say has been said; and then the loop above has heard it.
+    await connection.flush();
+    connection.publish('forbidden.to.all', 'x');
+    await until('the last word', () => said.has('publish forbidden.to.all'));
+    said.delete('publish forbidden.to.all');
+    return said;
+  });
 }
 
-const roles = natsUsers.filter((user) => user !== 'operator');
-const literal = (subject: string) => subject.replace('>', 'x');
+/** w: publishes to it · r: reads it, in any way the server has · x: removes what others wrote. */
+const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> = {
+  MT_OTP: { ingress: 'w', actors: 'wrx' },
+  MT_TXN: { ingress: 'w', actors: 'wrx' },
+  MT_PROMO: { ingress: 'w', actors: 'wrx' },
+  SCHEDULED: { ingress: 'w', actors: 'wr' },
+  HOLDS: { actors: 'wr' },
+  LATER: { actors: 'wr' },
+  CANCELS: { ingress: 'wr', actors: 'rx' },
+  INBOUND: { actors: 'wrx', control: 'r' },
+  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx' },
+  ORDERS: { actors: 'r', control: 'wrx' },
+  DEAD: { actors: 'w', control: 'w', analytics: 'w' },
+  KV_directory: { ingress: 'r', actors: 'r', control: 'wr' },
+  KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx' },
+  KV_idempotency: { ingress: 'wr', control: 'wr' },
+  KV_clock: { ingress: 'wr', actors: 'wr' },
+  KV_scheduled: { ingress: 'wr' },
+  KV_recorder: { analytics: 'wr' },
+  KV_inbound: { actors: 'wr' },
+  KV_replay: { actors: 'wr', analytics: 'r' },
+  KV_leases: { actors: 'wrx' },
+  KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr' },
+  KV_registry: { ingress: 'r', actors: 'r' },
+};
 
-test.each(roles)('%s cannot write what is not its business', async (role) => {
-  expect(forbiddenSubjects[role].length).toBeGreaterThan(5);
-  await as(role, async (bus) => {
-    for (const subject of forbiddenSubjects[role]) {
-      expect([subject, await published(bus, literal(subject))]).toEqual([subject, 'forbidden']);
-    }
-  });
+/** A subject that a filter of a stream stores. */
+const example = (filter: string) => filter.replace('>', 'x.1');
+
+test('the table has every stream and bucket there is on the server, with the subjects that it stores', async () => {
+  const found: Record<string, string[]> = {};
+  for await (const { config } of house.bus.manager.streams.list()) found[config.name] = config.subjects ?? [];
+  expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
+  expect(Object.fromEntries(accessAll.map(([name, { subjects }]) => [name, subjects]))).toEqual(found);
 });
 
-test.each([
-  ['ingress', ['mt.otp.alpha.1', 'later.1.1.1', 'cancel.1.1', 'ev.alpha.1', '$KV.idempotency.x']],
-  ['actors', ['mt.otp.alpha.1', 'mo.alpha', 'ev.alpha.1', 'dead.MT_OTP', '$KV.leases.x', '$KV.suppression.x']],
-  ['control', ['ops.alpha', 'dead.INBOUND', '$KV.directory.x', '$KV.suppression.x', '$KV.idempotency.x']],
-  ['analytics', ['ev.alpha.1', 'dead.EVENTS', '$KV.recorder.x']],
-] as const)('%s writes what is', async (role, subjects) => {
-  await as(role, async (bus) => {
-    for (const subject of subjects) expect([subject, await published(bus, subject)]).toEqual([subject, 'taken']);
+test.each(roles)('%s may write, read and remove where the table says so, and nowhere else', async (role) => {
+  const ways = accessAll.map(([name, { subjects }]) => ({
+    name,
+    write: subjects.map(example),
+    read: [
+      `$JS.API.STREAM.MSG.GET.${name}`,
+      `$JS.API.DIRECT.GET.${name}`,
+      `$JS.API.DIRECT.GET.${name}.${example(subjects[0] ?? '')}`,
+      `$JS.API.CONSUMER.CREATE.${name}`,
+      `$JS.API.CONSUMER.CREATE.${name}.mine`,
+      `$JS.API.CONSUMER.CREATE.${name}.mine.${example(subjects[0] ?? '')}`,
+      `$JS.API.CONSUMER.DURABLE.CREATE.${name}.mine`,
+      `$JS.API.CONSUMER.DELETE.${name}.mine`,
+      `$JS.API.CONSUMER.MSG.NEXT.${name}.mine`,
+      `$JS.ACK.${name}.mine.1.1.1.1.0`,
+    ],
+    remove: [`$JS.API.STREAM.PURGE.${name}`, `$JS.API.STREAM.MSG.DELETE.${name}`],
+    listen: subjects,
+  }));
+  const refused = await forbidden(role, {
+    publish: ways.flatMap(({ write, read, remove }) => [...write, ...read, ...remove]),
+    subscribe: ways.flatMap(({ listen }) => listen),
   });
+  const may = (subjects: readonly string[], name: string) => {
+    const taken = subjects.filter((subject) => !refused.has(`publish ${subject}`));
+    // All of them or none.
+    expect([name, taken]).toEqual([name, taken.length === 0 ? [] : subjects]);
+    return taken.length > 0;
+  };
+  const found = ways.map(({ name, write, read, remove, listen }) => {
+    // Beside the stream nobody listens to what is on its way into it.
+    expect([name, listen.filter((subject) => !refused.has(`subscribe ${subject}`))]).toEqual([name, []]);
+    return [name, `${may(write, name) ? 'w' : ''}${may(read, name) ? 'r' : ''}${may(remove, name) ? 'x' : ''}`];
+  });
+  expect(Object.fromEntries(found)).toEqual(
+    Object.fromEntries(Object.entries(expected).map(([name, by]) => [name, by[role] ?? ''])),
+  );
+});
+
+/** Who says and who hears what no stream keeps. */
+const spoken: Record<string, { says: readonly NatsUser[]; hears: readonly NatsUser[] }> = {
+  'health.carrier.alpha': { says: ['actors'], hears: ['ingress', 'actors'] },
+  'aside.carrier.alpha': { says: ['actors'], hears: ['ingress'] },
+  'news.clocks': { says: ['ingress', 'actors'], hears: ['ingress', 'actors'] },
+  'news.orders': { says: ['control'], hears: ['actors'] },
+  'ask.carriers': { says: ['control'], hears: ['actors'] },
+  'flight.carriers': { says: [], hears: ['actors'] },
+  'flight.carrier.alpha': { says: [], hears: ['actors'] },
+  'flight.node.one': { says: [], hears: ['actors'] },
+  'q.sms.get': { says: ['ingress', 'actors'], hears: ['analytics'] },
+  'q.sms.list': { says: ['ingress', 'actors'], hears: ['analytics'] },
+  'q.sms.submitted': { says: ['ingress', 'actors'], hears: ['analytics'] },
+  'q.sms.writer': { says: ['ingress', 'actors'], hears: ['analytics'] },
+  'q.recorder.sms.get': { says: ['analytics'], hears: ['analytics'] },
+  ...Object.fromEntries(
+    roles.map((role) => [`_INBOX.${role}.abc.1`, { says: ['actors', 'analytics'], hears: [role] }] as const),
+  ),
+};
+
+test.each(roles)(
+  '%s says and hears beside the streams what the table says, and hears no answer to another',
+  async (role) => {
+    const subjects = Object.keys(spoken);
+    const refused = await forbidden(role, { publish: subjects, subscribe: subjects });
+    const found = subjects.map((subject) => [
+      subject,
+      { says: !refused.has(`publish ${subject}`), hears: !refused.has(`subscribe ${subject}`) },
+    ]);
+    expect(Object.fromEntries(found)).toEqual(
+      Object.fromEntries(
+        Object.entries(spoken).map(([subject, { says, hears }]) => [
+          subject,
+          { says: says.includes(role), hears: hears.includes(role) },
+        ]),
+      ),
+    );
+  },
+);
+
+test.each(roles)('%s may nothing else: no deletion, no copy, no listening to all', async (role) => {
+  const publish = [
+    ...['$JS.API.STREAM.DELETE.EVENTS', '$JS.API.STREAM.SNAPSHOT.EVENTS', '$JS.API.STREAM.RESTORE.EVENTS'],
+    ...['$JS.API.STREAM.CREATE.MINE', '$JS.API.STREAM.UPDATE.MINE', '$JS.API.ACCOUNT.PURGE.x', '$JS.API.SERVER.REMOVE'],
+    ...['$SYS.REQ.SERVER.PING', '$KV.mine.x', 'mine', 'told.them'],
+  ];
+  const subscribe = ['>', '*.>', '_INBOX.>', '_INBOX.*.>', '$JS.>', '$KV.>', '$SYS.>', '$JS.API.>', '$JS.ACK.>', 'q.>'];
+  expect([...(await forbidden(role, { publish, subscribe }))].sort()).toEqual(
+    [...publish.map((subject) => `publish ${subject}`), ...subscribe.map((subject) => `subscribe ${subject}`)].sort(),
+  );
 });
 
 test.each(roles)('%s brings the streams up to date at its start, and removes none', async (role) => {

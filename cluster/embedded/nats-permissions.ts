@@ -1,0 +1,161 @@
+// What each role may on NATS: who publishes to a stream, reads it and removes from it, and who says or hears what besides.
+// From the table follow the subjects that a user is allowed, nothing else is; docs/operations.md shows them for a server of
+// one's own. A stream or bucket that is not in the table does not compile. Decision 149.
+import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
+import { type KeyValueBucket, keyValueBuckets, streamNames, streamOfBucket } from '../bus/streams.ts';
+import { auditNoteSubject, carrierReportsSubject, ordersNewsSubject } from '../bus/subjects.ts';
+
+export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
+export type NatsRole = (typeof natsRoles)[number];
+
+export type Access = {
+  readonly write: readonly NatsRole[];
+  readonly read: readonly NatsRole[];
+  /** Deletes records of others, or purges. What a work queue's reader acks goes too. */
+  readonly remove?: readonly NatsRole[];
+};
+/** A stream and the subjects it stores. */
+export type StreamAccess = Access & { readonly subjects: readonly string[] };
+
+const everybody = natsRoles;
+const queue = (lane: string): StreamAccess => ({
+  subjects: [`mt.${lane}.>`],
+  write: ['ingress', 'actors'],
+  read: ['actors'],
+  remove: ['actors'],
+});
+
+type Names<T> = T extends string ? T : { [K in keyof T]: Names<T[K]> }[keyof T];
+
+export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAccess>> = {
+  MT_OTP: queue('otp'),
+  MT_TXN: queue('txn'),
+  MT_PROMO: queue('promo'),
+  SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'] },
+  HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'] },
+  LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'] },
+  CANCELS: { subjects: ['cancel.>'], write: ['ingress'], read: ['ingress', 'actors'], remove: ['actors'] },
+  INBOUND: { subjects: ['mo.>'], write: ['actors'], read: ['actors', 'control'], remove: ['actors'] },
+  EVENTS: {
+    subjects: ['ev.>'],
+    write: ['ingress', 'actors', 'analytics'],
+    read: ['actors', 'analytics'],
+    remove: ['analytics'],
+  },
+  ORDERS: {
+    subjects: ['ops.>', auditNoteSubject],
+    write: ['control'],
+    read: ['actors', 'control'],
+    remove: ['control'],
+  },
+  // Who reads and removes is the operator.
+  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics'], read: [] },
+};
+
+export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
+  directory: { write: ['control'], read: ['ingress', 'actors', 'control'] },
+  // Actors write what subscribers decide; control takes it away again.
+  suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['control'] },
+  idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
+  clock: { write: ['ingress', 'actors'], read: ['ingress', 'actors'] },
+  scheduled: { write: ['ingress'], read: ['ingress'] },
+  recorder: { write: ['analytics'], read: ['analytics'] },
+  inbound: { write: ['actors'], read: ['actors'] },
+  replay: { write: ['actors'], read: ['actors', 'analytics'] },
+  leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
+  installation: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'] },
+  // Versions are written by an operator's import.
+  registry: { write: [], read: ['ingress', 'actors'] },
+};
+
+/** Beside the streams: what is said and heard and kept by nobody. */
+export const talk: Readonly<
+  Record<string, { readonly says: readonly NatsRole[]; readonly hears: readonly NatsRole[] }>
+> = {
+  'health.carrier.*': { says: ['actors'], hears: ['ingress', 'actors'] },
+  'aside.carrier.*': { says: ['actors'], hears: ['ingress'] },
+  'news.clocks': { says: ['ingress', 'actors'], hears: ['ingress', 'actors'] },
+  [ordersNewsSubject]: { says: ['control'], hears: ['actors'] },
+  [carrierReportsSubject]: { says: ['control'], hears: ['actors'] },
+  'flight.>': { says: [], hears: ['actors'] },
+  ...Object.fromEntries(
+    Object.values(querySubjects).flatMap((subject) => [
+      [subject, { says: ['ingress', 'actors'], hears: ['analytics'] }],
+      [recorderSubject(subject), { says: ['analytics'], hears: ['analytics'] }],
+    ]),
+  ),
+};
+
+/** Answers to a role come here. Its own are heard by itself only; who is asked by others may send to all of them. */
+export const inboxOf = (role: NatsRole) => `_INBOX.${role}`;
+const answers: readonly NatsRole[] = ['actors', 'analytics'];
+
+export type Permissions = { readonly publish: readonly string[]; readonly subscribe: readonly string[] };
+
+export function permissionsOf(role: NatsRole): Permissions {
+  const said = Object.entries(talk).filter(([, { says }]) => says.includes(role));
+  const heard = Object.entries(talk).filter(([, { hears }]) => hears.includes(role));
+  return {
+    publish: [
+      ...asks,
+      ...accessAll.flatMap(([name, access]) => [
+        // Whoever starts first makes what is missing, and brings it to its settings.
+        `$JS.API.STREAM.CREATE.${name}`,
+        `$JS.API.STREAM.UPDATE.${name}`,
+        ...(access.write.includes(role) ? access.subjects : []),
+        ...(access.read.includes(role) ? reading(name) : []),
+        ...(access.remove?.includes(role) ? removing(name) : []),
+      ]),
+      ...said.map(([subject]) => subject),
+      ...(answers.includes(role) ? ['_INBOX.>'] : []),
+    ],
+    subscribe: [`${inboxOf(role)}.>`, ...heard.map(([subject]) => subject)],
+  };
+}
+
+/** Streams and those behind the buckets, by name. */
+export const accessAll: readonly (readonly [string, StreamAccess])[] = [
+  ...Object.entries(streamAccess),
+  ...(Object.keys(bucketAccess) as KeyValueBucket[]).map(
+    (bucket) =>
+      [
+        streamOfBucket(bucket),
+        { ...bucketAccess[bucket], subjects: [`$KV.${keyValueBuckets[bucket].name}.>`] },
+      ] as const,
+  ),
+];
+
+/** What there is and how full it is, never what is in it. */
+const asks = [
+  '$JS.API.INFO',
+  '$JS.API.STREAM.LIST',
+  '$JS.API.STREAM.NAMES',
+  '$JS.API.STREAM.INFO.*',
+  '$JS.API.CONSUMER.LIST.*',
+  '$JS.API.CONSUMER.NAMES.*',
+  '$JS.API.CONSUMER.INFO.*.*',
+];
+
+const reading = (stream: string) => [
+  `$JS.API.STREAM.MSG.GET.${stream}`,
+  `$JS.API.DIRECT.GET.${stream}`,
+  `$JS.API.DIRECT.GET.${stream}.>`,
+  `$JS.API.CONSUMER.CREATE.${stream}`,
+  `$JS.API.CONSUMER.CREATE.${stream}.>`,
+  `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.*`,
+  `$JS.API.CONSUMER.DELETE.${stream}.*`,
+  `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
+  `$JS.ACK.${stream}.>`,
+  // As servers with domains and accounts write it.
+  `$JS.ACK.*.*.${stream}.>`,
+  `$JS.FC.${stream}.>`,
+];
+
+const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
+
+/** As nats-server's configuration has it. */
+export function permissionsText(role: NatsRole): string {
+  const list = (subjects: readonly string[]) => subjects.map((subject) => JSON.stringify(subject)).join(', ');
+  const { publish, subscribe } = permissionsOf(role);
+  return `{ publish: { allow: [${list(publish)}] }, subscribe: { allow: [${list(subscribe)}] } }`;
+}
