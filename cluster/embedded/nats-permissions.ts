@@ -3,7 +3,7 @@
 // one's own. A stream or bucket that is not in the table does not compile. Decision 149.
 import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, streamNames, streamOfBucket } from '../bus/streams.ts';
-import { auditNoteSubject, carrierReportsSubject, ordersNewsSubject } from '../bus/subjects.ts';
+import { auditNoteSubject, besideFilters, carrierReportsSubject, ordersNewsSubject } from '../bus/subjects.ts';
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
 export type NatsRole = (typeof natsRoles)[number];
@@ -15,7 +15,11 @@ export type Access = {
   readonly remove?: readonly NatsRole[];
 };
 /** A stream and the subjects it stores. */
-export type StreamAccess = Access & { readonly subjects: readonly string[] };
+export type StreamAccess = Access & {
+  readonly subjects: readonly string[];
+  /** Put aside what they cannot read while DEAD is full, and write nothing else. */
+  readonly putBeside?: readonly NatsRole[];
+};
 
 const everybody = natsRoles;
 const queue = (lane: string): StreamAccess => ({
@@ -34,8 +38,15 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'] },
   HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'] },
   LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'] },
-  CANCELS: { subjects: ['cancel.>'], write: ['ingress'], read: ['ingress', 'actors'], remove: ['actors'] },
-  INBOUND: { subjects: ['mo.>'], write: ['actors'], read: ['actors', 'control'], remove: ['actors'] },
+  // The releaser closes a second here, too: of a cancel and a release one comes first.
+  CANCELS: { subjects: ['cancel.>'], write: ['ingress', 'actors'], read: ['ingress', 'actors'], remove: ['actors'] },
+  INBOUND: {
+    subjects: ['mo.>'],
+    write: ['actors'],
+    putBeside: ['control'],
+    read: ['actors', 'control'],
+    remove: ['actors'],
+  },
   EVENTS: {
     subjects: ['ev.>'],
     write: ['ingress', 'actors', 'analytics'],
@@ -103,6 +114,7 @@ export function permissionsOf(role: NatsRole): Permissions {
         `$JS.API.STREAM.CREATE.${name}`,
         `$JS.API.STREAM.UPDATE.${name}`,
         ...(access.write.includes(role) ? access.subjects : []),
+        ...(access.putBeside?.includes(role) ? [besideFilters[name] ?? ''] : []),
         ...(access.read.includes(role) ? reading(name) : []),
         ...(access.remove?.includes(role) ? removing(name) : []),
       ]),

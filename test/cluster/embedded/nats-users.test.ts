@@ -63,7 +63,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   SCHEDULED: { ingress: 'w', actors: 'wr' },
   HOLDS: { actors: 'wr' },
   LATER: { actors: 'wr' },
-  CANCELS: { ingress: 'wr', actors: 'rx' },
+  CANCELS: { ingress: 'wr', actors: 'wrx' },
   INBOUND: { actors: 'wrx', control: 'r' },
   EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx' },
   ORDERS: { actors: 'r', control: 'wrx' },
@@ -80,6 +80,15 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr' },
   KV_registry: { ingress: 'r', actors: 'r' },
 };
+
+test('control puts a decision it cannot read aside, and says nothing else of subscribers', async () => {
+  const publish = ['mo.alpha.decided.unread', 'mo.alpha.decided', 'mo.alpha.in', 'mo.alpha'];
+  expect([...(await forbidden('control', { publish }))].sort()).toEqual([
+    'publish mo.alpha',
+    'publish mo.alpha.decided',
+    'publish mo.alpha.in',
+  ]);
+});
 
 /** A subject that a filter of a stream stores. */
 const example = (filter: string) => filter.replace('>', 'x.1');
