@@ -7,6 +7,7 @@ import { addDirectoryCommands } from './directory-commands.ts';
 import { addFlightCommand } from './flight-command.ts';
 import { addReviewCommands } from './review-commands.ts';
 import type { RegistryName } from '../../policy/registry/contract.ts';
+import type { NatsPermissionsOptions } from './nats-permissions.ts';
 import type { ImportOptions } from './registry.ts';
 
 export const program = new Command('heliograph')
@@ -113,6 +114,16 @@ keys
   .action(async (options: { json?: boolean }) => {
     const { rotateBodyCommand } = await import('./rotate-body.ts');
     await rotateBodyCommand(options);
+  });
+
+program
+  .command('nats-permissions')
+  .description('print what each role may, as the configuration of a nats-server of your own has it')
+  .option('--roles <roles>', 'one user for a machine with these roles: ingress,carriers,control,analytics')
+  .option('--json', 'print one JSON object')
+  .action(async (options: NatsPermissionsOptions) => {
+    const { natsPermissionsCommand } = await import('./nats-permissions.ts');
+    natsPermissionsCommand(options);
   });
 
 program

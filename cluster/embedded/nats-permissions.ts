@@ -68,7 +68,7 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   // Actors write what subscribers decide; control takes it away again.
   suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['control'] },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
-  clock: { write: ['ingress', 'actors'], read: ['ingress', 'actors'] },
+  clock: { write: everybody, read: everybody },
   scheduled: { write: ['ingress'], read: ['ingress'] },
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
@@ -85,7 +85,7 @@ export const talk: Readonly<
 > = {
   'health.carrier.*': { says: ['actors'], hears: ['ingress', 'actors'] },
   'aside.carrier.*': { says: ['actors'], hears: ['ingress'] },
-  'news.clocks': { says: ['ingress', 'actors'], hears: ['ingress', 'actors'] },
+  'news.clocks': { says: everybody, hears: everybody },
   [ordersNewsSubject]: { says: ['control'], hears: ['actors'] },
   [carrierReportsSubject]: { says: ['control'], hears: ['actors'] },
   'flight.>': { says: [], hears: ['actors'] },
@@ -103,9 +103,10 @@ const answers: readonly NatsRole[] = ['actors', 'analytics'];
 
 export type Permissions = { readonly publish: readonly string[]; readonly subscribe: readonly string[] };
 
-export function permissionsOf(role: NatsRole): Permissions {
-  const said = Object.entries(talk).filter(([, { says }]) => says.includes(role));
-  const heard = Object.entries(talk).filter(([, { hears }]) => hears.includes(role));
+/** What one user may who has all these roles. Answers come to the inbox of the first. */
+export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
+  const isOurs = (those: readonly NatsRole[] = []) => those.some((role) => roles.includes(role));
+  const spoken = Object.entries(talk);
   return {
     publish: [
       ...asks,
@@ -113,15 +114,18 @@ export function permissionsOf(role: NatsRole): Permissions {
         // Whoever starts first makes what is missing, and brings it to its settings.
         `$JS.API.STREAM.CREATE.${name}`,
         `$JS.API.STREAM.UPDATE.${name}`,
-        ...(access.write.includes(role) ? access.subjects : []),
-        ...(access.putBeside?.includes(role) ? [besideFilters[name] ?? ''] : []),
-        ...(access.read.includes(role) ? reading(name) : []),
-        ...(access.remove?.includes(role) ? removing(name) : []),
+        ...(isOurs(access.write) ? access.subjects : []),
+        ...(isOurs(access.putBeside) ? [besideFilters[name] ?? ''] : []),
+        ...(isOurs(access.read) ? reading(name) : []),
+        ...(isOurs(access.remove) ? removing(name) : []),
       ]),
-      ...said.map(([subject]) => subject),
-      ...(answers.includes(role) ? ['_INBOX.>'] : []),
+      ...spoken.filter(([, { says }]) => isOurs(says)).map(([subject]) => subject),
+      ...(isOurs(answers) ? ['_INBOX.>'] : []),
     ],
-    subscribe: [`${inboxOf(role)}.>`, ...heard.map(([subject]) => subject)],
+    subscribe: [
+      ...roles.slice(0, 1).map((role) => `${inboxOf(role)}.>`),
+      ...spoken.filter(([, { hears }]) => isOurs(hears)).map(([subject]) => subject),
+    ],
   };
 }
 
@@ -166,8 +170,7 @@ const reading = (stream: string) => [
 const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
 
 /** As nats-server's configuration has it. */
-export function permissionsText(role: NatsRole): string {
+export function permissionsText({ publish, subscribe }: Permissions): string {
   const list = (subjects: readonly string[]) => subjects.map((subject) => JSON.stringify(subject)).join(', ');
-  const { publish, subscribe } = permissionsOf(role);
   return `{ publish: { allow: [${list(publish)}] }, subscribe: { allow: [${list(subscribe)}] } }`;
 }

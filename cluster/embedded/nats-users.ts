@@ -3,7 +3,7 @@
 // nats-permissions.ts.
 import { createHmac } from 'node:crypto';
 import { nkeys } from '@nats-io/transport-node';
-import { natsRoles, permissionsText } from './nats-permissions.ts';
+import { natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
 
 /** `operator`: the supervisor and the command line, who may everything. */
 export const natsUsers = ['operator', ...natsRoles] as const;
@@ -13,7 +13,7 @@ export type NatsUser = (typeof natsUsers)[number];
 export function authorizationText(secret: string): string {
   const users = natsUsers.map((user) => {
     const key = nkeys.fromSeed(new TextEncoder().encode(userSeed(secret, user))).getPublicKey();
-    return `    { nkey: ${key}${user === 'operator' ? '' : `, permissions: ${permissionsText(user)}`} }`;
+    return `    { nkey: ${key}${user === 'operator' ? '' : `, permissions: ${permissionsText(permissionsOf(user))}`} }`;
   });
   return `authorization {\n  users: [\n${users.join('\n')}\n  ]\n}`;
 }

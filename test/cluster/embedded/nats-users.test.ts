@@ -1,15 +1,27 @@
 // Each role is a user of its own on the embedded nats-server, may do there what its work needs and nothing else, and gives
 // nobody a password.
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PermissionViolationError, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { natsUrl } from '../../../cluster/embedded/nats.ts';
-import { accessAll, natsRoles } from '../../../cluster/embedded/nats-permissions.ts';
+import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
+import {
+  type NatsRole,
+  type Permissions,
+  accessAll,
+  natsRoles,
+  permissionsOf,
+} from '../../../cluster/embedded/nats-permissions.ts';
 import { type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats-users.ts';
 import { until } from '../../../platform/deadline.ts';
+import { runCli } from '../../support/cli.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
 const secret = 'test-only';
@@ -71,7 +83,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_directory: { ingress: 'r', actors: 'r', control: 'wr' },
   KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx' },
   KV_idempotency: { ingress: 'wr', control: 'wr' },
-  KV_clock: { ingress: 'wr', actors: 'wr' },
+  KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr' },
   KV_scheduled: { ingress: 'wr' },
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
@@ -143,7 +155,7 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
 const spoken: Record<string, { says: readonly NatsUser[]; hears: readonly NatsUser[] }> = {
   'health.carrier.alpha': { says: ['actors'], hears: ['ingress', 'actors'] },
   'aside.carrier.alpha': { says: ['actors'], hears: ['ingress'] },
-  'news.clocks': { says: ['ingress', 'actors'], hears: ['ingress', 'actors'] },
+  'news.clocks': { says: roles, hears: roles },
   'news.orders': { says: ['control'], hears: ['actors'] },
   'ask.carriers': { says: ['control'], hears: ['actors'] },
   'flight.carriers': { says: [], hears: ['actors'] },
@@ -189,6 +201,25 @@ test.each(roles)('%s may nothing else: no deletion, no copy, no listening to all
   expect([...(await forbidden(role, { publish, subscribe }))].sort()).toEqual(
     [...publish.map((subject) => `publish ${subject}`), ...subscribe.map((subject) => `subscribe ${subject}`)].sort(),
   );
+});
+
+test("the command line prints the same for a server of one's own, also for a machine with several roles", async () => {
+  const { stdout } = await runCli(['nats-permissions', '--json'], {});
+  const { data } = JSON.parse(stdout) as { data: { roles: string[]; inbox: string; permissions: Permissions }[] };
+  expect(data).toEqual(
+    roles.map((role) => ({ roles: [role], inbox: `_INBOX.${role}`, permissions: permissionsOf(role) })),
+  );
+  const both = await runCli(['nats-permissions', '--roles', 'ingress,carriers'], {});
+  expect(both.stdout).toContain('?inbox=_INBOX.ingress');
+  // Its configuration is one that a server takes.
+  const folder = mkdtempSync(join(tmpdir(), 'heliograph-permissions-'));
+  writeFileSync(join(folder, 'nats.conf'), both.stdout.replaceAll('…', 'secret'));
+  const taken = spawnSync(natsServerBinary(), ['-t', '-c', join(folder, 'nats.conf')], { encoding: 'utf8' });
+  expect([taken.status, taken.stderr]).toEqual([0, expect.stringContaining('is valid')]);
+  rmSync(folder, { recursive: true });
+  const of = (...those: NatsRole[]) => permissionsOf(...those).publish;
+  expect(new Set(of('ingress', 'actors'))).toEqual(new Set([...of('ingress'), ...of('actors')]));
+  expect((await runCli(['nats-permissions', '--roles', 'ingres'], {})).code).not.toBe(0);
 });
 
 test.each(roles)('%s brings the streams up to date at its start, and removes none', async (role) => {
