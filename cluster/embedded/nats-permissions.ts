@@ -2,7 +2,7 @@
 // From the table follow the subjects that a user is allowed, nothing else is; docs/operations.md shows them for a server of
 // one's own. A stream or bucket that is not in the table does not compile. Decision 149.
 import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
-import { type KeyValueBucket, keyValueBuckets, streamNames, streamOfBucket } from '../bus/streams.ts';
+import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
 import { auditNoteSubject, besideFilters, carrierReportsSubject, ordersNewsSubject } from '../bus/subjects.ts';
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
