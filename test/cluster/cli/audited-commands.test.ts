@@ -53,6 +53,7 @@ const table: Readonly<Record<string, Entry>> = {
   start: 'reads',
   doctor: 'reads',
   smsc: 'reads',
+  'nats-permissions': 'reads',
   flight: 'reads',
   audit: 'reads',
   'audit verify': 'reads',
