@@ -52,7 +52,11 @@ const unhurried: Shares = {
 };
 
 /** `carriers`: what is configured; nobody serves them. */
-export async function runApi(carriers: readonly CarrierConfig[] = [], shares: Shares = unhurried): Promise<RunningApi> {
+export async function runApi(
+  carriers: readonly CarrierConfig[] = [],
+  shares: Shares = unhurried,
+  keyDaysDefault: () => number | null = () => null,
+): Promise<RunningApi> {
   const house = await openDirectoryHouse();
   const { bus, store, directory } = house;
   house.project();
@@ -68,7 +72,7 @@ export async function runApi(carriers: readonly CarrierConfig[] = [], shares: Sh
   });
   const audit = auditOrders(bus, store);
   const operations = { bus, carriers: () => carriers };
-  const api = await startManagementApi({ store, directory, once, operations, shares, port: 0 });
+  const api = await startManagementApi({ store, directory, once, operations, shares, keyDaysDefault, port: 0 });
 
   async function knownKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
     const { token } = await newKey(store, of, { livemode, scopes: allowed });

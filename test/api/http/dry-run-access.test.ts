@@ -1,0 +1,37 @@
+// A dry run answers questions about numbers, registries and carriers: whom it answers, how often, and what it keeps to itself.
+// Over HTTP on a real ingress.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { limits } from '../../../platform/limits.ts';
+import { type House, type Ingress, goodBody, openHouse, post } from './harness.ts';
+
+let house: House;
+let ingress: Ingress;
+beforeAll(async () => {
+  house = await openHouse();
+  ingress = await house.ingress();
+});
+afterAll(() => house.stop());
+
+const dry = { ...goodBody, dry_run: 'explain' };
+
+test('a key that may not send learns nothing, not even that the number or the sender is wrong', async () => {
+  const reader = await house.tenant({ scopes: ['sms:read'] });
+  for (const body of [dry, { ...dry, to: '+8801912345678' }, { ...dry, from: 'NOBODY' }]) {
+    expect(await post(ingress, reader.live, body)).toMatchObject({ status: 403, body: { code: 'scope_missing' } });
+  }
+});
+
+test('an account has a burst of them and then waits; another one has its own, and sending goes on', async () => {
+  const [asker, other] = [await house.tenant(), await house.tenant()];
+  const answers = await Promise.all(
+    Array.from({ length: limits.access.dryRunsBurst * 2 }, () => post(ingress, asker.live, dry)),
+  );
+  const statuses = answers.map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(limits.access.dryRunsBurst);
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused[0]?.body).toMatchObject({ code: 'rate_limited' });
+  expect(statuses.every((status) => status === 200 || status === 429)).toBe(true);
+  expect((await post(ingress, other.live, dry)).status).toBe(200);
+  expect((await post(ingress, asker.live, goodBody)).status).toBe(202);
+});
