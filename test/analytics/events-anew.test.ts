@@ -4,6 +4,8 @@ import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
+import { upToDateOver } from '../../analytics/queries/up-to-date.ts';
+import { TakenPosition } from '../../analytics/recorder/taken-position.ts';
 import { startPurge } from '../../analytics/purge.ts';
 import { type StreamPlace, changeSince, nanosOf } from '../../cluster/bus/stream-place.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
@@ -188,6 +190,20 @@ async function purgedWith(place: StreamPlace): Promise<number> {
   purge.stop();
   return before - (await messages());
 }
+
+test('nobody says "not found" of an EVENTS that ends before what was taken of it, or that is another', async () => {
+  await tell(5);
+  const { made } = await endOf(events.bus, 'EVENTS');
+  const saysNo = async (streamMade: string, takenTo: number) => {
+    const taken = new TakenPosition(takenTo, systemClock);
+    const { result } = await upToDateOver(events.bus, () => ({ streamMade, taken })).surely(async () => null);
+    return result === 'sure';
+  };
+  expect(await saysNo(made, 5)).toBe(true);
+  expect(await saysNo(made, 6)).toBe(false);
+  await makeAnew();
+  expect(await saysNo(made, 5)).toBe(false);
+});
 
 describe('a place in a stream', () => {
   test('holds while the stream grows and is purged, and not when it ends before it, or is another', async () => {
