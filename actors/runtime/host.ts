@@ -4,7 +4,6 @@ import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { takeFromBeside } from '../../cluster/bus/beside-dead.ts';
-import type { Consumption } from '../../cluster/bus/consume.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { type ClusterClock, clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
@@ -83,7 +82,7 @@ export default async function host(task: HostTask): Promise<void> {
   // Messages from subscribers: whichever thread of whichever node is free takes the next.
   let desk: OpenDesk | null = null;
   // And what found DEAD full.
-  let beside: Consumption | null = null;
+  let beside: Awaited<ReturnType<typeof takeFromBeside>> | null = null;
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {

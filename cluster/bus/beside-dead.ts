@@ -1,7 +1,8 @@
 // Records that nobody could read or handle while DEAD was full: they wait in the stream they came from, on subjects that
 // no carrier takes, and go to DEAD when it has room again. Any number of threads and nodes share the consumers.
 import type { JsMsg } from '@nats-io/jetstream';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -11,24 +12,51 @@ import type { Publisher } from './publisher.ts';
 import { besideConsumer, streamNames } from './streams.ts';
 import { besideFilters, deadSubject } from './subjects.ts';
 
-/** Resolves when they are looked at; then it goes on until it is stopped. */
-export async function takeFromBeside(bus: Bus, publisher: Publisher, clock: Clock = systemClock): Promise<Consumption> {
+/** Resolves when every stream that there is is looked at; then it goes on until it is stopped. */
+export async function takeFromBeside(
+  bus: Bus,
+  publisher: Publisher,
+  clock: Clock = systemClock,
+): Promise<Pick<Consumption, 'stop'>> {
   const streams = [...Object.values(streamNames.messages), ...Object.values(streamNames.waiting), streamNames.inbound];
-  const all = await Promise.all(
-    streams.map((stream) =>
-      consumeStream(bus, {
+  const all = await Promise.all(streams.map((stream) => takeFrom(bus, publisher, stream, clock)));
+  return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) };
+}
+
+/** A stream that is away, or has no leader, is opened later: what waits in it is in nobody's way, and others are not stopped by it. */
+async function takeFrom(
+  bus: Bus,
+  publisher: Publisher,
+  stream: string,
+  clock: Clock,
+): Promise<Pick<Consumption, 'stop'>> {
+  let consumption: Consumption | null = null;
+  let stopped = false;
+  let cancel: Cancel = () => {};
+  async function open(): Promise<void> {
+    try {
+      consumption = await consumeStream(bus, {
         stream,
         consumer: besideConsumer(besideFilters[stream]),
         prefetch: limits.bus.besideHeldMax,
         unhurried: true,
         clock,
         handle: (record) => move(publisher, record, stream),
-      }),
-    ),
-  );
+      });
+      if (stopped) await consumption.stop();
+    } catch (error) {
+      if (stopped) return ignoring(error, 'it was stopped before the stream could be opened');
+      log.warn({ stream, error: messageOf(error) }, 'what waits for DEAD in this stream is looked at later');
+      cancel = clock.after(limits.bus.besideAgainMs, () => void open());
+    }
+  }
+  await open();
   return {
-    ...all[0]!,
-    stop: async () => void (await Promise.all(all.map((each) => each.stop()))),
+    async stop() {
+      stopped = true;
+      cancel();
+      await consumption?.stop();
+    },
   };
 }
 
