@@ -1,6 +1,6 @@
 -- Submits by the id that the carrier gave, so that a receipt finds its own by reading one granule and not a filter of days.
--- Of each part the order gives the only granule that may have it, and the filter says whether that does; with all columns in
--- one file reading it opens one and not thirty. Fed from the same inserts as sms_events, under the same deduplication token.
+-- Of each part the order gives the only granule that may have it, and the filter says whether that does. Fed from the same
+-- inserts as sms_events, under the same deduplication token.
 -- submit_key is the id as model/carrier-message-id.ts `canonical` writes it. How long rows are kept is set at the start
 -- (store/retention.ts).
 -- A repeat after a crash empties it and fills it anew before anything is fed. The last statement is run for each hour of
@@ -39,8 +39,7 @@ CREATE TABLE IF NOT EXISTS sms_submits
 ENGINE = MergeTree
 PARTITION BY toYYYYMMDD(at)
 ORDER BY (carrier, submit_key, recipient)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1,
-    min_bytes_for_wide_part = 1000000000;
+SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1;
 
 TRUNCATE TABLE sms_submits;
 
