@@ -67,7 +67,9 @@ function headsOf(text: string | undefined): AuditHead[] {
     if (each.trim() === '') return [];
     const found = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(each.trim());
     if (found === null)
-      throw new FixSetup(`--expect: found "${each}", expected row:hash as audit verify prints its head`);
+      throw new FixSetup(
+        `--expect: found "${each}", expected row:hash as audit verify prints its head, with all 64 digits of the hash`,
+      );
     return { seq: Number(found[1]), hash: found[2] ?? '' };
   });
 }

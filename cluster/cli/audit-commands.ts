@@ -6,7 +6,7 @@ export function addAuditCommands(audit: Command): void {
   audit
     .command('verify')
     .description('recompute the chain of hashes over all records; names the first one that is not as it was written')
-    .option('--expect <heads>', 'ends of the chain that were noted earlier, such as 812:9f2c…,1077:03ab…')
+    .option('--expect <heads>', 'ends of the chain that were noted earlier, row:hash,row:hash with the whole hashes')
     .option('--json', 'print one JSON object')
     .action(async (_own: VerifyOptions, command: Command) => {
       const { verifyCommand } = await import('./audit-chain.ts');

@@ -4,7 +4,6 @@ import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type CarrierConfig } from '../config/configuration.ts';
 import { readConfiguration } from '../config/load.ts';
-import { loadSettings } from '../config/settings.ts';
 import {
   type BindView,
   type CarrierView,
@@ -16,6 +15,7 @@ import {
 } from '../operations/carriers.ts';
 import type { Order, OrderVerb, Pace } from '../operations/contract.ts';
 import type { OrderOptions } from './carrier-commands.ts';
+import { fileInForceOrWarn } from './file-in-force.ts';
 import { print } from './print.ts';
 import { whereFrom } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
@@ -110,7 +110,7 @@ export function orderWords(order: Order | null): string {
 /** What runs may differ from the file: those who serve carriers say what they serve, too. */
 async function configuredCarriers(): Promise<readonly CarrierConfig[]> {
   try {
-    return (await readConfiguration(loadSettings().configFile)).carriers;
+    return (await readConfiguration(fileInForceOrWarn().file)).carriers;
   } catch (error) {
     ignoring(error, 'the carriers are those that answer');
     return [];

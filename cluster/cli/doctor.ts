@@ -15,13 +15,13 @@ import { natsServerBinary } from '../embedded/nats-binary.ts';
 import { natsReady } from '../embedded/nats.ts';
 import { isFree } from '../embedded/ports.ts';
 import { postgresReady } from '../embedded/postgres.ts';
-import { isAlive } from '../embedded/processes.ts';
 import { directoryState } from './directory.ts';
 import { clockState, noteOnCluster } from './doctor-nats.ts';
 import { examineCarriers } from './doctor-carriers.ts';
+import { fileInForce, runningOn } from './file-in-force.ts';
 import { rightsTooWide } from '../store/rights.ts';
 import { openStore } from '../store/store.ts';
-import { type Connections, readConnections } from '../supervisor/data-folder.ts';
+import type { Connections } from '../supervisor/data-folder.ts';
 
 /** `note`: nothing is wrong, and somebody should know of it all the same. */
 export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
@@ -70,16 +70,18 @@ export async function examine(
     return `data in ${settings.dataDir}, roles ${settings.roles.join(', ')}`;
   });
   if (settings === null) return findings;
-  const { configFile, dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl, roles } =
+  const { dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl, roles } =
     settings as Settings;
   let carriers: readonly CarrierConfig[] | null = null;
   let streamReplicas = 1;
   await check('configuration', async () => {
-    const configuration = await readConfiguration(configFile, env);
+    const { file, isRunning, warning } = fileInForce(env);
+    if (warning !== null) findings.push({ check: 'other file', ok: true, note: true, detail: warning });
+    const configuration = await readConfiguration(file, env);
     ({ carriers } = configuration);
     ({ streamReplicas } = configuration.limits);
     const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
-    return `${configFile}: ${carriers.length} carriers, ${simulated} of them simulated`;
+    return `${file}${isRunning ? ' (of the running system)' : ''}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
   const running = runningOn(dataDir);
   // Its own word for what it runs; the settings of this command may be others.
@@ -177,11 +179,6 @@ async function rightsOf(databaseUrl: string): Promise<string | null> {
   } finally {
     await store.close();
   }
-}
-
-function runningOn(dataDir: string): Connections | null {
-  const connections = readConnections(dataDir);
-  return connections !== null && isAlive(connections.pid) ? connections : null;
 }
 
 type Child = { readonly name: string; readonly ready: boolean; readonly state: string; readonly detail: string };

@@ -15,6 +15,7 @@ import { loadSettings } from '../config/settings.ts';
 import { type ImportReport, importRegistry } from '../registry/import/import.ts';
 import { RegistryVersions, versionName } from '../registry/versions.ts';
 import { type AuditNote, noteForAudit } from '../operations/audit-notes.ts';
+import { fileInForceOrWarn } from './file-in-force.ts';
 import { print } from './print.ts';
 import { whoAsks } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
@@ -23,7 +24,7 @@ export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?
 
 export async function importCommand(name: RegistryName, file: string, options: ImportOptions): Promise<void> {
   const settings = loadSettings();
-  const configuration = await loadConfiguration(settings.configFile);
+  const configuration = await loadConfiguration(fileInForceOrWarn().file);
   const badRowsMax = Number(options.badRowsMax ?? limits.registry.badRowsMax);
   if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
     throw new FixSetup(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
@@ -98,7 +99,7 @@ export async function statusCommand(name: RegistryName, options: { json?: boolea
 
 /** Whether a number is listed in the version in force, and as what. */
 export async function checkCommand(name: RegistryName, number: string, options: { json?: boolean }): Promise<void> {
-  const { country } = await loadConfiguration(loadSettings().configFile);
+  const { country } = await loadConfiguration(fileInForceOrWarn().file);
   const refusal = numberPlan(country).refuse(number);
   if (refusal !== null) throw new FixSetup(`found "${number}": ${refusal.detail}`);
   const { version, mark, names } = await withRegistryBus(async (bus) => {

@@ -9,6 +9,7 @@ import { readConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadBodyKeys, rotateBodyKey } from '../embedded/secrets.ts';
 import { type AuditNote, keepNoteForAudit, noteForAudit } from '../operations/audit-notes.ts';
+import { fileInForceOrWarn } from './file-in-force.ts';
 import { print } from './print.ts';
 import { whoAsks } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
@@ -16,29 +17,38 @@ import { withBus } from './with-bus.ts';
 const dayMs = 86_400_000;
 
 export async function rotateBodyCommand(options: { json?: boolean }): Promise<void> {
-  const { dataDir, configFile } = loadSettings();
+  const { dataDir } = loadSettings();
+  const { file, isRunning } = fileInForceOrWarn();
   const told = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
-  const keptDays = Math.max((await readConfiguration(configFile)).retention.historyDays, limits.bus.laterDaysMax) + 1;
-  if (told === '') await rotateHere(options, dataDir, keptDays);
+  const keptDays = Math.max((await readConfiguration(file)).retention.historyDays, limits.bus.laterDaysMax) + 1;
+  // Where nothing runs and nobody names the file, the next start may read another one: then no key is taken away.
+  const isKnown = isRunning || Boolean(process.env['HELIOGRAPH_CONFIG']);
+  if (told === '') await rotateHere(options, dataDir, isKnown ? keptDays : null);
   else sayWhatToSet(options, told, keptDays);
 }
 
-async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number): Promise<void> {
+async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number | null): Promise<void> {
   const [before] = loadBodyKeys(dataDir, {}).keys;
-  const { sealing, kept, gone } = rotateBodyKey(dataDir, systemClock.nowMs(), keptDays * dayMs);
+  const keptMs = keptDays === null ? null : keptDays * dayMs;
+  const { sealing, kept, gone } = rotateBodyKey(dataDir, systemClock.nowMs(), keptMs);
   await note(dataDir, {
     action: 'body_key.rotated',
     target: 'body-key',
     detail: { sealing: { from: before === undefined ? null : bodyKeyId(before), to: sealing }, gone },
     by: whoAsks(),
   });
-  const until = (ms: number) => new Date(ms).toISOString();
+  const until = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  const howLong = (ms: number | null) => {
+    if (ms !== null) return `; nothing of it is left after ${until(ms)}`;
+    return keptDays === null ? '' : `; nothing of it is left ${keptDays} days after that start`;
+  };
   print(options, { sealing, kept: kept.map(({ id, untilMs }) => ({ id, until: until(untilMs) })), gone }, [
     `Sealing  ${sealing}  from the next start on: stop Heliograph and start it again`,
-    ...kept.map(
-      ({ id, untilMs }) => `Kept     ${id}  opens what it sealed; nothing of it is left after ${until(untilMs)}`,
-    ),
+    ...kept.map(({ id, untilMs }) => `Kept     ${id}  opens what it sealed${howLong(untilMs)}`),
     ...gone.map((id) => `Gone     ${id}  nothing sealed with it is left`),
+    ...(keptDays === null
+      ? ['No old key was taken away: how long history is kept only the running system says. Rotate while it runs.']
+      : []),
     `Copy ${dataDir}/secrets/body-key to where you keep it.`,
   ]);
 }

@@ -21,7 +21,10 @@ export function reloadVerdict(before: Configuration, next: Configuration): Reloa
     if (isDeepStrictEqual(before[key], next[key])) continue;
     if (key === 'carriers') compareCarriers(before.carriers, next.carriers, changed, needRestart);
     else if (liveKeys.includes(key)) changed.push(key);
-    else needRestart.push(`${key}: read at the start only`);
+    else
+      needRestart.push(
+        ...pathsOf(before[key], next[key], inYaml(key)).map((path) => `${path}: read at the start only`),
+      );
   }
   return needRestart.length === 0 ? { ok: true, changed } : { ok: false, needRestart };
 }
@@ -65,6 +68,29 @@ function withoutLive(carrier: CarrierConfig): Record<string, unknown> {
   const rest = Object.entries(carrier).filter(([key]) => !live.includes(key));
   return { ...Object.fromEntries(rest), simulate: carrier.simulate === null ? null : { ...carrier.simulate, tps: 0 } };
 }
+
+/** Which settings differ, by their places in the file. A list is one setting. */
+function pathsOf(before: unknown, next: unknown, path: string): string[] {
+  if (isDeepStrictEqual(before, next)) return [];
+  if (!isMap(before) || !isMap(next)) return [path];
+  const unit = path === 'limits.streams' ? '_mb' : '';
+  return keysOf(before, next).flatMap((key) => pathsOf(before[key], next[key], `${path}.${inYaml(key)}${unit}`));
+}
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What the file calls otherwise than we do. */
+const otherNames: Readonly<Record<string, string>> = {
+  drainMsMax: 'drain_s_max',
+  streamMb: 'streams',
+  txn: 'transactional',
+  promo: 'promotional',
+};
+
+/** `streamReplicas` → `stream_replicas`. */
+const inYaml = (key: string) =>
+  otherNames[key] ?? key.replace(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 function keysOf<T extends object>(one: T, other: T): (keyof T & string)[] {
   return [...new Set([...Object.keys(one), ...Object.keys(other)])] as (keyof T & string)[];

@@ -80,9 +80,8 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
         verdict.needRestart.map((each) => `needs a restart: ${each}`),
         decided,
       );
-    if (refused !== null && verdict.changed.length === 0) {
-      log.info({ file }, 'the configuration file says again what is in force');
-    }
+    // What began with an alarm ends with a line of the same level or a warning, so that the log shows both.
+    if (refused !== null) log.warn({ file }, 'the configuration file is in force again');
     refused = null;
     if (verdict.changed.length === 0) return;
     inForce = next;

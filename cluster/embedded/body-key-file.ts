@@ -4,15 +4,15 @@ import { FixSetup } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../bus/body-keys.ts';
 
-/** A line is a key or `gone:<id>`, and since when it does not seal any more. */
+/** A line is a key or `gone:<id>`, and since when it does not seal any more: set by the first start without it. */
 type Line = { readonly entry: string; readonly retiredAtMs: number | null };
 
 export type Rotation = {
   /** The new content of the file. */
   readonly text: string;
   readonly sealing: string;
-  /** Old keys that stay, and how long something sealed with them may be kept. */
-  readonly kept: readonly { readonly id: string; readonly untilMs: number }[];
+  /** Old keys that stay, and how long something sealed with them may be kept; null: that begins at the next start. */
+  readonly kept: readonly { readonly id: string; readonly untilMs: number | null }[];
   /** Old keys that were taken away. */
   readonly gone: readonly string[];
 };
@@ -25,35 +25,69 @@ export function bodyKeysIn(text: string): BodyKeys {
   );
 }
 
-/** Pure but for the new key. What was sealed with a key is kept for at most `keptMs` after another one took its place. */
-export function rotated(text: string, nowMs: number, keptMs: number): Rotation {
-  const lines = linesOf(text).map((line) => ({ ...line, retiredAtMs: line.retiredAtMs ?? nowMs }));
+/**
+ * Pure but for the new key. What was sealed with a key is kept for at most `keptMs` after another one took its place, and
+ * that is at the next start: until then the old one seals. `keptMs` null: not known, so that every key stays.
+ */
+export function rotated(text: string, nowMs: number, keptMs: number | null): Rotation {
+  const lines = linesOf(text);
+  if (waitsForStart(lines)) {
+    throw new FixSetup(
+      'The key of the last rotation does not seal yet: stop Heliograph and start it again, before another rotation',
+    );
+  }
   for (const { retiredAtMs } of lines) {
-    if (retiredAtMs > nowMs) throw new FixSetup('A body key was retired in the future: set the clock of this machine');
+    if (retiredAtMs !== null && retiredAtMs > nowMs)
+      throw new FixSetup('A body key was retired in the future: set the clock of this machine');
   }
   const key = secretBytes(32);
-  const keys = lines.filter(({ entry }) => !entry.startsWith('gone:'));
-  const kept = keys.filter(({ retiredAtMs }) => retiredAtMs + keptMs > nowMs);
+  const keys = lines.filter((line) => !isGone(line));
+  const isKept = ({ retiredAtMs }: Line) => retiredAtMs === null || keptMs === null || retiredAtMs + keptMs > nowMs;
+  const kept = keys.filter(isKept);
   const idOf = ({ entry }: Line) => bodyKeyId(Buffer.from(entry, 'base64'));
   const gone = keys.filter((line) => !kept.includes(line)).map(idOf);
   return {
     text: [
       key.toString('base64'),
-      ...kept.map(({ entry, retiredAtMs }) => `${entry} ${new Date(retiredAtMs).toISOString()}`),
+      ...kept.map(lineText),
       // Said for one rotation, so that the next start takes them out of what is in use.
       ...gone.map((id) => `gone:${id}`),
       '',
     ].join('\n'),
     sealing: bodyKeyId(key),
-    kept: kept.map((line) => ({ id: idOf(line), untilMs: line.retiredAtMs + keptMs })),
+    kept: kept.map((line) => ({
+      id: idOf(line),
+      untilMs: line.retiredAtMs === null || keptMs === null ? null : line.retiredAtMs + keptMs,
+    })),
     gone,
   };
 }
+
+/** Pure: the content after a start, which is when a key that stands first for the first time begins to seal; null: as it is. */
+export function startedWith(text: string, nowMs: number): string | null {
+  const lines = linesOf(text);
+  if (!waitsForStart(lines)) return null;
+  const stamped = lines.map((line, at) =>
+    at === 0 || isGone(line) ? line : { ...line, retiredAtMs: line.retiredAtMs ?? nowMs },
+  );
+  return [...stamped.map(lineText), ''].join('\n');
+}
+
+/** A key stands behind another one and has not been retired: nobody has started with the new one yet. */
+const waitsForStart = (lines: readonly Line[]) =>
+  lines.slice(1).some((line) => !isGone(line) && line.retiredAtMs === null);
+
+const isGone = ({ entry }: Line) => entry.startsWith('gone:');
+const lineText = ({ entry, retiredAtMs }: Line) =>
+  retiredAtMs === null ? entry : `${entry} ${new Date(retiredAtMs).toISOString()}`;
 
 function linesOf(text: string): Line[] {
   return text.split('\n').flatMap((line) => {
     const [entry, retiredAt] = line.trim().split(/\s+/);
     if (entry === undefined || entry === '') return [];
-    return { entry, retiredAtMs: retiredAt === undefined ? null : Date.parse(retiredAt) };
+    const retiredAtMs = retiredAt === undefined ? null : Date.parse(retiredAt);
+    // Never quoted: the other word of the line is a key.
+    if (Number.isNaN(retiredAtMs)) throw new FixSetup('secrets/body-key: expected a time behind each retired key');
+    return { entry, retiredAtMs };
   });
 }

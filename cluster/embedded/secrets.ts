@@ -18,7 +18,7 @@ import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../bus/body-keys.ts';
 import type { DatabasePasswords } from './postgres-roles.ts';
-import { type Rotation, bodyKeysIn, rotated } from './body-key-file.ts';
+import { type Rotation, bodyKeysIn, rotated, startedWith } from './body-key-file.ts';
 
 export { bodyKeysText };
 
@@ -60,13 +60,24 @@ function secretsFolder(dataDir: string): string {
 const bodyKeyFile = (dataDir: string) => join(dataDir, 'secrets', 'body-key');
 
 /** Puts a new body key before those of the file; in force at the next start. */
-export function rotateBodyKey(dataDir: string, nowMs: number, keptMs: number): Rotation {
+export function rotateBodyKey(dataDir: string, nowMs: number, keptMs: number | null): Rotation {
   const file = bodyKeyFile(dataDir);
   if (!existsSync(file)) throw new FixSetup(`${file}: there is no body key of this machine's own yet (npm start)`);
   const rotation = rotated(readFileSync(file, 'utf8'), nowMs, keptMs);
-  writeDurably(`${file}.${process.pid}`, rotation.text);
-  renameSync(`${file}.${process.pid}`, file);
+  replaceFile(file, rotation.text);
   return rotation;
+}
+
+/** Called by the supervisor before any role runs: from now on the first key seals, and the time of the others runs. */
+export function beginSealing(dataDir: string, nowMs: number): void {
+  const file = bodyKeyFile(dataDir);
+  const text = existsSync(file) ? startedWith(readFileSync(file, 'utf8'), nowMs) : null;
+  if (text !== null) replaceFile(file, text);
+}
+
+function replaceFile(file: string, text: string): void {
+  writeDurably(`${file}.${process.pid}`, text);
+  renameSync(`${file}.${process.pid}`, file);
 }
 
 /** Reads the file, or makes it with 32 fresh random bytes. Two processes at once end up with the same one. */

@@ -64,6 +64,8 @@ function narrow(path: string, mode: number): void {
 /** How CLI commands find the running system; readable by its owner only, because of the passwords. */
 export type Connections = {
   pid: number;
+  /** The heliograph.yaml in force; null when the configuration did not come from a file. */
+  configFile: string | null;
   natsUrl: string;
   databaseUrl: string | null;
   databaseOwnerUrl: string | null;

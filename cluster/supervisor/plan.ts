@@ -55,6 +55,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   const simulated = has('carriers') ? await simulatedPorts(configuration, ports) : {};
   const all = {
     HELIOGRAPH_DATA: settings.dataDir,
+    HELIOGRAPH_CONFIG: settings.configFile,
     HELIOGRAPH_NODE: process.env['HELIOGRAPH_NODE'],
     HELIOGRAPH_HTTP_HOST: settings.httpHost,
     HELIOGRAPH_HTTP_PORT: String(settings.httpPort),

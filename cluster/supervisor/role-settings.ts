@@ -25,6 +25,8 @@ export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
   actors: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY', 'HELIOGRAPH_SIMULATED'],
   control: [
     ...everyRole,
+    // Named in the audit log when the file is reloaded.
+    'HELIOGRAPH_CONFIG',
     'NATS_URL',
     'HELIOGRAPH_OWN_BUS',
     'HELIOGRAPH_BODY_KEY',

@@ -1,5 +1,6 @@
 // The life of one machine's Heliograph: lock, servers, roles, admin port, then waiting for a reason to stop, and
 // the drain. The only owner of the process's signals. Nothing it starts may outlive it.
+import { basename } from 'node:path';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { FixSetup } from '../../platform/errors.ts';
@@ -10,7 +11,7 @@ import { parseText } from '../config/load.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../config/watch.ts';
 import type { Settings } from '../config/settings.ts';
 import { rememberedPorts } from '../embedded/ports.ts';
-import { loadSecrets } from '../embedded/secrets.ts';
+import { beginSealing, loadSecrets } from '../embedded/secrets.ts';
 import { startAdminServer } from './admin-server.ts';
 import { announce, baseUrl, demoOf, say } from './announce.ts';
 import { openDataFolder, removeConnections, writeConnections } from './data-folder.ts';
@@ -64,6 +65,7 @@ export async function runSystem({
   let inForce = configuration;
   let watch: ConfigurationWatch | null = null;
   try {
+    beginSealing(settings.dataDir, systemClock.nowMs());
     const plan = await planChildren({
       settings,
       inForce: () => inForce,
@@ -96,13 +98,14 @@ export async function runSystem({
         apply(next, changed) {
           inForce = next;
           tree.configure(next);
-          say(`✓ heliograph.yaml: ${changed.join(', ')}`);
+          say(`✓ ${basename(settings.configFile)} reloaded: ${changed.join(', ')}`);
         },
       });
     }
     try {
       writeConnections(folder.runDir, {
         pid: process.pid,
+        configFile: watchFile ? settings.configFile : null,
         natsUrl: plan.natsUrl,
         databaseUrl: plan.databaseUrl,
         databaseOwnerUrl: plan.databaseOwnerUrl,

@@ -8,7 +8,7 @@ import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import { bodyKeyId, bodyKeysText, parseBodyKeys } from '../../../cluster/bus/body-keys.ts';
 import { type BodyKeysInUse, claimBodyKeys, decideKeysInUse } from '../../../cluster/bus/body-keys-in-use.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { bodyKeysIn, rotated } from '../../../cluster/embedded/body-key-file.ts';
+import { bodyKeysIn, rotated, startedWith } from '../../../cluster/embedded/body-key-file.ts';
 import { loadSecrets, rotateBodyKey } from '../../../cluster/embedded/secrets.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
@@ -134,18 +134,34 @@ describe("one machine's own keys", () => {
   test('a rotation puts a new key first, keeps the old one as long as its bodies, and takes it away after that', () => {
     const first = rotated(`${a.toString('base64')}\n`, 10 * dayMs, 400 * dayMs);
     expect(bodyKeysIn(first.text).keys.map(bodyKeyId)).toEqual([first.sealing, bodyKeyId(a)]);
-    expect(first.kept).toEqual([{ id: bodyKeyId(a), untilMs: 410 * dayMs }]);
-    // Another one before that counts from the first.
-    const second = rotated(first.text, 409 * dayMs, 400 * dayMs);
+    // Until the next start the old one seals, whenever that is: a month later its time begins then.
+    expect(first.kept).toEqual([{ id: bodyKeyId(a), untilMs: null }]);
+    const started = startedWith(first.text, 40 * dayMs)!;
+    expect(startedWith(started, 41 * dayMs)).toBeNull();
+    const second = rotated(started, 439 * dayMs, 400 * dayMs);
     expect(second.kept).toEqual([
-      { id: first.sealing, untilMs: 809 * dayMs },
-      { id: bodyKeyId(a), untilMs: 410 * dayMs },
+      { id: first.sealing, untilMs: null },
+      { id: bodyKeyId(a), untilMs: 440 * dayMs },
     ]);
-    const third = rotated(second.text, 410 * dayMs, 400 * dayMs);
+    const again = startedWith(second.text, 439 * dayMs)!;
+    // Without knowing how long history is kept nothing goes.
+    expect(rotated(again, 9_000 * dayMs, null)).toMatchObject({ gone: [], kept: { length: 3 } });
+    const third = rotated(again, 440 * dayMs, 400 * dayMs);
     expect(third.gone).toEqual([bodyKeyId(a)]);
     expect(bodyKeysIn(third.text)).toMatchObject({ gone: [bodyKeyId(a)] });
     expect(bodyKeysIn(third.text).keys.map(bodyKeyId)).toEqual([third.sealing, second.sealing, first.sealing]);
-    expect(() => rotated(third.text, 5 * dayMs, 400 * dayMs)).toThrow('set the clock');
+    expect(startedWith(third.text, 441 * dayMs)).toContain(`gone:${bodyKeyId(a)}\n`);
+    expect(() => rotated(startedWith(third.text, 441 * dayMs)!, 5 * dayMs, 400 * dayMs)).toThrow('set the clock');
+  });
+
+  test('a second rotation before the start that seals with the first new key is refused', () => {
+    const { text } = rotated(`${a.toString('base64')}\n`, 10 * dayMs, 400 * dayMs);
+    expect(() => rotated(text, 11 * dayMs, 400 * dayMs)).toThrow('stop Heliograph and start it again');
+  });
+
+  test('a retired key whose time cannot be read is never taken for one that is over', () => {
+    const text = `${b.toString('base64')}\n${a.toString('base64')} yesterday\n`;
+    expect(() => rotated(text, 10 * dayMs, 400 * dayMs)).toThrow('expected a time behind each retired key');
   });
 
   test('in the data folder: readable by its owner only, and what was sealed before still opens', () => {

@@ -59,6 +59,7 @@ describe('what is wrong is said in one sentence', () => {
     ],
     [['carriers', 'drain', 'alpha', '--reason', 'x'.repeat(201)], '--reason: found 201 characters'],
     [['audit', '--limit', '0'], '--limit: found "0", expected a whole number from 1 to 1000'],
+    [['audit', 'verify', '--expect', '812:9f2c'], 'with all 64 digits of the hash'],
     [['audit'], 'Heliograph does not run on'],
     [['directory', 'owner'], 'Heliograph does not run on'],
     [['directory', 'release'], 'then: heliograph directory release --yes'],

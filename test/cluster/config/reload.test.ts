@@ -67,7 +67,18 @@ describe('what a change asks for', () => {
   });
 
   test.each([
-    ['how much streams hold', 'stream_replicas: 1', 'stream_replicas: 3', 'limits: read at the start only'],
+    [
+      'how much streams hold',
+      'stream_replicas: 1',
+      'stream_replicas: 3',
+      'limits.stream_replicas: read at the start only',
+    ],
+    [
+      'one of several in a map',
+      'limits:\n',
+      'limits:\n  drain_s_max: 40\n  account_queue_max: { transactional: 7000 }\n',
+      'limits.account_queue_max.transactional: read at the start only\nlimits.drain_s_max: read at the start only',
+    ],
     [
       'a new simulated carrier',
       'carriers:\n',
@@ -81,7 +92,7 @@ describe('what a change asks for', () => {
       '',
       'carriers played: cannot be taken away',
     ],
-    ['threads', 'limits:\n', 'actors: { threads: 7 }\nlimits:\n', 'actors: read at the start only'],
+    ['threads', 'limits:\n', 'actors: { threads: 7 }\nlimits:\n', 'actors.threads: read at the start only'],
   ])('%s: needs a restart, and says so', (_name, find, put, sentence) => {
     const verdict = verdictOn(find, put);
     expect(verdict).toMatchObject({ ok: false });
@@ -90,7 +101,10 @@ describe('what a change asks for', () => {
 
   test('one change that cannot be made holds back the others: a file is in force as a whole', () => {
     const both = read(text.replace('tps: 10', 'tps: 11').replace('stream_replicas: 1', 'stream_replicas: 3'));
-    expect(reloadVerdict(before, both)).toMatchObject({ ok: false, needRestart: ['limits: read at the start only'] });
+    expect(reloadVerdict(before, both)).toMatchObject({
+      ok: false,
+      needRestart: ['limits.stream_replicas: read at the start only'],
+    });
   });
 
   test('a running actor takes what does not touch its binds', () => {
