@@ -9,6 +9,7 @@ import { besideFilters, type WaitKind, waitSubject } from '../../../cluster/bus/
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
 import { type TestBus, recordsOf, startBus, waitingIn } from '../../support/bus.ts';
 
 let on: TestBus;
@@ -37,6 +38,10 @@ const unreadIn = async (stream: string) => {
 };
 
 test('what waits for its time is released beside records that nobody can read while DEAD is full', async () => {
+  // Two lines for each of thousands of records.
+  const { level } = log;
+  log.level = 'fatal';
+  ends.push(async () => void (log.level = level));
   on = await startBus();
   const { manager } = on.bus;
   const publisher = new Publisher(on.bus, { deadlineMs: 20_000 });
