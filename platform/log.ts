@@ -4,9 +4,14 @@ import pino, { type Logger } from 'pino';
 
 export type Log = Logger;
 
+/** Of HELIOGRAPH_LOG. */
+export const logLevels: readonly string[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+const asked = process.env['HELIOGRAPH_LOG'] || 'info';
+
 export const log: Log = pino(
   {
-    level: process.env['HELIOGRAPH_LOG'] ?? 'info',
+    // A word that is no level is refused with a sentence where the settings are read.
+    level: logLevels.includes(asked) ? asked : 'warn',
     base: { role: process.env['HELIOGRAPH_ROLE'] ?? 'cli', pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },

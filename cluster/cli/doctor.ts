@@ -7,8 +7,10 @@ import { promisify } from 'node:util';
 import { printable, printableJson } from '../../model/plain-text.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { bodyKeyId, parseBodyKeys } from '../bus/body-keys.ts';
 import { connectBus } from '../bus/connect.ts';
 import type { CarrierConfig } from '../config/configuration.ts';
+import { unknownVariables } from '../config/known-variables.ts';
 import { readConfiguration } from '../config/load.ts';
 import { type Settings, loadSettings } from '../config/settings.ts';
 import { natsServerBinary } from '../embedded/nats-binary.ts';
@@ -69,6 +71,10 @@ export async function examine(
     settings = loadSettings(env);
     return `data in ${settings.dataDir}, roles ${settings.roles.join(', ')}`;
   });
+  for (const detail of unknownVariables(env)) findings.push({ check: 'variable', ok: true, note: true, detail });
+  const bodyKey = env['HELIOGRAPH_BODY_KEY'];
+  if (bodyKey)
+    await check('body key', () => `HELIOGRAPH_BODY_KEY: ${parseBodyKeys(bodyKey).keys.map(bodyKeyId).join(', ')}`);
   if (settings === null) return findings;
   const { dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl, roles } =
     settings as Settings;

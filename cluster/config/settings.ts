@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { FixSetup } from '../../platform/errors.ts';
+import { logLevels } from '../../platform/log.ts';
 import type { SimulatedPorts } from './configuration.ts';
 
 export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
@@ -40,6 +41,7 @@ type Env = Record<string, string | undefined>;
 
 /** Throws FixSetup naming the setting, what was found and what was expected. */
 export function loadSettings(env: Env = process.env): Settings {
+  checkLogLevel(env['HELIOGRAPH_LOG']);
   return {
     configFile: resolve(env['HELIOGRAPH_CONFIG'] || 'heliograph.yaml'),
     dataDir: resolve(env['HELIOGRAPH_DATA'] || 'data'),
@@ -66,7 +68,8 @@ export function parseRoles(text: string | undefined, source: string): Role[] {
   if (names.length === 0) return [...rolesBuilt];
   return [...new Set(names)].map((name) => {
     const role = rolesAll.find((known) => known === name);
-    if (role === undefined) throw new FixSetup(`${source}: found "${name}", expected roles of ${rolesAll.join(', ')}`);
+    if (role === undefined)
+      throw new FixSetup(`${source}: found "${name}", expected roles of ${rolesBuilt.join(', ')}`);
     if (!rolesBuilt.includes(role)) {
       throw new FixSetup(
         `${source}: not_available: the role "${role}" is not built yet; choose of ${rolesBuilt.join(', ')}`,
@@ -74,6 +77,11 @@ export function parseRoles(text: string | undefined, source: string): Role[] {
     }
     return role;
   });
+}
+
+function checkLogLevel(level: string | undefined): void {
+  if (!level || logLevels.includes(level)) return;
+  throw new FixSetup(`HELIOGRAPH_LOG: found "${level}", expected one of ${logLevels.join(', ')}`);
 }
 
 function portOf(env: Env, name: string, fallback: number): number {

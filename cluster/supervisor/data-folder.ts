@@ -1,6 +1,16 @@
 // The data folder belongs to one supervisor: a lock against a second one, and an end to whatever a killed one
 // left behind. Nothing is ended unless its command names this very folder.
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../platform/deadline.ts';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
@@ -13,11 +23,14 @@ export type DataFolder = {
   readonly path: string;
   readonly runDir: string;
   release(): void;
+  /** Nothing was started: takes away what opening it made. */
+  discard(): void;
 };
 
 /** Throws FixSetup when another supervisor has the folder. */
 export async function openDataFolder(path: string): Promise<DataFolder> {
   const runDir = join(path, 'run');
+  const made = [runDir, join(path, 'logs'), path].filter((each) => !existsSync(each));
   try {
     makePrivate(path);
   } catch (error) {
@@ -30,7 +43,16 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
     );
   }
   await endLeftovers(path, runDir);
-  return { path, runDir, release: () => lock.release() };
+  return { path, runDir, release, discard };
+
+  function release(): void {
+    if (lock.taken) lock.release();
+  }
+
+  function discard(): void {
+    release();
+    for (const each of made) if (readdirSync(each).length === 0) rmdirSync(each);
+  }
 }
 
 /** What only its owner may enter. `postgres` is not among them: run by root, the database belongs to another user. */

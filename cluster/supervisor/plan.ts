@@ -182,7 +182,14 @@ function managed(embedded: EmbeddedServer): ManagedProcess {
 
 /** Asked before anything is started, so that the answer is one sentence and not a crash of the ingress. */
 export async function portTaken(settings: Settings): Promise<string | null> {
-  if (!settings.roles.includes('ingress') || settings.httpPort === 0) return null;
-  if (await isFree(settings.httpPort, settings.httpHost)) return null;
-  return `Port ${settings.httpPort} on ${settings.httpHost} is taken by another process: set HELIOGRAPH_HTTP_PORT to a free one`;
+  const { roles, httpPort, httpHost, adminPort, adminHost } = settings;
+  const wanted = [
+    ...(roles.includes('ingress') ? [{ port: httpPort, host: httpHost, setting: 'HELIOGRAPH_HTTP_PORT' }] : []),
+    { port: adminPort, host: adminHost, setting: 'HELIOGRAPH_ADMIN_PORT' },
+  ];
+  for (const { port, host, setting } of wanted) {
+    if (port === 0 || (await isFree(port, host))) continue;
+    return `Port ${port} on ${host} is taken by another process: set ${setting} to a free one`;
+  }
+  return null;
 }

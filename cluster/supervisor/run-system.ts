@@ -9,6 +9,7 @@ import { collectProcessMetrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { parseText } from '../config/load.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../config/watch.ts';
+import { unknownVariables } from '../config/known-variables.ts';
 import type { Settings } from '../config/settings.ts';
 import { rememberedPorts } from '../embedded/ports.ts';
 import { beginSealing, loadSecrets } from '../embedded/secrets.ts';
@@ -47,13 +48,12 @@ export async function runSystem({
   const folder = await openDataFolder(settings.dataDir);
   const taken = await portTaken(settings);
   if (taken !== null) {
-    folder.release();
+    folder.discard();
     throw new FixSetup(taken);
   }
-  for (const warning of startWarnings(settings, configuration)) {
-    say(`! ${warning}`);
-    log.warn(warning);
-  }
+  const passwords = configuration.carriers.flatMap(({ binds }) => binds.map(({ password }) => password));
+  const warnings = [...unknownVariables(process.env, passwords), ...startWarnings(settings, configuration)];
+  for (const warning of warnings) say(`! ${warning}`);
   const guardian = startGuardian(settings.dataDir);
   collectProcessMetrics('supervisor');
   const tidyUp = () => {

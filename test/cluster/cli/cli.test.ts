@@ -110,6 +110,18 @@ describe('doctor', () => {
   });
 });
 
+describe('doctor on wrong settings', () => {
+  it('says in a sentence that a log level, a body key or a name is wrong', async () => {
+    const level = await cli(['doctor'], { HELIOGRAPH_LOG: 'bla' });
+    expect(level).toMatchObject({ code: 1, stderr: '' });
+    expect(level.stdout).toContain('✗ settings       HELIOGRAPH_LOG: found "bla", expected one of fatal, error');
+    const { code, stdout } = await cli(['doctor'], { HELIOGRAPH_BODY_KEY: 'abc', HELIOGRAPH_HTP_PORT: '9' });
+    expect(code).toBe(1);
+    expect(stdout).toContain('✗ body key       HELIOGRAPH_BODY_KEY: found 2 bytes, expected 32 bytes in base64');
+    expect(stdout).toContain('! variable       HELIOGRAPH_HTP_PORT is set, and there is no such setting: did you mean');
+  });
+});
+
 describe('with the control plane running', () => {
   it('makes an account and keys, revokes one, and the doctor sees it all', async () => {
     const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'control' }, realRoles: true });

@@ -1,5 +1,6 @@
 // Settings of a process: defaults of the contract, and one sentence for each bad value.
 import { describe, expect, it } from 'vitest';
+import { unknownVariables } from '../../../cluster/config/known-variables.ts';
 import { loadSettings } from '../../../cluster/config/settings.ts';
 
 describe('settings', () => {
@@ -16,6 +17,8 @@ describe('settings', () => {
     [{ HELIOGRAPH_HTTP_PORT: '-1' }, /found "-1"/],
     [{ HELIOGRAPH_ADMIN_PORT: '0x10' }, /HELIOGRAPH_ADMIN_PORT: found "0x10"/],
     [{ HELIOGRAPH_ROLES: 'ingress,cook' }, /HELIOGRAPH_ROLES: found "cook", expected roles of ingress, carriers/],
+    [{ HELIOGRAPH_ROLES: 'foo' }, /expected roles of ingress, carriers, analytics, control$/],
+    [{ HELIOGRAPH_LOG: 'bla' }, /HELIOGRAPH_LOG: found "bla", expected one of fatal, error/],
     [{ HELIOGRAPH_ROLES: 'smpp' }, /not_available/],
     [{ NATS_URL: 'http://x' }, /NATS_URL: expected a URL that starts with nats:\/\//],
     [{ NATS_URL: 'ws://x' }, /NATS_URL: expected a URL that starts with nats:\/\/, tls:\/\//],
@@ -30,6 +33,16 @@ describe('settings', () => {
     [{ CLICKHOUSE_URL: 'tcp://x' }, /CLICKHOUSE_URL: expected/],
   ])('%j is refused', (env, sentence) => {
     expect(() => loadSettings(env)).toThrow(sentence);
+  });
+
+  it('that nothing reads are told, with the one that was meant', () => {
+    const env = { HELIOGRAPH_HTP_PORT: '9', HELIOGRAPH_HTTP_PORT: '8', HELIOGRAPH_ALPHA_SECRET: 'hunter2', OTHER: 'x' };
+    expect(unknownVariables(env, ['hunter2'])).toEqual([
+      'HELIOGRAPH_HTP_PORT is set, and there is no such setting: did you mean HELIOGRAPH_HTTP_PORT?',
+    ]);
+    expect(unknownVariables({ HELIOGRAPH_ALPHA_SECRET: 'hunter2' })).toEqual([
+      'HELIOGRAPH_ALPHA_SECRET is set, and there is no such setting',
+    ]);
   });
 
   it.each(['0', '1', '65535'])('port %s is taken', (port) => {

@@ -1,7 +1,8 @@
 // The supervisor with real servers and stand-in roles: order, restarts, drains, and that nothing is ever left behind.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
@@ -78,11 +79,15 @@ describe('a start', () => {
       const squatter = createServer().listen(0, setting === 'HELIOGRAPH_HTTP_PORT' ? '0.0.0.0' : '127.0.0.1');
       await once(squatter, 'listening');
       const { port } = squatter.address() as AddressInfo;
-      const system = await startSystem({ env: { [setting]: String(port) } });
+      const notThere = join(tmpdir(), `heliograph-never-${port}`);
+      const system = await startSystem({
+        env: { [setting]: String(port), HELIOGRAPH_DATA: notThere, HELIOGRAPH_HTP_PORT: '9' },
+      });
       expect(await system.exit()).toBe(1);
       expect(system.stdout() + system.stderr()).toMatch(new RegExp(`Port ${port} .* is taken .*${setting}`));
+      expect(existsSync(notThere)).toBe(false);
       squatter.close();
-      await nothingIsLeftOf(system.dataDir);
+      await nothingIsLeftOf(notThere);
     },
   );
 
