@@ -3,9 +3,9 @@
 import { hostname } from 'node:os';
 import type { KV, KvEntry } from '@nats-io/kv';
 import { assert } from '../../platform/assert.ts';
-import { FixSetup } from '../../platform/errors.ts';
 import { isApiError, wrongLastSequence } from './api-errors.ts';
 import { type BodyKeys, bodyKeyId } from './body-keys.ts';
+import { BadConfiguration } from '../config/load.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
 
@@ -19,19 +19,21 @@ export type BodyKeysInUse = {
 
 const entryName = 'body-keys';
 
-/** Throws FixSetup when a key is in use that is neither among ours nor said to be gone. Makes ours the keys in use. */
+/** Throws BadConfiguration when a key is in use that is neither among ours nor said to be gone. Makes ours the keys in use. */
 export async function claimBodyKeys(bus: Bus, ours: BodyKeys, replicas = 1): Promise<void> {
   const bucket = await openBucket(bus, 'installation', replicas);
   for (;;) {
     const entry = await bucket.get(entryName);
     const before = inUse(entry);
     const next = decideKeysInUse(before, ours, hostname());
-    if ('missing' in next) throw new FixSetup(refusalOf(next.missing, ours));
+    if ('missing' in next) throw new BadConfiguration([refusalOf(next.missing, ours)]);
     if (next.unchanged || (await isPut(bucket, next.inUse, entry?.revision ?? 0))) return;
   }
 }
 
-type Decision = { readonly missing: string } | { readonly unchanged: boolean; readonly inUse: BodyKeysInUse };
+type Decision =
+  | { readonly missing: readonly string[] }
+  | { readonly unchanged: boolean; readonly inUse: BodyKeysInUse };
 
 /** Pure: what a start with `ours` does to what is in use. */
 export function decideKeysInUse(before: BodyKeysInUse | null, { keys, gone }: BodyKeys, host: string): Decision {
@@ -39,19 +41,20 @@ export function decideKeysInUse(before: BodyKeysInUse | null, { keys, gone }: Bo
   const [sealing] = own;
   assert(sealing !== undefined, 'a machine has at least one body key');
   const known = Object.entries(before?.ids ?? {}).filter(([id]) => !gone.includes(id) || own.includes(id));
-  const missing = known.find(([id]) => !own.includes(id));
-  if (missing !== undefined) return { missing: missing[0] };
+  const missing = known.map(([id]) => id).filter((id) => !own.includes(id));
+  if (missing.length > 0) return { missing };
   // Only what has sealed counts: a key that is there for later may be taken away again.
   const ids = Object.fromEntries(known.some(([id]) => id === sealing) ? known : [...known, [sealing, host]]);
   const unchanged = before?.sealing === sealing && Object.keys(before.ids).length === known.length;
   return { unchanged, inUse: { v: 1, sealing, ids } };
 }
 
-function refusalOf(missing: string, { keys }: BodyKeys): string {
+function refusalOf(missing: readonly string[], { keys }: BodyKeys): string {
+  const [theirs, those] = missing.length === 1 ? ['key', 'that key'] : ['keys', 'those keys'];
   return (
-    `HELIOGRAPH_BODY_KEY: messages on this NATS are sealed with the body key ${missing}, which this machine does not have ` +
+    `HELIOGRAPH_BODY_KEY: messages on this NATS are sealed with the body ${theirs} ${missing.join(', ')}, which this machine does not have ` +
     `(it has ${keys.map(bodyKeyId).join(', ')}): give it the same keys as the other machines, or bring back secrets/body-key of the ` +
-    `data folder. If nobody has that key any more add gone:${missing}: what it sealed then goes to DEAD`
+    `data folder. If nobody has ${those} any more add ${missing.map((id) => `gone:${id}`).join(',')}: what was sealed so goes to DEAD`
   );
 }
 

@@ -8,6 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { keepFilesPrivate } from '../../platform/private-files.ts';
 import { collectProcessMetrics, currentMetrics, metrics } from '../../platform/telemetry.ts';
+import { BadConfiguration } from '../config/load.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
@@ -60,7 +61,10 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
     try {
       // What is not ready holds nothing of anybody's: its start gets a moment to end, then it is left.
       const patienceMs = Math.min(givenMs ?? limits.supervision.drainMs, limits.supervision.unreadyDrainMs);
-      const running = await withDeadline(`start of ${role}`, patienceMs, starting);
+      const running = await withDeadline(`start of ${role}`, patienceMs, starting).catch((error: unknown) => {
+        ignoring(error, 'stopped while it was starting: there is nothing to drain');
+        return process.exit(1);
+      });
       const deadlineMs = givenMs ?? running.drainMs?.() ?? limits.supervision.drainMs;
       log.info({ why, deadlineMs }, 'draining');
       await withDeadline(`drain of ${role}`, deadlineMs, running.drain(deadlineMs));
@@ -93,8 +97,15 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
     (error: unknown) => {
       // A drain during the start aborts it; that is no failure.
       if (draining) return;
-      log.fatal({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
-      tell({ type: 'failed', why: messageOf(error), fix: error instanceof FixSetup }, () => process.exit(1));
+      const [why, fix, badConfiguration] = [
+        messageOf(error),
+        error instanceof FixSetup,
+        error instanceof BadConfiguration,
+      ];
+      // What a person must change the supervisor says, once.
+      if (!fix || !supervised)
+        log.fatal({ error: why, stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
+      tell({ type: 'failed', why, fix, badConfiguration }, () => process.exit(1));
     },
   );
 }

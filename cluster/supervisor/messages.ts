@@ -24,6 +24,6 @@ export type ToChild =
 export type FromChild =
   | { type: 'ready'; ready: Record<string, unknown> }
   /** `fix`: a person must change something first, so trying again is of no use. */
-  | { type: 'failed'; why: string; fix: boolean }
+  | { type: 'failed'; why: string; fix: boolean; badConfiguration?: boolean }
   | { type: 'metrics'; id: number; metrics: MetricObject[][]; why?: string }
   | ({ type: 'health' } & Health);

@@ -8,6 +8,7 @@ import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Exit } from '../embedded/tether.ts';
+import { BadConfiguration } from '../config/load.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';
@@ -57,6 +58,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
       case 'ready':
         return settle?.resolve(message.ready);
       case 'failed':
+        if (message.badConfiguration === true) return settle?.reject(new BadConfiguration([message.why]));
         return settle?.reject(message.fix ? new FixSetup(message.why) : new Error(message.why));
       case 'health':
         health = { ok: message.ok, detail: message.detail };

@@ -7,7 +7,7 @@ import { FixSetup } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { collectProcessMetrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { parseText } from '../config/load.ts';
+import { BadConfiguration, exitCodeBadConfiguration, parseText } from '../config/load.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../config/watch.ts';
 import { unknownVariables } from '../config/known-variables.ts';
 import type { Settings } from '../config/settings.ts';
@@ -136,9 +136,10 @@ export async function runSystem({
       started.catch((error) => ignoring(error, 'stopped while starting'));
       say('Draining …');
     } catch (error) {
-      exitCode = 1;
+      exitCode = error instanceof BadConfiguration ? exitCodeBadConfiguration : 1;
       say(`✗ ${messageOf(error)}`);
-      log.error({ error: messageOf(error) }, 'cannot start');
+      // What a person must change is said once.
+      if (!(error instanceof FixSetup)) log.error({ error: messageOf(error) }, 'cannot start');
     }
     watch?.stop();
     admin.announceStop();

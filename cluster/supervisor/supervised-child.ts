@@ -45,6 +45,8 @@ export class SupervisedChild {
   #halt = new AbortController();
   #life: Promise<void> = Promise.resolve();
   #hasBeenReady = false;
+  /** A person must change something before the first start: another try would say the same. */
+  #mustBeFixed = false;
   readonly #clock: Clock;
   #onFailed: (why: string) => void = () => {};
   readonly #random: Random;
@@ -117,6 +119,10 @@ export class SupervisedChild {
       this.#become('starting', this.#restarts === 0 ? 'first start' : this.#why);
       const why = await this.#oneLife();
       if (halted.aborted) break;
+      if (this.#mustBeFixed) {
+        this.#become('failed', why ?? '');
+        return;
+      }
       if (why === null) {
         this.#become('stopped', 'ended by itself');
         return;
@@ -153,7 +159,10 @@ export class SupervisedChild {
       }
     } catch (error) {
       failure = messageOf(error);
-      if (error instanceof FixSetup && !this.#hasBeenReady) this.#settleFirst.reject(error);
+      if (error instanceof FixSetup && !this.#hasBeenReady) {
+        this.#mustBeFixed = true;
+        this.#settleFirst.reject(error);
+      }
       if (error instanceof DeadlineExceeded) log.error({ child: this.spec.name }, 'not ready in time, killed');
       this.#process?.kill();
     }

@@ -8,6 +8,7 @@ import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
 import { bodyKeyId, bodyKeysText, parseBodyKeys } from '../../../cluster/bus/body-keys.ts';
 import { type BodyKeysInUse, claimBodyKeys, decideKeysInUse } from '../../../cluster/bus/body-keys-in-use.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { BadConfiguration } from '../../../cluster/config/load.ts';
 import { bodyKeysIn, rotated, startedWith } from '../../../cluster/embedded/body-key-file.ts';
 import { loadSecrets, rotateBodyKey } from '../../../cluster/embedded/secrets.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
@@ -85,6 +86,12 @@ describe('the keys in use on a NATS', () => {
       `messages on this NATS are sealed with the body key ${bodyKeyId(a)}, which this machine does not have (it has ${bodyKeyId(b)})`,
     );
     await start([a]);
+    // Of several it hears all.
+    await start([b, a]);
+    const both = await start([c]).catch((error: unknown) => error);
+    expect(both).toBeInstanceOf(BadConfiguration);
+    expect(String(both)).toContain(`the body keys ${bodyKeyId(a)}, ${bodyKeyId(b)}, which this machine does not have`);
+    expect(String(both)).toContain(`add gone:${bodyKeyId(a)},gone:${bodyKeyId(b)}:`);
   });
 
   test('a key is replaced machine by machine: first it opens everywhere, then it seals', async () => {

@@ -98,6 +98,19 @@ describe('a start', () => {
     await nothingIsLeftOf(system.dataDir);
   });
 
+  it('without a body key that is in use stops with one line and the exit code of a bad configuration', async () => {
+    const key = (octet: number) => Buffer.alloc(32, octet).toString('base64');
+    const env = (octet: number) => ({ HELIOGRAPH_ROLES: 'ingress', HELIOGRAPH_BODY_KEY: key(octet) });
+    const before = await startSystem({ env: env(1), realRoles: true });
+    await before.ready();
+    before.process.kill('SIGTERM');
+    expect(await before.exit()).toBe(0);
+    const system = await startSystem({ env: env(2), realRoles: true, dataDir: before.dataDir });
+    expect(await system.exit()).toBe(78);
+    expect(system.stdout().match(/^✗ HELIOGRAPH_BODY_KEY: messages on this NATS are sealed/gm)).toHaveLength(1);
+    expect(system.stderr()).toBe('');
+  });
+
   it('stops with the problems of a bad configuration and its own exit code', async () => {
     const file = join((await startSystem({ env: { NATS_URL: 'http://x' } })).dataDir, 'bad.yaml');
     writeFileSync(file, 'country: 3\n');
