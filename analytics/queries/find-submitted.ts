@@ -48,7 +48,8 @@ export function submittedSearch(
       `SELECT ${submitColumns} FROM sms_submits
        WHERE carrier IN {carriers:Array(String)} AND submit_key IN {ids:Array(String)}
          AND recipient IN {recipients:Array(String)} AND at > fromUnixTimestamp64Milli({sinceMs:Int64})
-       ORDER BY at DESC LIMIT 1 BY carrier, submit_key, recipient SETTINGS max_threads = 1`,
+       ORDER BY at DESC LIMIT 1 BY carrier, submit_key, recipient
+       SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`,
       { carriers, ids, recipients, sinceMs: clock.nowMs() - submitsKeptMs },
     );
     return rows.map(eventOfRow);
