@@ -10,6 +10,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { asAgain } from './again.ts';
 import type { Bus } from './connect.ts';
 import { type PublishRefusal, readPublishAnswer } from './publish-answer.ts';
 import { deadFilter } from './subjects.ts';
@@ -50,7 +51,8 @@ type Pending = {
   readonly flight: StreamFlight;
   readonly subject: string;
   readonly payload: Uint8Array;
-  readonly headers: MsgHdrs | undefined;
+  readonly firstSentAtMs: number;
+  headers: MsgHdrs | undefined;
   /** Payload and headers, as the server counts them; at the most. */
   readonly octets: number;
   readonly giveUpAtMs: number;
@@ -63,6 +65,12 @@ const sweepEveryMs = 50;
 const gatheredMax = 64;
 /** No stream answered (the server is starting): soon enough for an OTP, rare enough not to storm. */
 const retryAfterRefusalMs = 100;
+/**
+ * A record of a message that is sent again so late may land when the stream has forgotten the id of a copy: of an earlier
+ * try, or of another node that took the work over meanwhile. Then it says so (again.ts).
+ */
+const markedAfterMs = limits.bus.duplicateWindowMs / 2;
+const isMessageRecord = (subject: string) => /^(mt|later|holds|scheduled)\./.test(subject);
 
 export class Publisher {
   readonly #connection: NatsConnection;
@@ -123,7 +131,7 @@ export class Publisher {
   ): void {
     if (this.#closed) return done({ ok: false, failure: 'closed' });
     const flight = this.#flightOf(subject);
-    const octets = payload.length + headerOctets(id, extra);
+    const octets = payload.length + headerOctets(id, extra) + (isMessageRecord(subject) ? markOctets : 0);
     if (octets > this.#octetsMax(subject)) {
       metrics.busPublishFailures.inc({ stream: flight.stream, reason: 'too_large' });
       return done({ ok: false, failure: 'too_large' });
@@ -134,6 +142,7 @@ export class Publisher {
       flight,
       subject,
       payload,
+      firstSentAtMs: now,
       headers: headersOf(id, extra),
       octets,
       giveUpAtMs: now + this.#deadlineMs,
@@ -276,6 +285,8 @@ export class Publisher {
     if (pending.octets > this.#octetsMax(pending.subject))
       return this.#finish(token, { ok: false, failure: 'too_large' });
     metrics.busPublishRetries.inc({ stream: pending.flight.stream });
+    if (now - pending.firstSentAtMs >= markedAfterMs && isMessageRecord(pending.subject))
+      pending.headers = marked(pending);
     pending.retryAtMs = now + this.#timeoutMs;
     this.#pending.delete(token);
     this.#write(this.#take(pending), pending);
@@ -286,11 +297,13 @@ const deadPrefix = deadFilter.slice(0, -1);
 
 /** What the headers take at the most: a character is at most three octets in UTF-8. */
 function headerOctets(id: string | null, extra: Record<string, string> | undefined): number {
-  let octets = id === null ? headerFrame : headerFrame + headerLine + id.length * 3;
+  let octets = headerFrame + (id === null ? 0 : headerLine + id.length * 3);
   if (extra === undefined) return octets;
   for (const name in extra) octets += headerLine + name.length + (extra[name] ?? '').length * 3;
   return octets;
 }
+/** What the mark of a late repeat adds. */
+const markOctets = Object.entries(asAgain).reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 /** `NATS/1.0` with its line end, and the empty line. */
 const headerFrame = 12;
 /** `Nats-Msg-Id`, a colon, a blank and a line end; more than any other line takes besides its name and value. */
@@ -301,6 +314,12 @@ function headersOf(id: string | null, extra: Record<string, string> | undefined)
   const all = headers();
   if (id !== null) all.set('Nats-Msg-Id', id);
   if (extra !== undefined) for (const [name, value] of Object.entries(extra)) all.set(name, value);
+  return all;
+}
+
+function marked({ headers: before }: Pending): MsgHdrs {
+  const all = before ?? headers();
+  for (const [name, value] of Object.entries(asAgain)) all.set(name, value);
   return all;
 }
 

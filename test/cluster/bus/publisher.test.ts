@@ -143,6 +143,32 @@ test('gathered records wait for each other and go out in their order, at once wh
   expect(await stored()).toEqual(Array.from({ length: 72 }, (_, at) => at));
 });
 
+test('a record of a message that is sent again so late that its id may be forgotten says so, and no other record', async () => {
+  const clock = new ManualClock();
+  const publishes = publisher({ clock, timeoutMs: 1_000, deadlineMs: Number.POSITIVE_INFINITY });
+  // No stream has these subjects, so nobody answers and each is sent again every second.
+  const marks: Record<string, string[]> = { 'mt.nowhere.0': [], 'nowhere.0': [] };
+  const subscriptions = Object.entries(marks).map(([subject, seen]) =>
+    test_.bus.connection.subscribe(subject, {
+      callback: (_error, { headers }) =>
+        void seen.push(`${headers?.get('Nats-Msg-Id')} ${headers?.get('Heliograph-Again')}`),
+    }),
+  );
+  await test_.bus.connection.flush();
+  for (const subject of Object.keys(marks)) publishes.publish(subject, payload, 'm1', () => {});
+  const seconds = limits.bus.duplicateWindowMs / 1_000;
+  for (let second = 1; second <= seconds; second += 1) {
+    clock.advance(1_000);
+    await until('it is sent again', () => Object.values(marks).every((seen) => seen.length === second + 1));
+  }
+  const half = Math.ceil(seconds / 2);
+  const plain = (count: number) => Array.from({ length: count }, () => 'm1 ');
+  expect(marks['nowhere.0']).toEqual(plain(seconds + 1));
+  expect(marks['mt.nowhere.0']?.slice(0, half)).toEqual(plain(half));
+  expect(new Set(marks['mt.nowhere.0']?.slice(half + 1))).toEqual(new Set(['m1 1']));
+  for (const each of subscriptions) each.unsubscribe();
+});
+
 test('idle resolves when the last answer is there, and close ends what waits', async () => {
   const publishes = publisher();
   let answered = 0;
