@@ -222,6 +222,12 @@ export const limits = {
     /** A snapshot that would take away more than this share is taken for a mistake, unless told otherwise. */
     shrinkShareMax: 0.5,
   },
+  keysUsed: {
+    tellEveryMs: 60_000,
+    /** 30 octets each. */
+    toldAtOnceMax: 1_000,
+    answerMs: 5_000,
+  },
   operations: {
     /** How late an order is seen when the word of it was lost; the word itself takes a millisecond. */
     lookEveryMs: 1_000,

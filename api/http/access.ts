@@ -9,6 +9,7 @@ import { type Problem, problem } from '../problem.ts';
 import { type Authenticated, type Caller, authenticate, twoAuthorizations } from './bearer.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
+import type { KeysUsed } from './keys-used.ts';
 import type { Places } from './places.ts';
 import { RefusedKeys } from './refused-keys.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
@@ -18,12 +19,14 @@ export type AccessParts = {
   readonly addressOf: ClientAddress;
   readonly rates: RateLimits;
   readonly places: Places;
+  readonly used: Pick<KeysUsed, 'note'>;
 };
 
 /** Who asks, if they may ask now and from there. The rate's headers go out with whatever is answered. */
 export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const admitted = admit(parts, exchange, req);
-  if (!admitted.ok) noteRefused(parts, exchange, req, admitted.problem);
+  if (admitted.ok) parts.used.note(admitted.caller.key.keyId);
+  else noteRefused(parts, exchange, req, admitted.problem);
   return admitted;
 }
 

@@ -11,6 +11,7 @@ import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { KeysUsed } from './keys-used.ts';
 import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
 import { openDirectory } from '../../cluster/directory/directory.ts';
 import type { RegistryNews } from '../../cluster/registry/contract.ts';
@@ -91,11 +92,13 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     explain: explanation(rules, circumstances, routing),
   });
   let policy = engine(data.rules);
+  const used = new KeysUsed(bus, clock);
   const access: AccessParts = {
     directory,
     addressOf: clientAddress(data.proxies),
     rates: new RateLimits(data.rateMemory, clock),
     places,
+    used,
   };
   const sending: SendSmsParts = {
     publisher,
@@ -158,6 +161,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       listening.close();
       events.close();
       for (const each of [publisher, keyPublisher, eventPublisher]) each.close();
+      used.stop();
       eventSpace.stop();
       carriers.stop();
       queues.stop();

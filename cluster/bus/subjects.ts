@@ -138,6 +138,9 @@ export function orderSubject(carrier: string, bind: number | null): string {
 /** Core NATS: somebody gave an order, look into the stream. */
 export const ordersNewsSubject = 'news.orders';
 
+/** Core NATS: which API keys are used today. */
+export const keysUsedSubject = 'news.keys_used';
+
 /** Beside the orders, in their stream: what the audit log is told of besides. */
 export const auditNoteSubject = 'audit.note';
 /** Core NATS: whoever serves carriers says how they are. */

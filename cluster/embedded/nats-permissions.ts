@@ -3,7 +3,13 @@
 // one's own. A stream or bucket that is not in the table does not compile. Decision 149.
 import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
-import { auditNoteSubject, besideFilters, carrierReportsSubject, ordersNewsSubject } from '../bus/subjects.ts';
+import {
+  auditNoteSubject,
+  besideFilters,
+  carrierReportsSubject,
+  keysUsedSubject,
+  ordersNewsSubject,
+} from '../bus/subjects.ts';
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
 export type NatsRole = (typeof natsRoles)[number];
@@ -87,6 +93,7 @@ export const talk: Readonly<
   'aside.carrier.*': { says: ['actors'], hears: ['ingress'] },
   'news.clocks': { says: everybody, hears: everybody },
   [ordersNewsSubject]: { says: ['control'], hears: ['actors'] },
+  [keysUsedSubject]: { says: ['ingress'], hears: ['control'] },
   [carrierReportsSubject]: { says: ['control'], hears: ['actors'] },
   'flight.>': { says: [], hears: ['actors'] },
   ...Object.fromEntries(
@@ -99,7 +106,11 @@ export const talk: Readonly<
 
 /** Answers to a role come here. Its own are heard by itself only; who is asked by others may send to all of them. */
 export const inboxOf = (role: NatsRole) => `_INBOX.${role}`;
-const answers: readonly NatsRole[] = ['actors', 'analytics'];
+const answers: Partial<Record<NatsRole, string>> = {
+  actors: '_INBOX.>',
+  analytics: '_INBOX.>',
+  control: `${inboxOf('ingress')}.>`,
+};
 
 export type Permissions = { readonly publish: readonly string[]; readonly subscribe: readonly string[] };
 
@@ -120,7 +131,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
         ...(isOurs(access.remove) ? removing(name) : []),
       ]),
       ...spoken.filter(([, { says }]) => isOurs(says)).map(([subject]) => subject),
-      ...(isOurs(answers) ? ['_INBOX.>'] : []),
+      ...new Set(roles.flatMap((role) => answers[role] ?? [])),
     ],
     subscribe: [
       ...roles.slice(0, 1).map((role) => `${inboxOf(role)}.>`),

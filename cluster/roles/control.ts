@@ -31,6 +31,7 @@ import { startProjector } from '../directory/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { bringKeptNotes, noteForAudit, thisMachine } from '../operations/audit-notes.ts';
 import { auditOrders } from '../operations/audit-orders.ts';
+import { recordKeysUsed } from '../operations/keys-used.ts';
 import { isStoreUnavailable } from '../store/connection.ts';
 import { type DemoAccount, type DemoOptions, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../store/demo.ts';
 import { readOutbox } from '../store/directory-rows.ts';
@@ -85,6 +86,7 @@ runRole('control', async (link) => {
   const { keys, once } = await openKeys(bus, bodyKeys, clock);
   void bringNotesWhenUp(bus, settings.dataDir, link);
   const audit = auditOrders(bus, system);
+  const stopKeysUsed = recordKeysUsed(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
   const operations = { bus, carriers: () => configuration.carriers };
   const api = await startManagementApi({
@@ -117,6 +119,7 @@ runRole('control', async (link) => {
     },
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);
+      stopKeysUsed();
       await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
       await directory.close();

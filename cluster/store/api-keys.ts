@@ -22,6 +22,8 @@ export type StoredApiKey = {
   /** Networks it may be used from; empty: all. */
   readonly ipAllowlist: readonly string[];
   readonly rate: Rate | null;
+  /** The day in UTC on which it was last used, `2026-11-22`; null: never. */
+  readonly lastUsedOn: string | null;
 };
 
 export type NewKey = {
@@ -225,5 +227,13 @@ function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
     revokedAtMs: row.revoked_at?.getTime() ?? null,
     ipAllowlist: row.ip_allowlist,
     rate: rateOf(row),
+    lastUsedOn: row.last_used_on,
   };
+}
+
+/** A day that is told late changes nothing. No change of the key: the directory and the audit log do not hear of it. */
+export async function noteKeysUsed(store: Store, day: string, ids: readonly ApiKeyId[]): Promise<void> {
+  await sql`
+    update api_keys set last_used_on = ${day}::date
+    where id = any(${ids}::text[]) and (last_used_on is null or last_used_on < ${day}::date)`.execute(store.db);
 }

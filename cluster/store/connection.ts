@@ -1,4 +1,4 @@
-// How we talk to PostgreSQL: bounded pool, a deadline on everything, int8 as a number. One place, so that no
+// How we talk to PostgreSQL: bounded pool, a deadline on everything, int8 as a number, a date as it is written. One place, so that no
 // connection exists without them. Which errors mean "the database is away" is decided here too.
 import { PostgresDialect } from 'kysely';
 import pg from 'pg';
@@ -7,9 +7,12 @@ import { limits } from '../../platform/limits.ts';
 import { assert } from '../../platform/assert.ts';
 
 const int8Oid = 20;
+const dateOid = 1082;
 
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
+    // The driver makes a date a moment of the local time zone.
+    if (oid === dateOid) return (text: string) => text;
     return oid === int8Oid ? parseInt8 : pg.types.getTypeParser(oid, format);
   },
 };

@@ -17,6 +17,7 @@ import { accountWeight } from './migrations/0007-account-weight.ts';
 import { installation } from './migrations/0008-installation.ts';
 import { auditChain } from './migrations/0010-audit-chain.ts';
 import { auditPartitionFunction } from './migrations/0015-audit-partition-function.ts';
+import { keyLastUsed } from './migrations/0016-key-last-used.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -30,6 +31,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0008-installation': installation,
   '0010-audit-chain': auditChain,
   '0015-audit-partition-function': auditPartitionFunction,
+  '0016-key-last-used': keyLastUsed,
 };
 
 /** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */

@@ -58,6 +58,8 @@ export type ApiKeysTable = {
   ip_allowlist: Generated<string[]>;
   rate_per_second: number | null;
   rate_burst: number | null;
+  /** In UTC, as `2026-11-22`. */
+  last_used_on: Generated<string | null>;
 };
 
 export type SendersTable = {

@@ -214,6 +214,7 @@ function keyShape(key: StoredApiKey): object {
     created_at: time(key.createdAtMs),
     expires_at: time(key.expiresAtMs),
     revoked_at: time(key.revokedAtMs),
+    last_used_on: key.lastUsedOn,
     ip_allowlist: key.ipAllowlist,
     rate_limit: key.rate === null ? null : { per_second: key.rate.perSecond, burst: key.rate.burst },
   };

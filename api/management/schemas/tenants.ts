@@ -38,6 +38,10 @@ export const apiKey = z
     created_at: timeSchema,
     expires_at: timeSchema.nullable(),
     revoked_at: timeSchema.nullable(),
+    last_used_on: z.iso.date().nullable().openapi({
+      description: 'The day in UTC on which the key was last used, a minute or two late; null: never.',
+      example: '2026-11-22',
+    }),
     ip_allowlist: ipAllowlist,
     rate_limit: rateLimit,
   })

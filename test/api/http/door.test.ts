@@ -18,6 +18,7 @@ const access = {
   addressOf: clientAddress({ trustedProxies: [], proxyHeader: 'x-forwarded-for' }),
   rates: new RateLimits(newRateMemory(64)),
   places: placesOf(defaultShares),
+  used: { note: () => {} },
 };
 let door: ListeningDoor;
 const state = newDoor();

@@ -73,6 +73,7 @@ function stored(at: number, of: KeyPowers): StoredApiKey {
     revokedAtMs: null,
     ipAllowlist: of.networks,
     rate: of.rate,
+    lastUsedOn: null,
   };
 }
 

@@ -157,6 +157,7 @@ const spoken: Record<string, { says: readonly NatsUser[]; hears: readonly NatsUs
   'aside.carrier.alpha': { says: ['actors'], hears: ['ingress'] },
   'news.clocks': { says: roles, hears: roles },
   'news.orders': { says: ['control'], hears: ['actors'] },
+  'news.keys_used': { says: ['ingress'], hears: ['control'] },
   'ask.carriers': { says: ['control'], hears: ['actors'] },
   'flight.carriers': { says: [], hears: ['actors'] },
   'flight.carrier.alpha': { says: [], hears: ['actors'] },
@@ -167,7 +168,10 @@ const spoken: Record<string, { says: readonly NatsUser[]; hears: readonly NatsUs
   'q.sms.writer': { says: ['ingress', 'actors'], hears: ['analytics'] },
   'q.recorder.sms.get': { says: ['analytics'], hears: ['analytics'] },
   ...Object.fromEntries(
-    roles.map((role) => [`_INBOX.${role}.abc.1`, { says: ['actors', 'analytics'], hears: [role] }] as const),
+    roles.map((role) => {
+      const says: NatsUser[] = role === 'ingress' ? ['actors', 'analytics', 'control'] : ['actors', 'analytics'];
+      return [`_INBOX.${role}.abc.1`, { says, hears: [role] }] as const;
+    }),
   ),
 };
 

@@ -32,7 +32,7 @@ describe('a set-up with nothing missing', () => {
   it('passes the exit code of the command on', async () => {
     expect((await node([join(root, 'cluster/setup/heliograph.mjs'), 'dnd', 'import', 'x'])).code).toBe(1);
     expect((await node([join(root, 'cluster/setup/run.mjs'), 'cook'])).stderr).toContain(
-      '✗ unknown task "cook", expected one of start, test, check, bench',
+      '✗ unknown task "cook", expected one of start, test, test:faults, check, bench',
     );
   });
 });
