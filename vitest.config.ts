@@ -1,7 +1,7 @@
 // How the tests run: each file in a process of its own (native addons and uncaught errors stay apart), against
 // real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite it is.
 import { defineConfig } from 'vitest/config';
-import { faultSuite } from './test/suites.ts';
+import { killSuite, systemSuite } from './test/suites.ts';
 
 export default defineConfig({
   test: {
@@ -19,14 +19,18 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/**/*.test.ts'],
-          exclude: [...faultSuite],
+          exclude: [...killSuite, ...systemSuite],
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: { name: 'faults', include: [...faultSuite], maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: 'systems', include: [...systemSuite], maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
   },

@@ -1,13 +1,17 @@
-// Which test files `npm test` runs and which `npm run test:faults` does. The second has what kills or stops processes
-// under load, what needs several nats-servers or machines, whole systems, and fuzzing: it waits for real timeouts, and
-// it measures, so fewer of its files run at a time.
+// Which test files `npm test` runs and which `npm run test:faults` does: whatever kills or stops processes under load, needs
+// several nats-servers or machines, whole systems, and fuzzing. It waits for real timeouts.
 
-/** Globs relative to the root of the repository. A new file that fits the rule above goes into this list. */
-export const faultSuite: readonly string[] = [
+/** Globs relative to the root of the repository: whole systems and clusters, which two at a time keep two cores busy. */
+export const systemSuite: readonly string[] = [
   'test/faults/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/nodes/**/*.test.ts',
   'test/system/**/*.test.ts',
+  'test/cluster/supervisor/system.test.ts',
+];
+
+/** One part of a system that is killed, or waits for a window of half a minute; three at a time do not disturb each other. */
+export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/orders.test.ts',
   'test/actors/carrier/faults.test.ts',
   'test/actors/carrier/health/failover.test.ts',
@@ -29,5 +33,4 @@ export const faultSuite: readonly string[] = [
   'test/api/http/idempotency/repeats.test.ts',
   'test/cluster/embedded/nats-watch.test.ts',
   'test/cluster/registry/kill.test.ts',
-  'test/cluster/supervisor/system.test.ts',
 ];

@@ -11,8 +11,8 @@ import { root, setUp } from './setup.mjs';
 
 const tasks = {
   start,
-  test: (rest) => test('quick', rest),
-  'test:faults': (rest) => test('faults', rest),
+  test: (rest) => test(['quick'], rest),
+  'test:faults': (rest) => test(['kills', 'systems'], rest),
   check,
   bench,
   lock: completeLock,
@@ -35,16 +35,17 @@ async function start(rest) {
   return launch(node, [join(root, 'cluster', 'main.ts'), ...rest], { env, channel: true });
 }
 
-/** One suite of test/suites.ts; a file named in `rest` is run whichever suite it belongs to. */
-async function test(suite, rest) {
+/** Projects of vitest.config.ts; a file named in `rest` is run whichever it belongs to. */
+async function test(projects, rest) {
   const node = await setUp({ natsServer: true });
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-test-'));
   const report = join(folder, 'report.json');
   try {
     const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const project = rest.some((each) => !each.startsWith('-')) ? [] : [`--project=${suite}`];
-    const code = await launch(node, [vitest, 'run', ...reporters, ...project, ...rest]);
+    const isAnyFile = rest.some((each) => !each.startsWith('-'));
+    const chosen = isAnyFile ? [] : projects.map((each) => `--project=${each}`);
+    const code = await launch(node, [vitest, 'run', ...reporters, ...chosen, ...rest]);
     const { passed, failed } = countsOf(report, code);
     process.stdout.write(`${passed} passed, ${failed} failed\n`);
     return failed === 0 ? 0 : code || 1;

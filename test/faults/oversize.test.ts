@@ -82,8 +82,8 @@ test('70 parts of 16 KB of one text: what fits is told with its gaps, the rest i
   expect(long?.error).toBe('incomplete');
   expect(long?.parts).toBeGreaterThan(4);
   expect(told.find(({ segments }) => segments === 1)).toMatchObject({ text: 'STOP', keyword: 'stop' });
+  await until('nothing waits', async () => (await house.bus.manager.streams.info('INBOUND')).state.messages === 0);
   const dead = await listDead(house.bus, 'INBOUND', 100);
   expect(dead.total).toBe(total - (long?.parts ?? 0));
-  await until('nothing waits', async () => (await house.bus.manager.streams.info('INBOUND')).state.messages === 0);
   await desk.stop();
 });
