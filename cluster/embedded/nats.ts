@@ -1,7 +1,6 @@
 // The embedded nats-server: its configuration file, its start and the proof that JetStream answers.
 // Loopback only, with users of its own: everybody on this machine could otherwise read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
@@ -37,7 +36,6 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
     pidFile: join(options.dataDir, 'run', 'nats-server.pid'),
     stopSignal: 'TERM',
     graceMs: options.graceMs,
-    environment: goSettings(availableParallelism(), process.env),
   });
   const url = natsUrl(options);
   const server: EmbeddedServer = {
@@ -49,15 +47,6 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
     kill: () => tethered.kill(),
   };
   return watchedNats(server, () => askJetStream(url), options.watch);
-}
-
-/**
- * Threads of the server that run Go code at a time: half of the cores, at least one, unless GOMAXPROCS says otherwise. It
- * shares the cores with the roles, and with as many threads as cores it spends a sixth more CPU per message (measured at
- * two cores with `npm run bench -- throughput`).
- */
-export function goSettings(cores: number, env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return { GOMAXPROCS: env['GOMAXPROCS'] ?? String(Math.max(1, Math.floor(cores / 2))) };
 }
 
 /** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */

@@ -23,8 +23,6 @@ export type TetherOptions = {
   stopSignal: 'TERM' | 'INT';
   user?: { uid: number; gid: number };
   graceMs?: number;
-  /** Beside what every child inherits. */
-  environment?: Readonly<Record<string, string>>;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -56,7 +54,7 @@ export function startTethered(options: TetherOptions): Tethered {
       // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.
       detached: true,
       cwd: '/',
-      env: { ...harmlessEnvironment(process.env), ...options.environment },
+      env: harmlessEnvironment(process.env),
       ...options.user,
     },
   );

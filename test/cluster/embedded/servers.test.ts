@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
-import { goSettings } from '../../../cluster/embedded/nats.ts';
 import { freePort, isFree, rememberedPorts } from '../../../cluster/embedded/ports.ts';
 import { loadSecrets } from '../../../cluster/embedded/secrets.ts';
 import { startTethered } from '../../../cluster/embedded/tether.ts';
@@ -44,11 +43,6 @@ describe('nats-server', () => {
     await after.close();
     await nats.stop();
     expect(await processesOf(nats.dataDir)).toEqual([]);
-  });
-
-  it('runs on half of the cores, unless its operator says otherwise', () => {
-    expect([1, 2, 3, 8].map((cores) => goSettings(cores, {})['GOMAXPROCS'])).toEqual(['1', '1', '1', '4']);
-    expect(goSettings(8, { GOMAXPROCS: '6' })).toEqual({ GOMAXPROCS: '6' });
   });
 
   it('lets nobody in without the password', async () => {
