@@ -3,8 +3,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Outstanding } from '../actors/carrier/receipts/outstanding.ts';
-import { bodyCipher } from '../cluster/bus/body-cipher.ts';
-import { decodeMessage, encodeMessage } from '../cluster/bus/message-record.ts';
+import { bodyCipher } from '../model/records/body-cipher.ts';
+import { decodeMessage, encodeMessage } from '../model/records/message-record.ts';
 import { type DeliveryEvent, eventOfMessage } from '../model/delivery-event.ts';
 import { newMessageId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';

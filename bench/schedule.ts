@@ -3,11 +3,11 @@
 // carriers' queues are. Releaser and counter share this process, so the figures are a lower bound.
 import { ReleaseRules } from '../actors/later/release-rules.ts';
 import { LaterReleaser } from '../actors/later/releaser.ts';
-import { bodyCipher } from '../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../model/records/body-cipher.ts';
 import { cancellations } from '../cluster/bus/cancellations.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
 import { publishLater } from '../cluster/bus/later.ts';
-import { encodeMessage } from '../cluster/bus/message-record.ts';
+import { encodeMessage } from '../model/records/message-record.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { messageSubject, waitFilter } from '../cluster/bus/subjects.ts';

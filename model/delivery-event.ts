@@ -83,7 +83,7 @@ export type DeliveryEvent = {
 
 /** What an event of a subscriber's message has that no other has. */
 export type InboundFacts = {
-  /** The sealed body, bound to the message's id (cluster/bus/body-cipher); null where it is not told. */
+  /** The sealed body, bound to the message's id (model/records/body-cipher); null where it is not told. */
   readonly sealedBody: Uint8Array | null;
   /** Whether the account's policy lets the event store keep the body. */
   readonly keepBody: boolean;

@@ -257,7 +257,7 @@ export const limits = {
   ...recordLimits,
   ...waitingLimits,
   supervision: {
-    /** A child may take this long to drain. The carriers have more, by their response timers: cluster/config/drain-times.ts. */
+    /** A child may take this long to drain. The carriers have more, by their response timers: config/drain-times.ts. */
     drainMs: 12_000,
     /**
      * What a drain of carriers takes besides the wait for answers: PDUs that are chosen are written, the last answers are

@@ -32,5 +32,5 @@ export const killSuite: readonly string[] = [
   'test/analytics/up-to-date.test.ts',
   'test/api/http/idempotency/repeats.test.ts',
   'test/cluster/embedded/nats-watch.test.ts',
-  'test/cluster/registry/kill.test.ts',
+  'test/directory/registry/kill.test.ts',
 ];

@@ -1,20 +1,15 @@
 // Puts the parts of one carrier together, here and nowhere else. The parts know nothing of each other but what they
 // are handed; to follow a message read intake → lanes → sender → binds → from-binds → settlement, and for its receipt
 // binds → from-binds → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { removedWhy, tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { laneSubject } from '../../cluster/bus/subjects.ts';
-import {
-  type CarrierConfig,
-  type SimulatedPorts,
-  bindsOf,
-  sandboxCarrierName,
-} from '../../cluster/config/configuration.ts';
-import type { CarrierOrders } from '../../cluster/operations/contract.ts';
+import { type CarrierConfig, type SimulatedPorts, bindsOf, sandboxCarrierName } from '../../config/configuration.ts';
+import type { CarrierOrders } from '../../cluster/operator-commands/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';

@@ -1,8 +1,8 @@
 // One carrier: everything between its three streams and its binds, in one thread. This page is its life: replay, work,
 // a change of configuration, drain. What it is made of, and how a message goes through it, stands in assemble.ts.
 import type { Consumption } from '../../cluster/bus/consume.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import type { CarrierOrders, CarrierReport } from '../../cluster/operator-commands/contract.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Cancel } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';

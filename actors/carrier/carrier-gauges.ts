@@ -2,7 +2,7 @@
 // held, and nothing on the way of a message.
 import { carrierStates } from '../../model/carrier-state.ts';
 import { type Category, categories } from '../../model/message.ts';
-import type { Ordered } from '../../cluster/operations/contract.ts';
+import type { Ordered } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AssembledCarrier, contractOf } from './assemble.ts';
 import type { HeldMessage } from './intake/held-message.ts';

@@ -1,7 +1,7 @@
 // The flight recorder of one carrier: a recording of each bind and the decisions about all of it, for as long as the
 // carrier's actor lives. It hears of what happens and is asked about it; it never decides anything. When a session is
 // lost that nobody wanted to end, what was recorded goes into a file, for whoever looks at it in the morning.
-import { type FlightSource, answerFlight } from '../../cluster/bus/flight.ts';
+import { type FlightSource, answerFlight } from './flight.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';

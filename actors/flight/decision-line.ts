@@ -1,5 +1,5 @@
 // A decision as one JSON line: what the command prints with --json, and what stands in the file of a lost session. Pure.
-import type { Decision } from '../../cluster/bus/flight.ts';
+import type { Decision } from './flight.ts';
 
 export function decisionFields({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): object {
   return {

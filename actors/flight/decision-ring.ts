@@ -1,7 +1,7 @@
 // The last decisions about one carrier: why a message was chosen, held back, refused, moved or told to be what it is,
 // and what its binds and its pace went through. A fixed number of entries, the newest push the oldest out. It is
 // written on the hot path: no entry is an object before somebody reads it.
-import type { Decision, DecisionsPiece } from '../../cluster/bus/flight.ts';
+import type { Decision, DecisionsPiece } from './flight.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { HeldMessage, Refusal } from '../carrier/intake/held-message.ts';

@@ -3,7 +3,7 @@
 // A disk that does not take them costs a line in the log and nothing else.
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Decision, FlightSource } from '../../cluster/bus/flight.ts';
+import type { Decision, FlightSource } from './flight.ts';
 import { type Clock, nextTurn } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -2,11 +2,16 @@
 // done. Every step may happen twice: ids follow from what came, entries are changed by compare-and-set. Any number of
 // desks on any number of nodes share one consumer, and none of them remembers anything.
 import type { JsMsg } from '@nats-io/jetstream';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
 import { moveToDead } from '../../cluster/bus/dead.ts';
-import { type InboundRecord, type PartRecord, decodeInbound, encodeInbound } from '../../cluster/bus/inbound-record.ts';
+import {
+  type InboundRecord,
+  type PartRecord,
+  decodeInbound,
+  encodeInbound,
+} from '../../model/records/inbound-record.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { inboundPartConsumer, streamNames } from '../../cluster/bus/streams.ts';

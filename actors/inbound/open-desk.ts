@@ -1,13 +1,13 @@
 // Puts a desk together from what a host thread has.
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
-import { type DecisionRecord, encodeDecision } from '../../cluster/bus/inbound-record.ts';
+import { type DecisionRecord, encodeDecision } from '../../model/records/inbound-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { decisionSubject } from '../../cluster/bus/subjects.ts';
-import type { Directory } from '../../cluster/directory/contract.ts';
-import { putDecision } from '../../cluster/directory/decision-bucket.ts';
+import type { Directory } from '../../directory/contract.ts';
+import { putDecision } from '../../directory/decision-bucket.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { RetryLater } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -3,7 +3,7 @@
 // the second, and is only asked when it must be.
 import { type FindWriterReply, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import type { Directory } from '../../cluster/directory/contract.ts';
+import type { Directory } from '../../directory/contract.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

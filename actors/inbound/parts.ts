@@ -1,7 +1,7 @@
 // Parts of a long text, put together in whatever order, over whatever bind, node and life they come. The state of one
 // text travels through this as a value: text-bucket.ts keeps it in JetStream, so that nobody owns it and a restart
 // forgets nothing. Pure: it decides, it stores and tells nothing.
-import type { PartRecord } from '../../cluster/bus/inbound-record.ts';
+import type { PartRecord } from '../../model/records/inbound-record.ts';
 import { type BodyPart, bodyPartOf } from '../../model/inbound-body.ts';
 import { type InboundEnvelope, type Tie, envelopeOf } from '../../model/inbound-part.ts';
 

@@ -2,9 +2,9 @@
 // by the carrier that brought it. Its id follows from who asked for what and who asked first in this minute, so that
 // neither a repeat nor two machines that talk to each other get a second one, and from that moment it has its place in
 // lists. The opt-out that it confirms does not hold it back.
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
-import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
+import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { acceptedEvent } from '../../model/delivery-event.ts';

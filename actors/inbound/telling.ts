@@ -1,11 +1,11 @@
 // What becomes of a message from a subscriber once it is whole: it is told as `sms.received` to the account whose number
 // it was sent to, and where its whole text is a keyword, what the subscriber decided is put in force for every account
 // that sends from that number, told, and answered. Resolves when all of it is durable.
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
-import type { DecisionRecord } from '../../cluster/bus/inbound-record.ts';
-import { bodyOctets } from '../../cluster/bus/message-record.ts';
-import type { Account, Directory } from '../../cluster/directory/contract.ts';
+import type { DecisionRecord } from '../../model/records/inbound-record.ts';
+import { bodyOctets } from '../../model/records/message-record.ts';
+import type { Account, Directory } from '../../directory/contract.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type MessageId, inboundMessageId } from '../../model/ids.ts';
 import { type BodyPart, encodingOf, inboundBodyOf } from '../../model/inbound-body.ts';

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { Packr } from 'msgpackr';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
 import { RejectMessage, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -2,8 +2,8 @@
 // after the first, must come to the same place, where it is recognised. That carrier's actor moves it, also when the carrier
 // is configured no more (actors/removed). What is added here is where it can go by today's routes while its carrier is down,
 // never to one that lacks the national tables it was counted with. It publishes nothing.
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
-import { decodeMessage, encodeMessage } from '../../cluster/bus/message-record.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import { decodeMessage, encodeMessage } from '../../model/records/message-record.ts';
 import { carrierOfSubject } from '../../cluster/bus/subjects.ts';
 import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';

@@ -1,7 +1,7 @@
 // The bucket `leases` as one thread has seen it: who lives, who holds what, and since when each word is unchanged. It
 // may be behind the bucket, never wrong about the past: what is done on its word is a compare-and-set that says which
 // revision it was about. It reads no clock and writes nothing.
-import type { LeaseEntry } from '../../cluster/bus/lease-bucket.ts';
+import type { LeaseEntry } from './lease-bucket.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Beat, type Lease, beatKey, isBeatKey, readBeat, readLease } from './lease-records.ts';
 

@@ -1,7 +1,7 @@
 // Who is dead: declares it by deleting the last beat it has seen, by compare-and-set, so that whoever beats meanwhile
 // lives. Nobody's beat goes before its last write to a carrier is more than a second ago; all who read that it is gone
 // rely on it. It holds no bind and claims none.
-import type { LeaseStore } from '../../cluster/bus/lease-bucket.ts';
+import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';

@@ -1,7 +1,7 @@
 // This thread's word that it lives: a beat twice a second, by compare-and-set on its own last one. While a beat that was
 // begun less than 2.6 seconds ago is acknowledged, this node may write to its carriers; nobody can have declared it
 // dead before the bucket refuses the next. It holds no bind; lease-keeper.ts does.
-import type { LeaseStore } from '../../cluster/bus/lease-bucket.ts';
+import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -2,7 +2,7 @@
 // a claim is a compare-and-set on the lease's last revision, and only of a lease that was given up or whose holder is
 // dead, which itself is a compare-and-set on that holder's last beat. So a holder that beats cannot be robbed, and one
 // that cannot beat has fenced itself more than a second before (limits-leases.ts).
-import { LeaseBucket, type LeaseStore } from '../../cluster/bus/lease-bucket.ts';
+import { LeaseBucket, type LeaseStore } from './lease-bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
 // Keeps the book up to date with the bucket: a watch, and another one when that has gone deaf. Whether it has, our own
 // beats tell: they must come back through it. It decides nothing about leases.
-import type { LeaseStore } from '../../cluster/bus/lease-bucket.ts';
+import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,11 +1,11 @@
 // A carrier that is no longer configured, served by an ordinary actor without binds: it reads what earlier lives wrote, so
 // that what may be at the carrier ends as `unknown` and is not sent again; the rest goes to a carrier of today's routes
 // with one hop more, or ends as `failed`, `no_route`.
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import { carrierDrainMs } from '../../cluster/config/drain-times.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import { carrierDrainMs } from '../../config/drain-times.ts';
 import type { Message } from '../../model/message.ts';
 import { categories } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

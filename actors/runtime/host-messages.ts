@@ -2,8 +2,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
-import type { CarrierConfig, SimulatedPorts } from '../../cluster/config/configuration.ts';
-import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { CarrierConfig, SimulatedPorts } from '../../config/configuration.ts';
+import type { RegistryNews } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health/health-decision.ts';

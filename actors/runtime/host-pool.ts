@@ -4,7 +4,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -12,7 +12,7 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { RegistryNews } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import type { MoveRules } from '../carrier/health/health-decision.ts';

@@ -1,16 +1,16 @@
 // The life of one Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends only
 // with the thread's work. Everything a carrier needs lives here: one bus connection, one publisher, the binds.
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { takeFromBeside } from '../../cluster/bus/beside-dead.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { type ClusterClock, clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { openDirectory } from '../../cluster/directory/directory.ts';
-import { answerForCarriers } from '../../cluster/operations/reports.ts';
-import { watchOrders } from '../../cluster/operations/watch-orders.ts';
-import { registryHolder } from '../../cluster/registry/holder.ts';
+import { openDirectory } from '../../directory/directory.ts';
+import { answerForCarriers } from '../../cluster/operator-commands/reports.ts';
+import { watchOrders } from '../../cluster/operator-commands/watch-orders.ts';
+import { registryHolder } from '../../directory/registry/holder.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,10 +1,10 @@
 // The carriers of one host thread: started together, and brought to a changed configuration one after the other. A
 // change a running actor can take is handed to it; any other drains that one actor and starts it anew, while its
 // siblings go on. It never takes a carrier away: reload.ts has refused that before it gets here.
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import { carrierDrainMs } from '../../cluster/config/drain-times.ts';
-import { isLiveChange } from '../../cluster/config/reload.ts';
-import type { CarrierOrders, CarrierReport } from '../../cluster/operations/contract.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import { carrierDrainMs } from '../../config/drain-times.ts';
+import { isLiveChange } from '../../config/reload.ts';
+import type { CarrierOrders, CarrierReport } from '../../cluster/operator-commands/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -7,7 +7,7 @@ import {
   encodeUnread,
   readBatch,
   unreadOf,
-} from '../../cluster/bus/event-record.ts';
+} from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';

@@ -4,11 +4,11 @@
 // give it the same id (model/delivery-event.ts), so a crash between the two loses nothing.
 import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import { asAgain } from '../../cluster/bus/again.ts';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
-import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
+import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { type FullShare, type ScheduledShares, unitsOf } from '../../cluster/bus/scheduled-shares.ts';
 import { laneSubject, messageSubject, waitFilter } from '../../cluster/bus/subjects.ts';

@@ -1,7 +1,7 @@
 // What a request must pass once it is known who asks and before anything is read or done: the networks its key may be
 // used from, and the rates of key and account. The same for hot routes and for those that go to the control role.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { Directory } from '../../cluster/directory/contract.ts';
+import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { asksForAddress, networkGate } from '../../policy/admission/network-gate.ts';
 import type { Use } from '../../platform/shared-bound.ts';

@@ -1,6 +1,6 @@
 // Who is asking. Turns the Authorization header into a key and its account by the directory in memory, or into
 // the refusal that is due. It runs before the body is read: a stranger's body is not worth our memory.
-import type { Account, Directory, KeyEntry } from '../../cluster/directory/contract.ts';
+import type { Account, Directory, KeyEntry } from '../../directory/contract.ts';
 import type { Scope } from '../../model/api-key.ts';
 import { type Problem, problem } from '../problem.ts';
 

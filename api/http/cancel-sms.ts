@@ -3,7 +3,7 @@
 // answer waits until the `canceled` event is durable, so that whoever reads next sees it.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts';

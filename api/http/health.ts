@@ -3,7 +3,7 @@
 // how many keys and accounts there are, is told on the operator's port.
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import type { Directory } from '../../cluster/directory/contract.ts';
+import type { Directory } from '../../directory/contract.ts';
 import type { EventSpace } from './event-space.ts';
 import type { Door, Exchange } from './exchange.ts';
 

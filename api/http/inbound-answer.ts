@@ -1,8 +1,8 @@
 // One message from a subscriber as `GET /v1/sms` shows it. Its text is there only where the account keeps it, and is
 // opened here and nowhere before: the event store has it sealed.
 import type { InboundView, MessageView } from '../../analytics/contract.ts';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
-import { bodyOf } from '../../cluster/bus/message-record.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import { bodyOf } from '../../model/records/message-record.ts';
 import type { MessageBody } from '../../model/message.ts';
 import { ignoring } from '../../platform/errors.ts';
 

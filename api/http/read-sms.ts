@@ -2,7 +2,7 @@
 // the messages of its own account and its own mode; everything else is "not found", so that ids tell nothing.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { MessageView } from '../../analytics/contract.ts';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { problem, problemOfFields } from '../problem.ts';

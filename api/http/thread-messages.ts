@@ -1,5 +1,5 @@
 // What the ingress process and its listening threads say to each other. Types only.
-import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { RegistryNews } from '../../directory/registry/contract.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';

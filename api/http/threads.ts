@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type Server, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
-import type { RegistryNews } from '../../cluster/registry/contract.ts';
+import type { RegistryNews } from '../../directory/registry/contract.ts';
 import type { MetricObject } from '../../cluster/supervisor/messages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';

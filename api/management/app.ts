@@ -1,8 +1,8 @@
 // The management API as one Hono app: request ids, the bound on requests, the endpoints, the pages, and an answer
 // for every other path. It opens no socket: server.ts does.
 import { Hono } from 'hono';
-import type { Directory } from '../../cluster/directory/contract.ts';
-import type { Store } from '../../cluster/store/store.ts';
+import type { Directory } from '../../directory/contract.ts';
+import type { Store } from '../../control/store/store.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';

@@ -1,6 +1,6 @@
 // The cursor of a list: opaque for clients, the last id of the page for us. Pure.
 import { limits } from '../../platform/limits.ts';
-import type { Page, PageRequest } from '../../cluster/store/page.ts';
+import type { Page, PageRequest } from '../../control/store/page.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
 
 const idPattern = /^[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}$/;

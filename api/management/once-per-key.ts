@@ -3,9 +3,9 @@
 // stored sealed and without what is shown once, such as a new API key's secret. A request whose process died is run again:
 // unique names, and not the key, then tell it apart.
 import type { Context } from 'hono';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Account } from '../../cluster/directory/contract.ts';
+import type { Account } from '../../directory/contract.ts';
 import type { BodyPrinter } from '../http/idempotency/body-print.ts';
 import type { KeyPlaces } from '../http/idempotency/key-place.ts';
 import type { IdempotentRequests } from '../http/idempotency/requests.ts';

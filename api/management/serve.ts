@@ -2,9 +2,9 @@
 // A handler gets only what was checked and returns a value; whatever it throws becomes a 503 or a 500 here.
 import type { z } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
-import type { Account, Directory, KeyEntry } from '../../cluster/directory/contract.ts';
-import { isStoreUnavailable } from '../../cluster/store/connection.ts';
-import type { Actor } from '../../cluster/store/store.ts';
+import type { Account, Directory, KeyEntry } from '../../directory/contract.ts';
+import { isStoreUnavailable } from '../../control/store/connection.ts';
+import type { Actor } from '../../control/store/store.ts';
 import { parseIp } from '../../model/ip-address.ts';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';

@@ -2,10 +2,10 @@
 // process with its threads, the simulator in a process of its own. No doors and no ClickHouse: what is measured is
 // the way from the stream to the carrier, and two cores are little for all of it.
 import { watchAside } from '../../cluster/bus/aside-beacon.ts';
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
 import { until } from '../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../test/support/bus.ts';
 import { carrierWith } from '../../test/support/carrier-house.ts';

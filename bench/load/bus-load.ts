@@ -1,7 +1,7 @@
 // Offers messages to the MT streams as the doors do, open loop: each has its intended time, whether or not the bus
 // keeps up, and its text tells nonce and intended time to the far end. It knows nothing about carriers.
-import { encodeMessage } from '../../cluster/bus/message-record.ts';
-import type { BodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { encodeMessage } from '../../model/records/message-record.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
 import { type AccountId, type MessageId, newMessageId } from '../../model/ids.ts';

@@ -2,11 +2,11 @@
 // them: a refusal ends early and would look cheap.
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
-import type { Authentication } from '../../cluster/directory/contract.ts';
-import { encodeAccountEntry, encodeKeyEntry, encodeTemplateEntry } from '../../cluster/directory/entry.ts';
-import { encodeBlock } from '../../cluster/directory/suppression-entry.ts';
-import { Suppressed } from '../../cluster/directory/suppressed.ts';
-import { Tenants } from '../../cluster/directory/tenants.ts';
+import type { Authentication } from '../../directory/contract.ts';
+import { encodeAccountEntry, encodeKeyEntry, encodeTemplateEntry } from '../../directory/entry.ts';
+import { encodeBlock } from '../../directory/suppression-entry.ts';
+import { Suppressed } from '../../directory/suppressed.ts';
+import { Tenants } from '../../directory/tenants.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../model/ids.ts';
 import { parseIp } from '../../model/ip-address.ts';

@@ -11,7 +11,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { encodeEvents, shortenedEvent } from './event-record.ts';
+import { encodeEvents, shortenedEvent } from '../../model/records/event-record.ts';
 import type { Publisher, PublishResult } from './publisher.ts';
 import { eventSubject } from './subjects.ts';
 

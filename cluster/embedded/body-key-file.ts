@@ -2,7 +2,7 @@
 // stays as long as something sealed with it may be kept, and only a person takes it away.
 import { FixSetup } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../bus/body-keys.ts';
+import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../../model/records/body-keys.ts';
 
 /** A line is a key or `gone:<id>`, and since when it does not seal any more: set by the first start without it. */
 type Line = { readonly entry: string; readonly retiredAtMs: number | null };

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../bus/body-keys.ts';
+import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../../model/records/body-keys.ts';
 import type { DatabasePasswords } from './postgres-roles.ts';
 import { type Rotation, bodyKeysIn, rotated, startedWith } from './body-key-file.ts';
 

@@ -11,8 +11,8 @@ import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
-import { loadConfiguration } from '../config/load.ts';
-import { loadSettings } from '../config/settings.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { loadSettings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';
 

@@ -14,31 +14,37 @@ import { until } from '../../platform/deadline.ts';
 import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { bodyCipher } from '../bus/body-cipher.ts';
-import type { BodyKeys } from '../bus/body-keys.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
+import type { BodyKeys } from '../../model/records/body-keys.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { Publisher } from '../bus/publisher.ts';
-import { changedValues } from '../config/changed-values.ts';
-import { realCarriers } from '../config/configuration.ts';
-import { reloadVerdict } from '../config/reload.ts';
-import { loadConfiguration } from '../config/load.ts';
-import { loadSettings } from '../config/settings.ts';
-import { startDecisionWriter } from '../directory/decision-writer.ts';
-import { openDirectory } from '../directory/directory.ts';
-import { startProjector } from '../directory/projector.ts';
+import { changedValues } from '../../config/changed-values.ts';
+import { realCarriers } from '../../config/configuration.ts';
+import { reloadVerdict } from '../../config/reload.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { loadSettings } from '../../config/settings.ts';
+import { startDecisionWriter } from '../../control/projection/decision-writer.ts';
+import { openDirectory } from '../../directory/directory.ts';
+import { startProjector } from '../../control/projection/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
-import { bringKeptNotes, noteForAudit, thisMachine } from '../operations/audit-notes.ts';
-import { auditOrders } from '../operations/audit-orders.ts';
-import { recordKeysUsed } from '../operations/keys-used.ts';
-import { isStoreUnavailable } from '../store/connection.ts';
-import { type DemoAccount, type DemoOptions, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../store/demo.ts';
-import { readOutbox } from '../store/directory-rows.ts';
-import { databaseNameFile, installationId } from '../store/installation.ts';
-import { type DatabaseUrls, prepareStore } from '../store/prepare.ts';
-import { rightsTooWide } from '../store/rights.ts';
-import { type Store, openStore } from '../store/store.ts';
+import { bringKeptNotes, noteForAudit, thisMachine } from '../../control/audit-notes.ts';
+import { auditOrders } from '../../control/audit-orders.ts';
+import { recordKeysUsed } from '../../control/keys-used.ts';
+import { isStoreUnavailable } from '../../control/store/connection.ts';
+import {
+  type DemoAccount,
+  type DemoOptions,
+  demoAccount,
+  demoKeysFile,
+  revokeLiveDemoKey,
+} from '../../control/store/demo.ts';
+import { readOutbox } from '../../control/store/directory-rows.ts';
+import { databaseNameFile, installationId } from '../../control/store/installation.ts';
+import { type DatabaseUrls, prepareStore } from '../../control/store/prepare.ts';
+import { rightsTooWide } from '../../control/store/rights.ts';
+import { type Store, openStore } from '../../control/store/store.ts';
 import type { DemoToTell } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';

@@ -5,11 +5,11 @@ import { FixSetup } from '../../platform/errors.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
-import { loadConfiguration } from '../config/load.ts';
-import { loadNode } from '../config/node-name.ts';
-import { loadSettings } from '../config/settings.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { loadNode } from '../../config/node-name.ts';
+import { loadSettings } from '../../config/settings.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
-import { keepRegistries } from '../registry/keeper.ts';
+import { keepRegistries } from '../../directory/registry/keeper.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 

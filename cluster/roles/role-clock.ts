@@ -2,9 +2,9 @@
 // agree on.
 import { type ClusterClock, clusterClock, ownClock } from '../bus/cluster-clock.ts';
 import type { Bus } from '../bus/connect.ts';
-import type { Configuration } from '../config/configuration.ts';
-import { loadNode } from '../config/node-name.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { loadNode } from '../../config/node-name.ts';
+import type { Settings } from '../../config/settings.ts';
 
 type Given = {
   readonly bus: Bus;

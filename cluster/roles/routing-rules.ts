@@ -1,7 +1,7 @@
 // What the gates and the router read of the configuration: the one place where heliograph.yaml's words become
 // policy's. At the start of the ingress, and again when the file changes.
 import type { RoutingRules } from '../../policy/contract.ts';
-import { type Configuration, sandboxCarrierName } from '../config/configuration.ts';
+import { type Configuration, sandboxCarrierName } from '../../config/configuration.ts';
 
 export function routingRules({ country, carriers, routes, routing, content }: Configuration): RoutingRules {
   return {

@@ -3,9 +3,9 @@
 import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { assert } from '../../platform/assert.ts';
-import type { CarrierConfig } from '../config/configuration.ts';
-import { loadConfiguration } from '../config/load.ts';
-import { loadSettings } from '../config/settings.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { loadSettings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 
 runRole('simulator', async ({ env }) => {

@@ -10,7 +10,7 @@ const isStart = args[0] === 'start' && !args.includes('--help') && !args.include
 try {
   const node = await setUp({ natsServer: isStart && !process.env.NATS_URL });
   const env = { HELIOGRAPH_LOG: process.env.HELIOGRAPH_LOG ?? 'warn' };
-  process.exitCode = await launch(node, [join(root, 'cluster', 'cli', 'main.ts'), ...args], { env, channel: isStart });
+  process.exitCode = await launch(node, [join(root, 'cli', 'main.ts'), ...args], { env, channel: isStart });
 } catch (error) {
   if (!(error instanceof SetupFailed)) throw error;
   say(`✗ ${error.message}`);

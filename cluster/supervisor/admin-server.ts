@@ -6,7 +6,7 @@ import { AggregatorRegistry } from 'prom-client';
 import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { currentMetrics, metricsContentType } from '../../platform/telemetry.ts';
-import { isLoopback } from '../config/loopback.ts';
+import { isLoopback } from '../../config/loopback.ts';
 import type { MetricObject } from './messages.ts';
 import type { SupervisionTree } from './supervision-tree.ts';
 

@@ -1,8 +1,8 @@
 // What the person at the terminal reads: progress while things start, then how to send the first message.
 // Standard output only; everything for machines goes to the log.
 import { resolve } from 'node:path';
-import { type CarrierConfig, realCarriers } from '../config/configuration.ts';
-import type { Settings } from '../config/settings.ts';
+import { type CarrierConfig, realCarriers } from '../../config/configuration.ts';
+import type { Settings } from '../../config/settings.ts';
 
 /** What the control role tells of the demo account. */
 export type DemoToTell = {

@@ -1,6 +1,6 @@
 // Supervision is data: what the supervisor knows of each child. Types only.
 import type { Exit } from '../embedded/tether.ts';
-import type { Configuration } from '../config/configuration.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import type { Health, MetricObject } from './messages.ts';
 
 export type ChildSpec = {

@@ -1,7 +1,7 @@
 // What supervisor and child say to each other over the IPC channel. Types only. A new message is added here
 // first; neither side may understand a message the other does not know.
 
-import type { Configuration } from '../config/configuration.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 
 export type { MetricObject };

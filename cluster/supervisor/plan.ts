@@ -3,10 +3,10 @@
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
-import type { Configuration, SimulatedPorts } from '../config/configuration.ts';
-import { actorsDrainMs } from '../config/drain-times.ts';
-import { configurationVariable } from '../config/load.ts';
-import type { Role, Settings } from '../config/settings.ts';
+import type { Configuration, SimulatedPorts } from '../../config/configuration.ts';
+import { actorsDrainMs } from '../../config/drain-times.ts';
+import { configurationVariable } from '../../config/load.ts';
+import type { Role, Settings } from '../../config/settings.ts';
 import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
 import type { EmbeddedServer } from '../embedded/embedded-server.ts';
 import { natsUrl, startNatsServer } from '../embedded/nats.ts';

@@ -3,7 +3,7 @@
 // a child of its own would inherit.
 import { createHmac } from 'node:crypto';
 import { secretBytes } from '../../platform/random.ts';
-import type { BindConfig, Configuration } from '../config/configuration.ts';
+import type { BindConfig, Configuration } from '../../config/configuration.ts';
 
 export type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress';
 

@@ -1,8 +1,8 @@
 // What is allowed and seldom meant, said at the start: parts that other machines would each have too, and doors that
-// others on the network can use. A role control with the wrong database is refused by cluster/directory/owner.ts instead.
-import type { Configuration } from '../config/configuration.ts';
-import type { Settings } from '../config/settings.ts';
-import { isLoopback } from '../config/loopback.ts';
+// others on the network can use. A role control with the wrong database is refused by control/projection/owner.ts instead.
+import type { Configuration } from '../../config/configuration.ts';
+import type { Settings } from '../../config/settings.ts';
+import { isLoopback } from '../../config/loopback.ts';
 
 export function startWarnings(settings: Settings, { ingress }: Pick<Configuration, 'ingress'>): string[] {
   return [...historyOfItsOwn(settings), ...openDoor(settings, ingress.trustedProxies), ...plainConnections(settings)];

@@ -8,7 +8,7 @@ import { log } from '../../platform/log.ts';
 import { type Random, systemRandom } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ChildSpec, ManagedProcess } from './child-spec.ts';
-import type { Configuration } from '../config/configuration.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import type { MetricObject } from './messages.ts';
 import { freshRestartBudget, restartPolicy } from './restart-policy.ts';
 

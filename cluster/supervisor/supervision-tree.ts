@@ -3,7 +3,7 @@
 import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import type { Configuration } from '../config/configuration.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import type { ChildSpec } from './child-spec.ts';
 import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
 

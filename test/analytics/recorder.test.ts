@@ -10,7 +10,7 @@ import { SeenIds } from '../../analytics/recorder/seen-ids.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, insertColumns, rowOf } from '../../analytics/store/event-row.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
-import { encodeEvents } from '../../cluster/bus/event-record.ts';
+import { encodeEvents } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, acceptedEvent, expandEvent } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -15,7 +15,7 @@ import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { isKnown } from '../../api/http/known-before.ts';
 import { statusQuestions } from '../../api/http/status-questions.ts';
-import { askEventStore } from '../../cluster/bus/ask-event-store.ts';
+import { askEventStore } from '../../actors/ask-event-store.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { type EventContext, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
 import type { MessageId } from '../../model/ids.ts';

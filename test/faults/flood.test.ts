@@ -3,7 +3,7 @@
 // took meanwhile, which a slow machine does not change; everything promised is sent once.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';
-import { type Store, openStore } from '../../cluster/store/store.ts';
+import { type Store, openStore } from '../../control/store/store.ts';
 import { type AccountId, shardOf } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';

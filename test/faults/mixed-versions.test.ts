@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { followEvents } from '../../actors/carrier/repeats/follow.ts';
 import { replayEvents } from '../../actors/carrier/repeats/replay.ts';
 import { listDead, readDead, replayDead } from '../../cluster/bus/dead-records.ts';
-import { encodeEvents, readBatch } from '../../cluster/bus/event-record.ts';
+import { encodeEvents, readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, eventKinds } from '../../model/delivery-event.ts';
 import { categories } from '../../model/message.ts';
 import { until } from '../../platform/deadline.ts';

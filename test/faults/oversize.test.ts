@@ -1,9 +1,9 @@
 // Things larger than the bus takes, from a carrier: ids of thousands of characters, receipts with 7 KB of error code, a
 // status nobody named with every answer, and long texts from subscribers beyond all measure. Everything else goes on.
 import { afterEach, expect, test } from 'vitest';
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { listDead } from '../../cluster/bus/dead-records.ts';
-import { encodeInbound } from '../../cluster/bus/inbound-record.ts';
+import { encodeInbound } from '../../model/records/inbound-record.ts';
 import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';

@@ -2,10 +2,10 @@
 // and nothing scheduled goes out before its time. Real roles, two machines on one nats-server.
 import { afterEach, expect, test } from 'vitest';
 import { publishLater } from '../../cluster/bus/later.ts';
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
-import { encodeMessage, messageRecordId } from '../../cluster/bus/message-record.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
+import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';

@@ -1,6 +1,6 @@
 // A refused request: an event that is no message. It is told once, stands for nothing else, and folds to blocked.
 import { expect, test } from 'vitest';
-import { decodeEvents, encodeEvents } from '../../cluster/bus/event-record.ts';
+import { decodeEvents, encodeEvents } from '../../model/records/event-record.ts';
 import { eventSubject } from '../../cluster/bus/subjects.ts';
 import { eventKinds, eventOfMessage, expandEvent } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';

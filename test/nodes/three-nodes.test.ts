@@ -1,7 +1,7 @@
 // Three nodes, each a real process, on a cluster of three real nats-servers, and one carrier they share. Counted at the
 // carrier: nothing twice, nothing lost, never more than the contract, whatever is killed, stopped or cut off.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -6,9 +6,9 @@ import { type LeaseKeeper, openLeases } from '../../actors/lease/lease-keeper.ts
 import { bindKey } from '../../actors/lease/lease-records.ts';
 import { readBeacon } from '../../cluster/bus/carrier-beacon.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
-import { viewCarriers } from '../../cluster/operations/carriers.ts';
-import { answerForCarriers } from '../../cluster/operations/reports.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import { viewCarriers } from '../../cluster/operator-commands/carriers.ts';
+import { answerForCarriers } from '../../cluster/operator-commands/reports.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';

@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
-import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { decodeEvents } from '../../model/records/event-record.ts';
 import { type PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../model/delivery-event.ts';
 import { systemClock } from '../../platform/clock.ts';

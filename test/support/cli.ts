@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export type CliResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-const main = join(import.meta.dirname, '../../cluster/cli/main.ts');
+const main = join(import.meta.dirname, '../../cli/main.ts');
 const endsWithinMs = 25_000;
 
 /** `env` is added to that of this process; undefined takes a variable away. */

@@ -1,6 +1,6 @@
 // A private PostgreSQL with the product's tables in it, and a pool on them: the application role's, as in the product.
-import { prepareStore } from '../../cluster/store/prepare.ts';
-import { type Store, openStore } from '../../cluster/store/store.ts';
+import { prepareStore } from '../../control/store/prepare.ts';
+import { type Store, openStore } from '../../control/store/store.ts';
 import { type TestPostgres, startPostgres } from './postgres.ts';
 
 export type TestDatabase = { readonly postgres: TestPostgres; readonly store: Store; stop(): Promise<void> };

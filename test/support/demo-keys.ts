@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { accountScopes } from '../../model/api-key.ts';
 import { assert } from '../../platform/assert.ts';
 import { until } from '../../platform/deadline.ts';
-import { createKey } from '../../cluster/store/api-keys.ts';
-import { type Demo, demoKeysFile } from '../../cluster/store/demo.ts';
-import { openStore } from '../../cluster/store/store.ts';
+import { createKey } from '../../control/store/api-keys.ts';
+import { type Demo, demoKeysFile } from '../../control/store/demo.ts';
+import { openStore } from '../../control/store/store.ts';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';
 
 export type DemoKeys = Demo & { readonly liveKey: string };

@@ -1,9 +1,9 @@
 // The way from the database to a door's memory on real PostgreSQL and NATS. Nobody brings changes from one to the other
 // until the test says so.
-import type { Directory } from '../../cluster/directory/contract.ts';
-import { openDirectory } from '../../cluster/directory/directory.ts';
-import { type Projector, startProjector } from '../../cluster/directory/projector.ts';
-import { readOutbox } from '../../cluster/store/directory-rows.ts';
+import type { Directory } from '../../directory/contract.ts';
+import { openDirectory } from '../../directory/directory.ts';
+import { type Projector, startProjector } from '../../control/projection/projector.ts';
+import { readOutbox } from '../../control/store/directory-rows.ts';
 import { until } from '../../platform/deadline.ts';
 import { type TestBus, startBus } from './bus.ts';
 import { type TestDatabase, startDatabase } from './database.ts';

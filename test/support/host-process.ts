@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { DumpSettings } from '../../actors/flight/dumps.ts';
 import type { SharedBus } from '../../actors/runtime/host-messages.ts';
-import type { CarrierConfig } from '../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
 import { until } from '../../platform/deadline.ts';
 
 /** Bodies in its records are sealed with it. */

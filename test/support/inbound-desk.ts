@@ -1,14 +1,14 @@
 // A desk for subscribers' messages beside a carrier house: its own connection, a directory with the accounts the test
 // names, and a country with keywords. And what it told, read back from EVENTS.
 import { type OpenDesk, openDesk } from '../../actors/inbound/open-desk.ts';
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
-import { bodyOf } from '../../cluster/bus/message-record.ts';
+import { bodyOf } from '../../model/records/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import type { AccountEntry, Directory } from '../../cluster/directory/contract.ts';
-import { openDirectory } from '../../cluster/directory/directory.ts';
-import { accountEntryName, encodeAccountEntry } from '../../cluster/directory/entry.ts';
+import type { AccountEntry, Directory } from '../../directory/contract.ts';
+import { openDirectory } from '../../directory/directory.ts';
+import { accountEntryName, encodeAccountEntry } from '../../directory/entry.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { AccountId } from '../../model/ids.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';

@@ -1,7 +1,7 @@
 // The invariant every fault is measured by: accepted = terminal + in flight, and at the far end no nonce twice
 // unless the test allows it. States come from EVENTS by the one fold, copies from the simulator's own count.
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { decodeEvents } from '../../cluster/bus/event-record.ts';
+import { decodeEvents } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { type MessageState, foldEvents } from '../../model/fold.ts';
 import { isTerminal } from '../../model/status.ts';

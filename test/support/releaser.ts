@@ -1,7 +1,7 @@
 // The release of LATER as the actors role runs it, in the test's own process: with the rules for scheduled messages.
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { Releasers } from '../../actors/later/releasers.ts';
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';

@@ -1,9 +1,9 @@
 // Tenants as the database makes them, for tests that need one and ask nothing about its making: a refusal throws.
-import { createAccount } from '../../cluster/store/accounts.ts';
-import { type NewKey, createKey } from '../../cluster/store/api-keys.ts';
-import type { SenderStatus } from '../../cluster/store/schema.ts';
-import { createSender } from '../../cluster/store/senders.ts';
-import type { Store } from '../../cluster/store/store.ts';
+import { createAccount } from '../../control/store/accounts.ts';
+import { type NewKey, createKey } from '../../control/store/api-keys.ts';
+import type { SenderStatus } from '../../control/store/schema.ts';
+import { createSender } from '../../control/store/senders.ts';
+import type { Store } from '../../control/store/store.ts';
 import type { AccountId, ApiKeyId, SenderId } from '../../model/ids.ts';
 
 export async function newAccount(store: Store, name = 'Test'): Promise<AccountId> {

@@ -34,7 +34,7 @@ export type WholeSystem = TestSystem & {
   stop(): Promise<number>;
 };
 
-const cliFile = join(import.meta.dirname, '../../cluster/cli/main.ts');
+const cliFile = join(import.meta.dirname, '../../cli/main.ts');
 const readyWithinMs = 60_000;
 
 /** `configuration` is the text of heliograph.yaml; with `before` it starts on what that one left, at its port. */

@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { bodyCipher } from '../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead.ts';
-import { encodeMessage } from '../../cluster/bus/message-record.ts';
+import { encodeMessage } from '../../model/records/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';

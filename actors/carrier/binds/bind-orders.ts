@@ -1,8 +1,8 @@
 // What operators ordered of a carrier's binds, brought about: a paused bind takes no submit and keeps its session, a
 // drained one lets what is out be answered and unbinds, one that runs again is woken. Receivers go last, so that the
 // receipts of what was answered meanwhile still come in. It gives no order and sends nothing.
-import type { CarrierOrders, Order, Ordered } from '../../../cluster/operations/contract.ts';
-import { orderedBy, orderedOfBind } from '../../../cluster/operations/orders.ts';
+import type { CarrierOrders, Order, Ordered } from '../../../cluster/operator-commands/contract.ts';
+import { orderedBy, orderedOfBind } from '../../../cluster/operator-commands/orders.ts';
 import type { BindGate } from '../submit/bind-gate.ts';
 
 export type OrderedBind<T> = {

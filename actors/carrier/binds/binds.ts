@@ -1,12 +1,7 @@
 // The binds of one carrier: each is kept open by smpp/bind-keeper, takes submits for the sender and brings
 // answers and receipts back. All of a carrier's binds live in one thread, so nothing here needs a lock.
-import {
-  type BindConfig,
-  type CarrierConfig,
-  type SimulatedPorts,
-  bindsOf,
-} from '../../../cluster/config/configuration.ts';
-import type { Ordered } from '../../../cluster/operations/contract.ts';
+import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
+import type { Ordered } from '../../../cluster/operator-commands/contract.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';

@@ -1,7 +1,7 @@
 // What an operator's order does to a carrier as a whole: binds first, so that nothing is submitted any more, then the
 // word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
-import type { CarrierOrders, CarrierReport } from '../../../cluster/operations/contract.ts';
-import { orderIds } from '../../../cluster/operations/watch-orders.ts';
+import type { CarrierOrders, CarrierReport } from '../../../cluster/operator-commands/contract.ts';
+import { orderIds } from '../../../cluster/operator-commands/watch-orders.ts';
 import { log } from '../../../platform/log.ts';
 import type { DecisionRing } from '../../flight/decision-ring.ts';
 import { type AssembledCarrier, contractOf } from '../assemble.ts';

@@ -1,7 +1,7 @@
 // How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
 // the picture changes. The judgement itself is pure and stands in health-decision.ts. On the hot path it only adds.
-import { sandboxCarrierName } from '../../../cluster/config/configuration.ts';
-import type { Ordered } from '../../../cluster/operations/contract.ts';
+import { sandboxCarrierName } from '../../../config/configuration.ts';
+import type { Ordered } from '../../../cluster/operator-commands/contract.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';

@@ -1,11 +1,11 @@
 // Gives a message to another carrier of its plan: durable `rerouted` event, publish with the next hop, ack, in this
 // order. A redelivery that finds the event only repeats the publish, to the same carrier. It never takes a message
 // of which this carrier may have any part: that is asserted here, whoever asks.
-import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
+import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import { asAgain } from '../../../cluster/bus/again.ts';
-import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import { encodeMessage, messageRecordId } from '../../../cluster/bus/message-record.ts';
+import { encodeMessage, messageRecordId } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';

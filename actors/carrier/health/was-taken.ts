@@ -3,7 +3,7 @@
 // when the stream had forgotten the first: a reroute, a release, a repeat under an idempotency key, the copy of a
 // record that was set aside. Then a moment does not matter.
 import type { PassedOn } from '../../../analytics/contract.ts';
-import { type EventStoreAnswer, askEventStore } from '../../../cluster/bus/ask-event-store.ts';
+import { type EventStoreAnswer, askEventStore } from '../../ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Message } from '../../../model/message.ts';
 import { delaysOf } from '../submit/attempt.ts';

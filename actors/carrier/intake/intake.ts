@@ -3,11 +3,11 @@
 // than a third of ack_wait is announced as still in work. What one account has too much of goes to set-aside.ts. Acks
 // of messages are the settlement's business, not ours.
 import type { JsMsg } from '@nats-io/jetstream';
-import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
 import { moveToDead } from '../../../cluster/bus/dead.ts';
-import { decodeMessage } from '../../../cluster/bus/message-record.ts';
+import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { dropConsumer } from '../../../cluster/bus/ensure.ts';
 import { formerConsumerName, messageConsumer, streamNames } from '../../../cluster/bus/streams.ts';

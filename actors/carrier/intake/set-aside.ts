@@ -10,7 +10,7 @@
 //   marked instead: behind its copy it is asked about before it is sent.
 import type { JsMsg } from '@nats-io/jetstream';
 import { asAgain, isAgain } from '../../../cluster/bus/again.ts';
-import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
+import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';

@@ -2,7 +2,7 @@
 // it. That settles the message, as `rejected` with the status. Nothing is sent again, here or elsewhere: the record that
 // would bring a lost decision back is acked, and after `unknown` clients were promised no further copy (decision 61).
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';

@@ -1,7 +1,7 @@
 // What every command_status of SMPP 3.4 (section 5.1.3) in a submit_sm_resp asks for, with its reason: data for
 // outcome.ts and for docs/outcomes.md, which a test holds to it. A carrier's own meaning of a status belongs in
 // heliograph.yaml (carriers[].errors), not here.
-import type { CarrierErrorAction } from '../../../cluster/config/configuration.ts';
+import type { CarrierErrorAction } from '../../../config/configuration.ts';
 import type { CommandStatusName } from '../../../smpp/command-status.ts';
 
 export type OutcomeRow = { readonly action: CarrierErrorAction; readonly why: string };

@@ -1,7 +1,7 @@
 // What a submit_sm_resp's command_status means for the message: one pure function over one table. A carrier's own
 // meaning for a status comes from heliograph.yaml and wins. Any status but 0 is a clear refusal: only those may
 // send a message another way; an answer that never came is none, and never gets here.
-import type { CarrierErrorAction } from '../../../cluster/config/configuration.ts';
+import type { CarrierErrorAction } from '../../../config/configuration.ts';
 import type { Category } from '../../../model/message.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../../../platform/random.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';

@@ -3,10 +3,10 @@
 // after it leaves no `unknown`, and whoever finds it repeats the publish with the same id. What LATER refuses stays here:
 // a further event takes the first one back, and the message rests in memory. What LATER does not answer is neither here
 // nor there: it stays put off until LATER answers or its validity ends, because a copy of it may be there.
-import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
-import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import type { EventStoreAnswer } from '../../ask-event-store.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import { publishLater } from '../../../cluster/bus/later.ts';
-import { encodeMessage } from '../../../cluster/bus/message-record.ts';
+import { encodeMessage } from '../../../model/records/message-record.ts';
 import type { PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import type { Happening } from '../../../model/delivery-event.ts';

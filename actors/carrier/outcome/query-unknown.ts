@@ -1,7 +1,7 @@
 // Asks the carrier (query_sm) about submits whose answer came too late: they are `unknown`, their id is known, and
 // perhaps their receipt is lost. A final state becomes the receipt that did not come, and takes the way of every
 // receipt from there; one that had come already makes it a repeat. It sends nothing again and decides no status.
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import { readAs } from '../../../model/carrier-message-id.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';

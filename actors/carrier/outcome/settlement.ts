@@ -1,12 +1,12 @@
 // What an answer (or its absence) does to a held message: the events it becomes, and what happens to the
 // record afterwards. The one rule of this page: the record is acked only when every event of the message is
 // durable. Whatever kills us before that, the redelivered record finds the events and is only acked again.
-import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type DeliveryEvent, type EventKind, type Happening, eventOfMessage } from '../../../model/delivery-event.ts';
-import type { EventStoreAnswer } from '../../../cluster/bus/ask-event-store.ts';
+import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import type { Message } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';

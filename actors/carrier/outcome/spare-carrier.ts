@@ -1,6 +1,6 @@
 // What a refusal asks for on behalf of the carrier, whatever becomes of the message: less of its rate, a rest, or none of
 // our traffic until somebody has looked. The same for a refusal in time and for one that comes late.
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';
 import type { Pacing } from '../pacing/pacing.ts';

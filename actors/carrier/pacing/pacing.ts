@@ -2,7 +2,7 @@
 // cost is made up for. PDUs are written as soon as no second of the carrier's own count can hold more than the contract
 // (last-second.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
 // carrier says "too fast", the rate falls (slow-down.ts). It never decides which message goes.
-import type { Pace } from '../../../cluster/operations/contract.ts';
+import type { Pace } from '../../../cluster/operator-commands/contract.ts';
 import { LastSecond } from './last-second.ts';
 import { SlowDown } from './slow-down.ts';
 

@@ -1,6 +1,6 @@
 // Tells in the log that a carrier takes clearly less than its contract says, once for as long as it does: complaints come
 // and go by the second, a contract that is wrong stays. It slows nothing itself.
-import type { Pace } from '../../../cluster/operations/contract.ts';
+import type { Pace } from '../../../cluster/operator-commands/contract.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 

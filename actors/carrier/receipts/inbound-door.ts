@@ -3,8 +3,8 @@
 // on any bind and with another sequence number; a person may also send the same word twice. The rule: the same octets
 // again are a repeat when our answer is owed, was "not now", or may not have arrived because its session has ended.
 import { createHash } from 'node:crypto';
-import type { BodyCipher } from '../../../cluster/bus/body-cipher.ts';
-import { encodeInbound } from '../../../cluster/bus/inbound-record.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
+import { encodeInbound } from '../../../model/records/inbound-record.ts';
 import type { PublishResult } from '../../../cluster/bus/publisher.ts';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
 import type { InboundPart } from '../../../model/inbound-part.ts';

@@ -1,6 +1,6 @@
 // Tells operators in which form a carrier writes the ids of its receipts: with `receipt_id: auto` it is learnt, and a
 // carrier that changes it, or does not keep to one, is worth knowing about. One line for each form, not one per change.
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import type { IdReading } from '../../../model/carrier-message-id.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';

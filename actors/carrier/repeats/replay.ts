@@ -3,7 +3,7 @@
 // floor (replay-floor.ts). It reads to the end however long that takes: without its intents a carrier must not begin.
 import { type Consumer, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { decodeEvents } from '../../../model/records/event-record.ts';
 import { type StreamPlace, changeSince, streamMade } from '../../../cluster/bus/stream-place.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';

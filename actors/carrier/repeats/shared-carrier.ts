@@ -2,7 +2,7 @@
 // work while it can send any, and follows what the others write. What it cannot send it gives back for them. It agrees
 // with nobody itself (actors/lease/), and alone there is no such part.
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import { type BindConfig, type SimulatedPorts, bindsOf } from '../../../cluster/config/configuration.ts';
+import { type BindConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';

@@ -2,7 +2,7 @@
 // late gates once more, makes the intent durable, and only then writes the PDUs. It decides nothing about
 // answers (settlement.ts) and never writes a PDU whose record may already be somebody else's.
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { LateGates } from '../../../policy/late/late-gates.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';

@@ -1,8 +1,8 @@
 // The submit_sm of one segment: octets and addresses as the carrier wants them, the rest of the message's life as
 // validity_period, the optional fields of its contract. Pure (SMPP 3.4 sections 4.4.1 and 7.1.1). It must leave the
 // number of segments alone: a contract counts those, however few PDUs they travel in.
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
-import type { AddressKind, TlvSource, WireTlvConfig } from '../../../cluster/config/wire.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
+import type { AddressKind, TlvSource, WireTlvConfig } from '../../../config/wire.ts';
 import { hash } from 'node:crypto';
 import type { Message } from '../../../model/message.ts';
 import { RejectMessage, messageOf } from '../../../platform/errors.ts';

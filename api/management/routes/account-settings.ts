@@ -1,13 +1,13 @@
 // What an account decides for itself about its gates. Rates and quotas are the operator's: they are shown and cannot
 // be changed here. A change is in force at every door within one second.
 import type { z } from '@hono/zod-openapi';
-import type { Account } from '../../../cluster/directory/contract.ts';
+import type { Account } from '../../../directory/contract.ts';
 import {
   type AccountSettings,
   changeAccountSettings,
   readAccountSettings,
-} from '../../../cluster/store/account-settings.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+} from '../../../control/store/account-settings.ts';
+import type { Store } from '../../../control/store/store.ts';
 import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { ContentRules } from '../../../policy/admission/content-rules.ts';

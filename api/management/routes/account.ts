@@ -1,6 +1,6 @@
 // The account of the key that asks.
-import { findAccount } from '../../../cluster/store/accounts.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+import { findAccount } from '../../../control/store/accounts.ts';
+import type { Store } from '../../../control/store/store.ts';
 import { problem } from '../../problem.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';
 import { account } from '../schemas/tenants.ts';

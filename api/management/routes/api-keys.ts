@@ -1,7 +1,7 @@
 // API keys of the account: listed, made, changed and revoked by a key with the scope `keys:manage`. What one key may do
 // to another is decided in key-bounds.ts, about the key as it is in the transaction of the change.
 import type { z } from '@hono/zod-openapi';
-import type { Directory, KeyEntry } from '../../../cluster/directory/contract.ts';
+import type { Directory, KeyEntry } from '../../../directory/contract.ts';
 import {
   type KeyChange,
   type StoredApiKey,
@@ -10,8 +10,8 @@ import {
   findKey,
   listKeys,
   revokeKey,
-} from '../../../cluster/store/api-keys.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+} from '../../../control/store/api-keys.ts';
+import type { Store } from '../../../control/store/store.ts';
 import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';

@@ -1,7 +1,7 @@
 // The audit log, for whoever runs the installation: who changed or ordered what, newest first.
 import type { z } from '@hono/zod-openapi';
-import { type AuditRecord, listAuditRecords } from '../../../cluster/store/audit-log.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+import { type AuditRecord, listAuditRecords } from '../../../control/store/audit-log.ts';
+import type { Store } from '../../../control/store/store.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problemOfFields } from '../../problem.ts';
 import type { Answer, Endpoint } from '../endpoint.ts';

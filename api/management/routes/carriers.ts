@@ -1,7 +1,7 @@
 // Carriers, for whoever runs the installation: how they are, and the orders to pause, drain and resume them. It needs no
 // database: an order is durable on the bus with its audit record.
 import type { z } from '@hono/zod-openapi';
-import type { CarrierConfig } from '../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import {
   type CarrierView,
@@ -10,8 +10,8 @@ import {
   orderCarrier,
   orderJson,
   viewCarriers,
-} from '../../../cluster/operations/carriers.ts';
-import type { OrderVerb } from '../../../cluster/operations/contract.ts';
+} from '../../../cluster/operator-commands/carriers.ts';
+import type { OrderVerb } from '../../../cluster/operator-commands/contract.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
 import { type Problem, problem } from '../../problem.ts';

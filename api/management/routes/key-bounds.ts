@@ -1,8 +1,8 @@
 // What one API key may do to others: it gives none more than it has itself (mode, scopes, networks, rate, expiry), and
 // changes or revokes only keys that may do no more than itself. Pure.
-import type { KeyEntry } from '../../../cluster/directory/contract.ts';
-import type { KeyChange, StoredApiKey } from '../../../cluster/store/api-keys.ts';
-import type { Rate } from '../../../cluster/store/rate.ts';
+import type { KeyEntry } from '../../../directory/contract.ts';
+import type { KeyChange, StoredApiKey } from '../../../control/store/api-keys.ts';
+import type { Rate } from '../../../control/store/rate.ts';
 import type { Scope } from '../../../model/api-key.ts';
 import { isInAny, isWithinAny, parseIp, parseNetwork } from '../../../model/ip-address.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../../problem.ts';

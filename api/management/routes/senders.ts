@@ -1,8 +1,8 @@
 // Senders of the account. A client asks for one and it waits as `pending`: whoever runs the installation vouches
 // for senders to the carriers, so only the operator approves them.
 import type { z } from '@hono/zod-openapi';
-import { type StoredSender, createSender, deleteSender, listSenders } from '../../../cluster/store/senders.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+import { type StoredSender, createSender, deleteSender, listSenders } from '../../../control/store/senders.ts';
+import type { Store } from '../../../control/store/store.ts';
 import type { SenderId } from '../../../model/ids.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';

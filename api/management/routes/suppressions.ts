@@ -6,8 +6,8 @@ import {
   addSuppressions,
   listSuppressions,
   removeSuppression,
-} from '../../../cluster/store/suppressions.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+} from '../../../control/store/suppressions.ts';
+import type { Store } from '../../../control/store/store.ts';
 import type { SuppressionId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';

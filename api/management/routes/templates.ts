@@ -8,8 +8,8 @@ import {
   deleteTemplate,
   findTemplate,
   listTemplates,
-} from '../../../cluster/store/templates.ts';
-import type { Store } from '../../../cluster/store/store.ts';
+} from '../../../control/store/templates.ts';
+import type { Store } from '../../../control/store/store.ts';
 import type { TemplateId } from '../../../model/ids.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';

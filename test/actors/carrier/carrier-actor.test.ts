@@ -1,8 +1,8 @@
 // The carrier actor on a real nats-server and the real simulator: every message is submitted once and ends in one
 // terminal state, counted at the far end and in EVENTS.
 import { afterEach, describe, expect, test } from 'vitest';
-import { encodeMessage } from '../../../cluster/bus/message-record.ts';
-import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
+import { encodeMessage } from '../../../model/records/message-record.ts';
+import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';

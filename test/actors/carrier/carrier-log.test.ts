@@ -1,7 +1,7 @@
 // What a carrier's log says at the default level, warn: where trouble begins and where it ends, each once. A real host
 // process, its standard error as an operator has it.
 import { afterEach, expect, test } from 'vitest';
-import { giveOrder } from '../../../cluster/operations/orders.ts';
+import { giveOrder } from '../../../cluster/operator-commands/orders.ts';
 import { until } from '../../../platform/deadline.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';

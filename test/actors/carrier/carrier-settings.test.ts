@@ -1,7 +1,7 @@
 // The settings of a carrier through the whole actor: whatever form its PDUs take, each message is submitted once, reads
 // as it was written, is delivered, and counts the same segments against the contract.
 import { afterEach, describe, expect, test } from 'vitest';
-import { plainWire, type WireConfig, type WireTextConfig } from '../../../cluster/config/wire.ts';
+import { plainWire, type WireConfig, type WireTextConfig } from '../../../config/wire.ts';
 import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
 
 let house: CarrierHouse;

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { OrderVerb } from '../../../cluster/operations/contract.ts';
-import { orderCarrier } from '../../../cluster/operations/carriers.ts';
+import type { OrderVerb } from '../../../cluster/operator-commands/contract.ts';
+import { orderCarrier } from '../../../cluster/operator-commands/carriers.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../../platform/deadline.ts';

@@ -2,8 +2,8 @@
 // carrier without the national tables its segments were counted with.
 import { describe, expect, test } from 'vitest';
 import { ReleaseRules } from '../../../actors/later/release-rules.ts';
-import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
-import { decodeMessage, encodeMessage } from '../../../cluster/bus/message-record.ts';
+import { bodyCipher } from '../../../model/records/body-cipher.ts';
+import { decodeMessage, encodeMessage } from '../../../model/records/message-record.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import type { NationalLanguage } from '../../../model/text/national-languages.ts';

@@ -1,8 +1,8 @@
 // What becomes of a scheduled message at its time, when the carriers are no longer what they were at the door.
 import { describe, expect, test } from 'vitest';
 import { ReleaseRules } from '../../../actors/later/release-rules.ts';
-import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
-import { decodeMessage, encodeMessage } from '../../../cluster/bus/message-record.ts';
+import { bodyCipher } from '../../../model/records/body-cipher.ts';
+import { decodeMessage, encodeMessage } from '../../../model/records/message-record.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import type { Message } from '../../../model/message.ts';

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { LeaseHandlers, LeasedBind } from '../../../actors/lease/contract.ts';
 import { type LeaseIdentity, type LeaseKeeper, openLeases } from '../../../actors/lease/lease-keeper.ts';
 import { bindKey } from '../../../actors/lease/lease-records.ts';
-import { LeaseBucket } from '../../../cluster/bus/lease-bucket.ts';
+import { LeaseBucket } from '../../../actors/lease/lease-bucket.ts';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { log } from '../../../platform/log.ts';
 import { LeaseKeeper } from '../../../actors/lease/lease-keeper.ts';
-import type { LeaseEntry, LeaseStore, LeaseWrite } from '../../../cluster/bus/lease-bucket.ts';
+import type { LeaseEntry, LeaseStore, LeaseWrite } from '../../../actors/lease/lease-bucket.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { nextTurn } from '../../../platform/clock.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { encodeEvents } from '../../../cluster/bus/event-record.ts';
+import { encodeEvents } from '../../../model/records/event-record.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { until } from '../../../platform/deadline.ts';

@@ -9,7 +9,7 @@ import { placesOf } from '../../../api/http/places.ts';
 import { RateLimits } from '../../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../../api/http/rate-limits/rate-table.ts';
 import { readBody } from '../../../api/http/read-body.ts';
-import { Tenants } from '../../../cluster/directory/tenants.ts';
+import { Tenants } from '../../../directory/tenants.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
 

@@ -2,8 +2,8 @@
 // is left of a refused request.
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeEvents } from '../../../cluster/bus/event-record.ts';
-import { encodeBlock } from '../../../cluster/directory/suppression-entry.ts';
+import { decodeEvents } from '../../../model/records/event-record.ts';
+import { encodeBlock } from '../../../directory/suppression-entry.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';

@@ -6,7 +6,7 @@ import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type AsideBeacon, tellAside } from '../../../cluster/bus/aside-beacon.ts';
 import { asideSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
-import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { decodeEvents } from '../../../model/records/event-record.ts';
 import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from './harness.ts';
 
 let house: House;

@@ -1,7 +1,7 @@
 // The management API over real HTTP, on real PostgreSQL and NATS: what each route does, the pages, and what is left
 // when the database is away.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { suspendAccount } from '../../../cluster/store/accounts.ts';
+import { suspendAccount } from '../../../control/store/accounts.ts';
 import { until } from '../../../platform/deadline.ts';
 import { within } from '../../support/running-clock.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';

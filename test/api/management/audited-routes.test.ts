@@ -3,7 +3,7 @@
 // address. A new route fails here until somebody has said which it is.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../api/management/app.ts';
-import { type AuditAction, auditActions } from '../../../cluster/store/audit-actions.ts';
+import { type AuditAction, auditActions } from '../../../control/store/audit-actions.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type RunningApi, runApi } from './support/running-api.ts';
 import { carrierWith } from '../../support/carrier-house.ts';

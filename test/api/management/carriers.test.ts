@@ -1,9 +1,9 @@
 // Orders about carriers and the audit log over real HTTP, on a real nats-server and PostgreSQL. That an order stops
 // traffic is proven at the far end, in test/actors/carrier/binds/orders.test.ts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CarrierReport } from '../../../cluster/operations/contract.ts';
-import { answerForCarriers } from '../../../cluster/operations/reports.ts';
-import { orderIds, watchOrders } from '../../../cluster/operations/watch-orders.ts';
+import type { CarrierReport } from '../../../cluster/operator-commands/contract.ts';
+import { answerForCarriers } from '../../../cluster/operator-commands/reports.ts';
+import { orderIds, watchOrders } from '../../../cluster/operator-commands/watch-orders.ts';
 import { accountScopes } from '../../../model/api-key.ts';
 import { until } from '../../../platform/deadline.ts';
 import { carrierWith } from '../../support/carrier-house.ts';

@@ -1,8 +1,8 @@
 // Templates, suppressed numbers and settings over the real API: what is made is in force, what is wrong is named, and
 // nobody sees or changes what is another account's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { suspendAccount } from '../../../cluster/store/accounts.ts';
-import { setTemplateStatus } from '../../../cluster/store/templates.ts';
+import { suspendAccount } from '../../../control/store/accounts.ts';
+import { setTemplateStatus } from '../../../control/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';

@@ -12,8 +12,8 @@ import {
   sendSmsBody,
   smsListQuery,
 } from '../../../api/management/schemas/sms.ts';
-import { bodyCipher } from '../../../cluster/bus/body-cipher.ts';
-import { bodyOctets } from '../../../cluster/bus/message-record.ts';
+import { bodyCipher } from '../../../model/records/body-cipher.ts';
+import { bodyOctets } from '../../../model/records/message-record.ts';
 import { newMessageId } from '../../../model/ids.ts';
 import type { MessageBody } from '../../../model/message.ts';
 import { messageWith } from '../../support/messages.ts';

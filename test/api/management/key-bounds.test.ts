@@ -10,7 +10,7 @@ import {
   refuseKeyRevocation,
   refuseNewKey,
 } from '../../../api/management/routes/key-bounds.ts';
-import type { KeyChange, StoredApiKey } from '../../../cluster/store/api-keys.ts';
+import type { KeyChange, StoredApiKey } from '../../../control/store/api-keys.ts';
 import { accountScopes } from '../../../model/api-key.ts';
 import type { AccountId, ApiKeyId } from '../../../model/ids.ts';
 

@@ -1,6 +1,6 @@
 // Events are told as durable only when they are, in their order, once, whatever happens to the server meanwhile.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeEvents } from '../../../cluster/bus/event-record.ts';
+import { decodeEvents } from '../../../model/records/event-record.ts';
 import { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';

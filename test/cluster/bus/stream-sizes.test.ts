@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { streamBoundsDefault } from '../../../cluster/bus/streams.ts';
-import { parseConfiguration } from '../../../cluster/config/parse.ts';
+import { parseConfiguration } from '../../../config/parse.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { storeMbNeeded, streamMbDefault } from '../../../platform/limits-streams.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
-import { loadSettings } from '../../../cluster/config/settings.ts';
+import { loadSettings } from '../../../config/settings.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
 import { freePort, isFree } from '../../../cluster/embedded/ports.ts';
 import { until } from '../../../platform/deadline.ts';

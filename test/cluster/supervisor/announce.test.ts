@@ -1,7 +1,7 @@
 // What the person at the terminal reads: the promise that nothing leaves the machine is made only where it holds.
 import { expect, test } from 'vitest';
-import { parseText } from '../../../cluster/config/load.ts';
-import { loadSettings } from '../../../cluster/config/settings.ts';
+import { parseText } from '../../../config/load.ts';
+import { loadSettings } from '../../../config/settings.ts';
 import { type DemoToTell, readyText } from '../../../cluster/supervisor/announce.ts';
 
 const country = 'country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }';

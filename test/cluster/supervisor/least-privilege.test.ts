@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { parseText } from '../../../cluster/config/load.ts';
-import { loadSettings } from '../../../cluster/config/settings.ts';
+import { parseText } from '../../../config/load.ts';
+import { loadSettings } from '../../../config/settings.ts';
 import {
   type RoleChild,
   configurationFor,

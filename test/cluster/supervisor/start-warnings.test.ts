@@ -1,6 +1,6 @@
 // What a start warns of: a part of its own that other machines on the same NATS would each have too, and an open door.
 import { expect, test } from 'vitest';
-import { loadSettings } from '../../../cluster/config/settings.ts';
+import { loadSettings } from '../../../config/settings.ts';
 import { startWarnings } from '../../../cluster/supervisor/start-warnings.ts';
 
 const shared = { NATS_URL: 'nats://127.0.0.1:4222' };

@@ -2,7 +2,7 @@
 import { parsePhoneNumberWithError as parse } from 'libphonenumber-js/max';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseConfiguration } from '../../../cluster/config/parse.ts';
+import { parseConfiguration } from '../../../config/parse.ts';
 import { numberPlan } from '../../../policy/country/number-plan.ts';
 import { quietHours } from '../../../policy/country/quiet-hours.ts';
 

@@ -2,7 +2,7 @@
 // decodes must be what was meant, in every form a carrier can be configured to want.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { segmentsOf, submitPdu } from '../../../actors/carrier/submit/submit-pdu.ts';
-import { plainWire, type WireConfig, type WireTextConfig } from '../../../cluster/config/wire.ts';
+import { plainWire, type WireConfig, type WireTextConfig } from '../../../config/wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';

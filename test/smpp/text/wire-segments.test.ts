@@ -2,7 +2,7 @@
 // of segments, whatever a carrier wants.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plainWire } from '../../../cluster/config/wire.ts';
+import { plainWire } from '../../../config/wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import type { TextRules } from '../../../model/wire-rules.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';

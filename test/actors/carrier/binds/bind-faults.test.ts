@@ -2,7 +2,7 @@
 // bounded, the other binds go on, and every message is at the far end once. Real sockets, counted at the simulators.
 import net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';

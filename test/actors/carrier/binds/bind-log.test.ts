@@ -1,7 +1,7 @@
 // What an operator's log says of binds: one that was lost stood before, one that never stood is only not bound.
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
-import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BindOrders, type OrderedBind } from '../../../../actors/carrier/binds/bind-orders.ts';
 import { contractNow } from '../../../../actors/carrier/binds/take-orders.ts';
-import type { Order, OrderVerb } from '../../../../cluster/operations/contract.ts';
-import { orderedOfBind } from '../../../../cluster/operations/orders.ts';
+import type { Order, OrderVerb } from '../../../../cluster/operator-commands/contract.ts';
+import { orderedOfBind } from '../../../../cluster/operator-commands/orders.ts';
 import type { AuditId } from '../../../../model/ids.ts';
 import { carrierWith } from '../../../support/carrier-house.ts';
 

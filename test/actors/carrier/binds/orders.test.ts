@@ -1,10 +1,10 @@
 // Pause, drain and resume, counted at the far end: carriers served by a real process with real threads, which is also
 // killed. While a carrier is paused nothing is submitted and receipts come in; afterwards nothing is lost, nothing twice.
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Given, orderCarrier, viewCarriers } from '../../../../cluster/operations/carriers.ts';
-import { askForCarriers } from '../../../../cluster/operations/reports.ts';
-import type { OrderVerb } from '../../../../cluster/operations/contract.ts';
-import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import { type Given, orderCarrier, viewCarriers } from '../../../../cluster/operator-commands/carriers.ts';
+import { askForCarriers } from '../../../../cluster/operator-commands/reports.ts';
+import type { OrderVerb } from '../../../../cluster/operator-commands/contract.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { newAccountId } from '../../../../model/ids.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';

@@ -2,7 +2,7 @@
 // nats-server. Counted at both far ends: nothing lost, nothing twice, and nothing moved whose fate is not known.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { MoveRules } from '../../../../actors/carrier/health/health-decision.ts';
-import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { systemClock } from '../../../../platform/clock.ts';

@@ -2,7 +2,7 @@
 // leaves all the same, however much that is. Counted at the carrier it goes to.
 import { afterEach, describe, expect, test } from 'vitest';
 import { laneHeldMax } from '../../../../actors/carrier/intake/intake.ts';
-import type { BindConfig, CarrierConfig } from '../../../../cluster/config/configuration.ts';
+import type { BindConfig, CarrierConfig } from '../../../../config/configuration.ts';
 import type { Category } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';

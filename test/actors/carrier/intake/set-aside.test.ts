@@ -3,9 +3,9 @@
 import { headers } from '@nats-io/transport-node';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
-import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { ensureConsumer } from '../../../../cluster/bus/ensure.ts';
-import { encodeMessage } from '../../../../cluster/bus/message-record.ts';
+import { encodeMessage } from '../../../../model/records/message-record.ts';
 import { messageConsumer, messageConsumerName } from '../../../../cluster/bus/streams.ts';
 import { asideSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
 import { type AccountId, newMessageId } from '../../../../model/ids.ts';

@@ -1,7 +1,7 @@
 // A refusal that comes after the response timer: the carrier has said that it did not take the message, so it is not
 // unknown any more. It sends nothing by itself. On a real nats-server and the real simulator, counted at the far end.
 import { afterEach, expect, test } from 'vitest';
-import { listFlights, readDecisions } from '../../../../cluster/bus/flight.ts';
+import { listFlights, readDecisions } from '../../../../actors/flight/flight.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';

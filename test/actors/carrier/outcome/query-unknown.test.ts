@@ -6,8 +6,8 @@ import type { HeldMessage } from '../../../../actors/carrier/intake/held-message
 import { QueryUnknown } from '../../../../actors/carrier/outcome/query-unknown.ts';
 import type { SubmitToken } from '../../../../actors/carrier/submit/sender.ts';
 import { segmentsOf, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
-import { plainWire } from '../../../../cluster/config/wire.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
+import { plainWire } from '../../../../config/wire.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';

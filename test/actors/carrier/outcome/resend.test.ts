@@ -3,7 +3,7 @@
 // not at all when something tells in time that the first copy arrived.
 import { afterEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
-import { accountEntryName, encodeAccountEntry, filledEntryName } from '../../../../cluster/directory/entry.ts';
+import { accountEntryName, encodeAccountEntry, filledEntryName } from '../../../../directory/entry.ts';
 import type { Category } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';

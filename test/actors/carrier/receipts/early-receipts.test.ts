@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
 import { Receipts } from '../../../../actors/carrier/receipts/receipts.ts';
 import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
-import { decodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { decodeEvents } from '../../../../model/records/event-record.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';

@@ -2,8 +2,8 @@
 // clock in the test's hands.
 import { expect, test } from 'vitest';
 import { InboundDoor } from '../../../../actors/carrier/receipts/inbound-door.ts';
-import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
-import { type PartRecord, decodeInbound } from '../../../../cluster/bus/inbound-record.ts';
+import { bodyCipher } from '../../../../model/records/body-cipher.ts';
+import { type PartRecord, decodeInbound } from '../../../../model/records/inbound-record.ts';
 import type { PublishResult } from '../../../../cluster/bus/publisher.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';

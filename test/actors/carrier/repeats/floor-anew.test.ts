@@ -6,7 +6,7 @@ import { HeardTime } from '../../../../actors/carrier/repeats/heard-time.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { ReplayFloor, type ReplayFloorParts } from '../../../../actors/carrier/repeats/replay-floor.ts';
 import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
-import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
 import { ReplayFloors } from '../../../../cluster/bus/replay-floors.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';

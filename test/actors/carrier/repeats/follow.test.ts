@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Following, followEvents } from '../../../../actors/carrier/repeats/follow.ts';
 import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
-import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { pullLastsMs } from '../../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';

@@ -11,7 +11,7 @@ import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { attemptNumber } from '../../../../actors/carrier/submit/attempt.ts';
 import { ReplayFloors } from '../../../../cluster/bus/replay-floors.ts';
 import { connectBus } from '../../../../cluster/bus/connect.ts';
-import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { type DeliveryEvent, type Happening, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';

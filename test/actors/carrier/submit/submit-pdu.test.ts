@@ -7,7 +7,7 @@ import {
   submitHeader,
   submitPdu,
 } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import { plainWire, type WireConfig } from '../../../../cluster/config/wire.ts';
+import { plainWire, type WireConfig } from '../../../../config/wire.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 const noAddr = { sourceTon: null, sourceNpi: null, destTon: null, destNpi: null };

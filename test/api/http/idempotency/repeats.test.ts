@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { secretBytes } from '../../../../platform/random.ts';
-import { encodeEvents } from '../../../../cluster/bus/event-record.ts';
+import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { eventSubject } from '../../../../cluster/bus/subjects.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';

@@ -10,11 +10,11 @@ import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts
 import { keyPlaces, placingSecret } from '../../../../api/http/idempotency/key-place.ts';
 import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
 import { oncePerKey } from '../../../../api/management/once-per-key.ts';
-import { bodyCipher } from '../../../../cluster/bus/body-cipher.ts';
+import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
-import type { CarrierConfig } from '../../../../cluster/config/configuration.ts';
-import { auditOrders } from '../../../../cluster/operations/audit-orders.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
+import { auditOrders } from '../../../../control/audit-orders.ts';
 import { type Scope, scopes } from '../../../../model/api-key.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import { type Shares, defaultShares } from '../../../../platform/limits-shares.ts';

@@ -1,0 +1,128 @@
+// The bucket `leases`, as far as leases need it: every change as it comes, and writes that are compare-and-set only.
+// A write ends in a revision, in `conflict`, or in `unclear` when no answer came: then it may have landed, and only
+// another compare-and-set can tell. It interprets no value and decides nothing.
+import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { headers } from '@nats-io/transport-node';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { isApiError, noMessage, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { promptPull } from '../../cluster/bus/lost-pull.ts';
+import { bucketOperation, streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
+
+export type LeaseEntry = {
+  readonly key: string;
+  readonly revision: number;
+  /** Null: it was given up or taken away. */
+  readonly value: Uint8Array | null;
+};
+
+export type LeaseWrite = { readonly revision: number } | 'conflict' | 'unclear';
+
+/** What leases are built on; a test plays it with delays of its own choice. */
+export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' | 'close'>;
+
+const stream = streamOfBucket('leases');
+const prefix = subjectInBucket('leases', '');
+
+export class LeaseBucket {
+  readonly #bus: Bus;
+  readonly #replicas: number;
+  #messages: ConsumerMessages | null = null;
+  #closed = false;
+
+  constructor(bus: Bus, replicas = 1) {
+    this.#bus = bus;
+    this.#replicas = replicas;
+  }
+
+  /**
+   * Tells the present state of every key, then every change in the bucket's order. Resolves when all that was there is
+   * told. Makes the bucket when it is missing; a second watch takes the place of the first.
+   */
+  async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
+    this.#messages?.stop();
+    await openBucket(this.#bus, 'leases', this.#replicas);
+    // Taken first: once the watch is there, all that stood in the bucket is told. What a server counts as still to come
+    // may be more than comes, while others overwrite it.
+    const { state } = await this.#bus.manager.streams.info(stream);
+    const consumer = await this.#bus.jetstream.consumers.get(stream, {
+      filter_subjects: `${prefix}>`,
+      deliver_policy: DeliverPolicy.LastPerSubject,
+    });
+    const { num_pending: present } = await consumer.info();
+    const told = Promise.withResolvers<void>();
+    if (present === 0) told.resolve();
+    const messages = await consumer.consume({
+      max_messages: 500,
+      ...promptPull,
+      callback: (record) => {
+        onEntry(entryOf(record));
+        if (record.info.pending === 0 || record.seq >= state.last_seq) told.resolve();
+      },
+    });
+    if (this.#closed) messages.stop();
+    this.#messages = messages;
+    void messages.closed().then(() => told.reject(new Error('the watch of the leases ended')));
+    try {
+      await withDeadline('telling the present leases', limits.leases.toldWithinMs, told.promise);
+    } catch (error) {
+      messages.stop();
+      throw error;
+    }
+  }
+
+  /** `expected`: the revision the key has now, 0 when it never had one. */
+  put(key: string, value: Uint8Array, expected: number): Promise<LeaseWrite> {
+    return this.#write(key, value, expected, null);
+  }
+
+  remove(key: string, expected: number): Promise<LeaseWrite> {
+    return this.#write(key, new Uint8Array(0), expected, 'DEL');
+  }
+
+  /** As the stream's leader has it, and not an earlier state of some replica; null when there is none. */
+  async last(key: string): Promise<LeaseEntry | null> {
+    try {
+      const record = await this.#bus.manager.streams.getMessage(stream, { last_by_subj: prefix + key });
+      if (record === null) return null;
+      const isGone = record.header?.get(bucketOperation) ? true : record.data.length === 0;
+      return { key, revision: record.seq, value: isGone ? null : record.data };
+    } catch (error) {
+      if (isApiError(error, noMessage)) return null;
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#messages?.stop();
+    this.#messages = null;
+  }
+
+  async #write(key: string, value: Uint8Array, expected: number, verb: string | null): Promise<LeaseWrite> {
+    // Written into a lost connection it would land late, when it means something else.
+    if (!this.#bus.connected()) return 'unclear';
+    const marks = headers();
+    if (verb !== null) marks.set(bucketOperation, verb);
+    try {
+      const ack = await this.#bus.jetstream.publish(prefix + key, value, {
+        headers: marks,
+        expect: { lastSubjectSequence: expected },
+        timeout: limits.leases.requestTimeoutMs,
+      });
+      return { revision: ack.seq };
+    } catch (error) {
+      if (isApiError(error, wrongLastSequence)) return 'conflict';
+      ignoring(error, 'a lease was written and no answer came: the next compare-and-set tells');
+      return 'unclear';
+    }
+  }
+}
+
+function entryOf(record: JsMsg): LeaseEntry {
+  const isGone = record.headers?.has(bucketOperation) === true || record.data.length === 0;
+  return { key: record.subject.slice(prefix.length), revision: record.seq, value: isGone ? null : record.data };
+}

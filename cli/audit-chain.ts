@@ -1,0 +1,88 @@
+// `audit verify|partitions|detach`: the chain of the audit log in the running system's database.
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
+import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
+import type { Store } from '../control/store/store.ts';
+import type { VerifyOptions } from './audit-commands.ts';
+import { print } from './print.ts';
+import { withStore } from './tenants.ts';
+
+/** Rows are read at some 50,000 a second: 100 million of them take half an hour. */
+const verifiedWithinMs = 3_600_000;
+
+/** The exit code: 1 when the chain is broken. */
+export async function verifyCommand(options: VerifyOptions): Promise<number> {
+  const expected = headsOf(options.expect);
+  const verdict = await withStore((store) => verifyAudit(store, expected), { withinMs: verifiedWithinMs });
+  if (!verdict.ok) {
+    const { brokenAt, why } = verdict;
+    print(options, { object: 'audit_verification', ok: false, broken_at: brokenAt, why }, [
+      `Broken  at row ${brokenAt}: ${why}`,
+    ]);
+    return 1;
+  }
+  const { rows, first, head } = verdict;
+  print(options, { object: 'audit_verification', ok: true, rows, first_row: first, head: `${head.seq}:${head.hash}` }, [
+    `Sound  ${rows} rows${first === null ? '' : `, from row ${first}`}`,
+    `Head   ${head.seq}:${head.hash}`,
+    'Note the head on another machine: audit verify --expect finds a chain that was written anew.',
+  ]);
+  return 0;
+}
+
+export async function partitionsCommand(options: { json?: boolean }): Promise<void> {
+  const partitions = await withStore(auditPartitions);
+  print(options, { data: partitions.map(partitionJson) }, partitions.map(lineOf));
+}
+
+export async function detachCommand(month: string, options: { json?: boolean }): Promise<void> {
+  const detach = async (store: Store) => {
+    try {
+      return await detachAuditPartition(store, month);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
+      throw new FixSetup(
+        `Only the owner of the tables may do this: set DATABASE_OWNER_URL to that role (${messageOf(error)})`,
+      );
+    }
+  };
+  const done = await withStore(detach, { asOwner: true });
+  if (!done.ok) throw new FixSetup(`${done.code}: ${whyNot[done.code]}`);
+  const { table } = done.partition;
+  print(options, { ...partitionJson(done.partition), detached: true }, [
+    `Detached  ${lineOf(done.partition)}`,
+    `Keep it, then drop it: pg_dump --table ${table} …; drop table ${table}`,
+  ]);
+}
+
+const insufficientPrivilege = '42501';
+const whyNot = {
+  no_such_month: 'see audit partitions',
+  not_the_oldest: 'only the oldest month can be taken away, so that what stays is unbroken: see audit partitions',
+  still_written: 'records of this month are still being written',
+} as const;
+
+function headsOf(text: string | undefined): AuditHead[] {
+  return (text ?? '').split(',').flatMap((each) => {
+    if (each.trim() === '') return [];
+    const found = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(each.trim());
+    if (found === null)
+      throw new FixSetup(
+        `--expect: found "${each}", expected row:hash as audit verify prints its head, with all 64 digits of the hash`,
+      );
+    return { seq: Number(found[1]), hash: found[2] ?? '' };
+  });
+}
+
+const partitionJson = ({ month, table, rows, firstRow, lastRow, bytes }: AuditPartition) => ({
+  object: 'audit_partition',
+  month,
+  table,
+  rows,
+  first_row: firstRow,
+  last_row: lastRow,
+  bytes,
+});
+
+const lineOf = ({ month, table, rows, firstRow, lastRow, bytes }: AuditPartition) =>
+  `${month}  ${table}  ${rows} rows${firstRow === null ? '' : ` (${firstRow} to ${lastRow})`}  ${Math.ceil(bytes / 1_024)} KiB`;

@@ -1,0 +1,216 @@
+// `dead list|show|replay|drop`: over NATS, and for a replay of messages the event store, which knows whether a carrier
+// has begun with them. What was begun is never put back: nobody shall get a message twice. The audit log gets a record
+// of what was put back or dropped; that the database is away keeps nobody from it.
+import { newAuditId } from '../model/ids.ts';
+import type { Message } from '../model/message.ts';
+import { systemClock } from '../platform/clock.ts';
+import { FixSetup, ignoring, messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { type EventStoreAnswer, askEventStore } from '../actors/ask-event-store.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { type DeadEntry, dropDead, listDead, readDead, replayDead } from '../cluster/bus/dead-records.ts';
+import { deadHeaders } from '../cluster/bus/dead.ts';
+import { streamNames } from '../cluster/bus/streams.ts';
+import { noteForAudit } from '../control/audit-notes.ts';
+import { addAuditRecords } from '../control/store/audit-log.ts';
+import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead-commands.ts';
+import { contentsOf } from './dead-contents.ts';
+import { print } from './print.ts';
+import { whereFrom, whoAsks } from './who-asks.ts';
+import { withStore } from './tenants.ts';
+import { withBus } from './with-bus.ts';
+
+const limitDefault = 50;
+const hexOctets = 64;
+const streamsOfDead: readonly string[] = [
+  ...Object.values(streamNames.messages),
+  ...Object.values(streamNames.waiting),
+  streamNames.inbound,
+  streamNames.events,
+];
+
+export async function listDeadCommand(options: DeadListOptions): Promise<void> {
+  const from = streamOf(options.stream);
+  const limit = limitOf(options.limit);
+  const { entries, total } = await withBus((bus) => answered(listDead(bus, from, limit)));
+  const lines = entries.map(
+    ({ seq, atMs, stream, subject, reason, octets }) =>
+      `${seq}  ${new Date(atMs).toISOString()}  ${stream}  ${subject}  ${octets} octets  ${reason}`,
+  );
+  if (total > entries.length) lines.push(`${total - entries.length} more: --limit ${total}`);
+  print(options, { data: entries.map(entryJson), total }, lines.length === 0 ? ['DEAD is empty'] : lines);
+}
+
+export async function showDeadCommand(text: string, options: { json?: boolean }): Promise<void> {
+  const seq = seqOf(text);
+  const record = await withBus((bus) => answered(readDead(bus, seq)));
+  if (record === null) throw notFound(seq);
+  const contents = contentsOf(record);
+  const octets = Buffer.from(record.data.subarray(0, hexOctets)).toString('hex');
+  const { reason, headers } = record;
+  const others = Object.entries(headers).filter(([name]) => name !== deadHeaders.reason);
+  const shown = { ...entryJson(record), headers, contents: contents?.fields ?? null };
+  print(options, contents === null ? { ...shown, first_octets: octets } : shown, [
+    `Record ${seq} of DEAD, from ${record.stream}, since ${new Date(record.atMs).toISOString()}`,
+    `  ${reason}`,
+    ...others.map(([name, value]) => `  ${name}: ${value}`),
+    ...(contents === null
+      ? ['This version cannot read it either. It begins with', `  ${octets}`]
+      : Object.entries(contents.fields).map(([name, value]) => `  ${name.padEnd(18)} ${value}`)),
+  ]);
+}
+
+type Result = { readonly seq: number; readonly code: string; readonly detail: string; readonly entry?: DeadEntry };
+
+export async function replayDeadCommand(texts: readonly string[], options: DeadReplayOptions): Promise<void> {
+  const from = streamOf(options.stream);
+  if (options.all === true ? texts.length > 0 : texts.length === 0) {
+    throw new FixSetup('dead replay: expected numbers of records, or --all');
+  }
+  if (options.all !== true && from !== null) throw new FixSetup('--stream goes with --all');
+  const given = texts.map(seqOf);
+  const results = await withBus(async (bus) => {
+    // Known before the first goes: what comes back at once is not put back for ever.
+    const { entries } =
+      options.all === true ? await answered(listDead(bus, from, limits.operations.deadReadMax)) : none;
+    const seqs = options.all === true ? entries.map(({ seq }) => seq) : [...new Set(given)];
+    const all: Result[] = [];
+    for (const seq of seqs) all.push(await replayOne(bus, seq, options.again === true));
+    return all;
+  });
+  const replayed = results.flatMap(({ code, entry }) => (code === 'replayed' && entry !== undefined ? [entry] : []));
+  const trouble = await audit('replayed', replayed);
+  const data = results.map(({ seq, code, detail, entry }) => ({
+    seq,
+    replayed: code === 'replayed',
+    ...(code === 'replayed' ? {} : { code, detail }),
+    ...(entry === undefined ? {} : { stream: entry.stream, subject: entry.subject }),
+  }));
+  print(options, { data, audited: trouble === null }, [
+    ...results.map(({ seq, code, detail, entry }) =>
+      code === 'replayed' ? `${seq}  put back: ${entry?.subject ?? ''}` : `${seq}  not put back, ${code}: ${detail}`,
+    ),
+    ...(results.length === 0 ? ['DEAD is empty'] : []),
+    ...(trouble === null ? [] : [trouble]),
+  ]);
+  if (replayed.length < results.length) process.exitCode = 1;
+}
+
+const none = { entries: [] as readonly DeadEntry[] };
+
+export async function dropDeadCommand(text: string, options: DeadDropOptions): Promise<void> {
+  const seq = seqOf(text);
+  if (options.yes !== true) throw new FixSetup(`dead drop deletes record ${seq} for good: say so with --yes`);
+  const record = await withBus(async (bus) => {
+    const found = await answered(readDead(bus, seq));
+    return found !== null && (await answered(dropDead(bus, seq))) ? found : null;
+  });
+  if (record === null) throw notFound(seq);
+  const trouble = await audit('dropped', [record]);
+  print(options, { seq, dropped: true, audited: trouble === null }, [
+    `Dropped  ${seq}  ${record.stream}  ${record.subject}`,
+    ...(trouble === null ? [] : [trouble]),
+  ]);
+}
+
+/** Never rejects: what went before it is told and audited whatever becomes of this one. */
+async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Result> {
+  try {
+    return await tryReplay(bus, seq, again);
+  } catch (error) {
+    const detail = `NATS did not answer (${messageOf(error)}): run it again, what was done is not done twice`;
+    return { seq, code: 'no_answer', detail };
+  }
+}
+
+async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Result> {
+  const record = await readDead(bus, seq);
+  if (record === null) return { seq, code: 'not_found', detail: 'DEAD holds no record of that number' };
+  const contents = contentsOf(record);
+  if (contents === null) {
+    return { seq, entry: record, code: 'unreadable', detail: 'this version cannot read it either: it would come back' };
+  }
+  const begun = contents.message === null ? 'no' : await wasEverBegun(bus, contents.message);
+  if (begun === 'yes') {
+    const detail = 'a carrier has it already, or it has ended: put back it could go out twice. Drop it';
+    return { seq, entry: record, code: 'begun', detail };
+  }
+  if (begun === 'unclear') {
+    const detail = 'the event store does not answer whether a carrier has it: run it again when it does';
+    return { seq, entry: record, code: 'unclear', detail };
+  }
+  const replayed = await replayDead(bus, record, { again });
+  if (replayed.ok) return { seq, entry: record, code: 'replayed', detail: '' };
+  return { seq, entry: record, code: replayed.code, detail: replayed.detail };
+}
+
+/** Whether any carrier ever had a part of it: stricter than what carriers ask each other, because a person can wait. */
+function wasEverBegun(bus: Bus, message: Message): Promise<EventStoreAnswer> {
+  return askEventStore(
+    bus,
+    message,
+    ({ submittedAtMs, history }) => submittedAtMs !== null || history.some(({ carrier }) => carrier !== null),
+  );
+}
+
+/** Null, or why there is no record of it. */
+async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]): Promise<string | null> {
+  if (entries.length === 0) return null;
+  const atMs = systemClock.nowMs();
+  const records = entries.map(({ seq, stream, subject, reason }) => ({
+    recordId: newAuditId(atMs),
+    atMs,
+    actor: 'operator',
+    origin: whereFrom(),
+    action: `dead_record.${what}` as const,
+    target: `${streamNames.dead}/${seq}`,
+    detail: { stream, subject, reason },
+  }));
+  try {
+    await withStore((store) => addAuditRecords(store, records));
+    return null;
+  } catch (error) {
+    ignoring(error, 'the database is away: the records wait on the bus, which was there just now');
+  }
+  try {
+    const by = whoAsks();
+    await withBus((bus) => Promise.all(records.map((record) => noteForAudit(bus, { ...record, by }))));
+    return null;
+  } catch (error) {
+    return `Not in the audit log: ${messageOf(error)}`;
+  }
+}
+
+function entryJson({ seq, atMs, stream, subject, reason, octets }: DeadEntry): Record<string, string | number> {
+  return { seq, object: 'dead_record', at: new Date(atMs).toISOString(), stream, subject, reason, octets };
+}
+
+function seqOf(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new FixSetup(`found "${text}", expected the number of a record as dead list shows it`);
+}
+
+function streamOf(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (streamsOfDead.includes(text)) return text;
+  throw new FixSetup(`--stream: found "${text}", expected one of ${streamsOfDead.join(', ')}`);
+}
+
+function limitOf(text: string | undefined): number {
+  const limitMax = limits.operations.deadReadMax;
+  const limit = text === undefined ? limitDefault : /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= limitMax) return limit;
+  throw new FixSetup(`--limit: found "${text}", expected a whole number from 1 to ${limitMax}`);
+}
+
+function notFound(seq: number): FixSetup {
+  return new FixSetup(`dead_record_not_found: DEAD holds no record ${seq}; dead list shows what is there`);
+}
+
+async function answered<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw new FixSetup(`NATS did not answer: ${messageOf(error)}`, error);
+  }
+}

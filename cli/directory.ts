@@ -1,0 +1,97 @@
+// `directory owner|release`, and the doctor's look at the same. Over NATS alone: who releases has no database that is
+// right, and the wrong one must not be asked.
+import { readFileSync } from 'node:fs';
+import { FixSetup, ignoring } from '../platform/errors.ts';
+import { connectBus } from '../cluster/bus/connect.ts';
+import {
+  type DirectoryOwner,
+  OwnedByAnother,
+  directoryOwner,
+  releaseDirectory,
+  sinceOf,
+} from '../control/projection/owner.ts';
+import { databaseNameFile, installationId } from '../control/store/installation.ts';
+import { openStore } from '../control/store/store.ts';
+import type { DirectoryOptions } from './directory-commands.ts';
+import { noteForAudit } from '../control/audit-notes.ts';
+import { print } from './print.ts';
+import { whoAsks } from './who-asks.ts';
+import { withBus } from './with-bus.ts';
+
+export async function ownerCommand(options: DirectoryOptions): Promise<void> {
+  const owner = await withBus(directoryOwner);
+  print(options, asJson(owner), [owner === null ? 'Nobody: the next role control has it' : lineOf(owner)]);
+}
+
+export async function releaseCommand(options: DirectoryOptions): Promise<void> {
+  if (options.yes !== true) {
+    throw new FixSetup(
+      'The next role control that starts makes the directory its own: accounts and keys that its PostgreSQL does not have are refused from then on. Stop every role control of the old one first, then: heliograph directory release --yes',
+    );
+  }
+  const owner = await withBus(async (bus) => {
+    const before = await directoryOwner(bus);
+    if (before === null) return null;
+    // First: what cannot be recorded is not done.
+    const detail = { database: before.database, since: new Date(before.sinceMs).toISOString(), host: before.host };
+    await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: whoAsks() });
+    return releaseDirectory(bus);
+  });
+  print(options, asJson(owner), [owner === null ? 'Nobody had it' : `Released  ${lineOf(owner)}`]);
+}
+
+const lineOf = (owner: DirectoryOwner) => `database ${owner.database}, ${sinceOf(owner)}`;
+
+function asJson(owner: DirectoryOwner | null): Record<string, unknown> {
+  if (owner === null) return { object: 'directory_owner', database: null };
+  const { database, sinceMs, host } = owner;
+  return { object: 'directory_owner', database, since: new Date(sinceMs).toISOString(), host };
+}
+
+export type DirectoryCheck = {
+  readonly natsUrl: string;
+  /** Null: it is this machine's own and does not run now. */
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+};
+
+/** What the doctor says of it; throws OwnedByAnother when this machine's role control would not start. */
+export async function directoryState({ natsUrl, databaseUrl, dataDir }: DirectoryCheck): Promise<string> {
+  const bus = await connectBus(natsUrl, 'doctor', answersWithinMs);
+  try {
+    const owner = await directoryOwner(bus);
+    if (owner === null) return 'nobody has filled it yet';
+    const ours = databaseUrl === null ? lastUsed(dataDir) : await nameOf(databaseUrl);
+    if (owner.database !== ours) throw new OwnedByAnother(owner, ours ?? 'a new one');
+    return `made from ${lineOf(owner)}`;
+  } finally {
+    await bus.close();
+  }
+}
+
+const answersWithinMs = 3_000;
+
+/** Null for a database that no role control has used yet. */
+async function nameOf(databaseUrl: string): Promise<string | null> {
+  const store = openStore(databaseUrl);
+  try {
+    return await installationId(store);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== undefinedTable) throw error;
+    ignoring(error, 'the database has not been migrated yet');
+    return null;
+  } finally {
+    await store.close();
+  }
+}
+
+const undefinedTable = '42P01';
+
+function lastUsed(dataDir: string): string | null {
+  try {
+    return readFileSync(databaseNameFile(dataDir), 'utf8').trim();
+  } catch (error) {
+    ignoring(error, 'no role control has run on this data folder');
+    return null;
+  }
+}

@@ -1,0 +1,148 @@
+// The doctor's look at the carriers: each bind of a real carrier is bound once, as configured, and unbound; it never
+// submits. Where a running system has the binds it is asked instead, because a carrier allows only so many sessions.
+import { FixSetup, ignoring } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { probeBind } from '../smpp/probe.ts';
+import { type Bus, connectBus } from '../cluster/bus/connect.ts';
+import type { BindConfig, CarrierConfig } from '../config/configuration.ts';
+import { type CarrierView, viewsOf } from '../cluster/operator-commands/carriers.ts';
+import type { CarrierOrders } from '../cluster/operator-commands/contract.ts';
+import { readOrders } from '../cluster/operator-commands/orders.ts';
+import { askForCarriers } from '../cluster/operator-commands/reports.ts';
+import { aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
+import type { Finding } from './doctor.ts';
+import { probeWords } from './probe-words.ts';
+
+export type CarrierCheck = {
+  readonly carriers: readonly CarrierConfig[];
+  /** Only this one. */
+  readonly only?: string | undefined;
+  /** Bind even where the running system does. */
+  readonly force: boolean;
+  /** Where a running system would be asked; null: nothing runs, as far as this machine knows. */
+  readonly natsUrl: string | null;
+  /** A system runs on the data folder. */
+  readonly isRunning: boolean;
+  /** And serves carriers; in an installation of many machines not every one does. */
+  readonly servesCarriers?: boolean;
+  /** How long each step of a bind may take. */
+  readonly stepMs?: number;
+};
+
+export async function examineCarriers({
+  carriers,
+  only,
+  force,
+  natsUrl,
+  isRunning,
+  servesCarriers = true,
+  stepMs = limits.operations.probeStepMs,
+}: CarrierCheck): Promise<Finding[]> {
+  const asked = carriers.filter(({ name }) => only === undefined || name === only);
+  if (asked.length === 0) {
+    throw new FixSetup(`there is no carrier "${only}"; there are: ${carriers.map(({ name }) => name).join(', ')}`);
+  }
+  const views = natsUrl === null ? [] : await viewsFrom(natsUrl, carriers);
+  const findings = await Promise.all(
+    asked.map(async (carrier) => {
+      const view = views?.find(({ name }) => name === carrier.name) ?? null;
+      const told = view === null ? [] : aboutCarrier(view);
+      // Simulated carriers listen only while the system runs, and only for it.
+      const mayTry = force && carrier.simulate === null;
+      const serving = view !== null && view.servedBy > 0;
+      if (serving && !mayTry) return [...told, ...reportedBinds(carrier, view, forced(carrier))];
+      if (views === null && !mayTry) return [notKnown(carrier)];
+      const isServed = (views ?? []).some(({ servedBy }) => servedBy > 0);
+      if (isRunning && !mayTry)
+        return [...told, servesCarriers ? notAsked(carrier) : servedByNobody(carrier, isServed)];
+      if (carrier.simulate !== null) return only === undefined ? told : [...told, simulated(carrier)];
+      return [...told, ...(await probed(carrier, serving ? view : null, stepMs))];
+    }),
+  );
+  return findings.flat();
+}
+
+/** One after the other: a carrier that allows few sessions must not refuse us for our own haste. */
+async function probed(carrier: CarrierConfig, running: CarrierView | null, stepMs: number): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  let first = 1;
+  for (const bind of carrier.binds) {
+    const found = await probeBind({ ...wireOf(bind), stepMs });
+    const { ok, what, todo } = probeWords(bind, found, running === null ? null : sessionsOf(carrier, bind, running));
+    const sessions = bind.count === 1 || !ok ? '' : ` (tried once of ${bind.count} sessions)`;
+    findings.push({
+      check: `${carrier.name}/${first}`,
+      ok,
+      detail: `${what}${sessions}${todo === '' ? '' : `\n→ ${todo}`}`,
+    });
+    first += bind.count;
+  }
+  return findings;
+}
+
+function wireOf(bind: BindConfig): Pick<Parameters<typeof probeBind>[0], 'host' | 'port' | 'tls' | 'bind'> {
+  const { host, port, tls, type, systemId, password, systemType, interfaceVersion, addressRange } = bind;
+  const { ton: addressTon, npi: addressNpi, range } = addressRange;
+  return {
+    host,
+    port,
+    tls: tls || undefined,
+    bind: { type, systemId, password, systemType, interfaceVersion, addressTon, addressNpi, addressRange: range },
+  };
+}
+
+/** What may be done about a real one. */
+function forced({ name, simulate }: CarrierConfig): string {
+  return simulate === null ? `; doctor --carrier ${name} --force binds all the same` : '';
+}
+
+const notAsked = (carrier: CarrierConfig): Finding => ({
+  check: carrier.name,
+  ok: false,
+  detail: `the system runs and nobody answers for this carrier\n→ look at the log of the actors${forced(carrier)}`,
+});
+
+/** The system here has no actors, and no other node answers for it. Nobody misses a simulated one. */
+function servedByNobody(carrier: CarrierConfig, othersAre: boolean): Finding {
+  const what = !othersAre
+    ? 'no node runs the role carriers\n→ start one that does'
+    : 'no node serves this carrier\n→ the nodes with the role carriers need it in their heliograph.yaml';
+  return { check: carrier.name, ok: carrier.simulate !== null, detail: `${what}${forced(carrier)}` };
+}
+
+const simulated = ({ name }: CarrierConfig): Finding => ({
+  check: name,
+  ok: true,
+  detail: 'simulated: there is nothing to bind to while the system does not run',
+});
+
+/** A system that cannot be asked may have its binds all the same. */
+const notKnown = (carrier: CarrierConfig): Finding => ({
+  check: carrier.name,
+  ok: false,
+  detail: `NATS does not answer, so it is not known whether a running system has this carrier\n→ see what NATS says${forced(carrier)}`,
+});
+
+/** Null when the server is away. */
+async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): Promise<CarrierView[] | null> {
+  try {
+    const bus = await connectBus(natsUrl, 'doctor', limits.operations.callTimeoutMs);
+    try {
+      return viewsOf(carriers, await ordersOn(bus), await askForCarriers(bus));
+    } finally {
+      await bus.close();
+    }
+  } catch (error) {
+    ignoring(error, 'NATS was not asked about the carriers');
+    return null;
+  }
+}
+
+async function ordersOn(bus: Bus): Promise<ReadonlyMap<string, CarrierOrders>> {
+  try {
+    return await readOrders(bus);
+  } catch (error) {
+    ignoring(error, 'a server that no system has run on yet has no orders');
+    return new Map();
+  }
+}

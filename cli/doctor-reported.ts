@@ -1,0 +1,80 @@
+// What the doctor makes of a carrier that the running system serves: how its binds are there, what was ordered of it, and
+// whether it is sent less than its contract. It opens nothing and asks nobody.
+import { limits } from '../platform/limits.ts';
+import { type BindConfig, type CarrierConfig, bindsOf } from '../config/configuration.ts';
+import type { BindView, CarrierView } from '../cluster/operator-commands/carriers.ts';
+import type { Pace } from '../cluster/operator-commands/contract.ts';
+import { orderWords, paceWords, seconds } from './carriers.ts';
+import type { Finding } from './doctor.ts';
+import type { Sessions } from './probe-words.ts';
+import { reportedWords } from './reported-words.ts';
+
+/** `forced`: what may be done about a real one. */
+export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced: string): Finding[] {
+  const configured = bindsOf(carrier, {});
+  return view.binds.map((bind) => {
+    const config = configured[bind.bind - 1];
+    const check = `${carrier.name}/${bind.bind}`;
+    // What others have, or a person stopped, is as it should be.
+    const ok = bind.state === 'bound' || bind.state === 'resting' || bind.state === 'elsewhere';
+    if (!ok) return { check, ok, detail: notBound(carrier, config, bind, view, forced) };
+    const hint = bind.state === 'bound' ? ` (the running system has it${forced})` : '';
+    const detail = `${bind.type} is ${bind.state}${hint}`;
+    if (bind.order === null) return { check, ok, detail };
+    return {
+      check,
+      ok,
+      note: true,
+      detail: `${detail}\n${stands(bind.ordered, bind.order, `${carrier.name} --bind ${bind.bind}`)}`,
+    };
+  });
+}
+
+function notBound(
+  carrier: CarrierConfig,
+  config: BindConfig | undefined,
+  { type, state, reason, nextTryInMs = null }: BindView,
+  view: CarrierView,
+  forced: string,
+): string {
+  const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
+  // Nobody but the running system can reach a simulated one, and its address means nothing.
+  const words =
+    config === undefined || carrier.simulate !== null
+      ? null
+      : reportedWords(config, reason, sessionsOf(carrier, config, view));
+  const found = `${type} is ${state}${reason === '' ? '' : `: ${reason}`}${next}`;
+  const todo = words?.todo ?? (reason === '' ? 'look again in a moment' : 'carriers list, and the log of the actors');
+  const again = state === 'stopped' ? `, then: carriers resume ${carrier.name}` : '';
+  const what = words === null ? '' : `; ${words.what}`;
+  return `${found}${what} (as the running system reports it${forced})\n→ ${todo}${again}`;
+}
+
+/** Of these credentials at this address: what is bound anywhere, and what heliograph.yaml asks for. */
+export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: BindConfig, view: CarrierView): Sessions {
+  const same = bindsOf(carrier, {}).map(
+    (bind) => bind.host === host && bind.port === port && bind.systemId === systemId,
+  );
+  const bound = view.binds.filter(({ bind, state }) => same[bind - 1] === true && state === 'bound').length;
+  return { bound, wanted: same.filter(Boolean).length };
+}
+
+/** What is true of the carrier as a whole, and no bind can tell. */
+export function aboutCarrier({ name, ordered, order, pace }: CarrierView): Finding[] {
+  const findings: Finding[] = [];
+  if (order !== null) findings.push({ check: name, ok: true, note: true, detail: stands(ordered, order, name) });
+  if (pace !== null && pace.slowedBy !== '') {
+    const ok = pace.perS >= limits.carrierHealth.slowedShare * pace.ofPerS;
+    findings.push({ check: name, ok, note: ok, detail: `is sent ${paceWords(pace)}\n→ ${whySlowed(pace)}` });
+  }
+  return findings;
+}
+
+function stands(ordered: string, order: NonNullable<CarrierView['order']>, target: string): string {
+  return `${ordered} by an order: nothing is submitted${orderWords(order)}\n→ when that is over: carriers resume ${target}`;
+}
+
+const whySlowed = ({ slowedBy }: Pace) =>
+  slowedBy === 'ESME_RTHROTTLED'
+    ? 'the carrier allows less than `tps` says, or another system sends with this account: ask for the contract and set `tps` to it'
+    : 'the carrier says that its queue is full: ask it, if that lasts';

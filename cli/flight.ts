@@ -1,0 +1,152 @@
+// `flight CARRIER`: asks everybody who serves the carrier, over NATS alone, and shows what is recorded, writes the PDUs
+// to a capture file, or prints the decisions. What it gets was masked when it was recorded.
+import { writeFile } from 'node:fs/promises';
+import { decisionFields } from '../actors/flight/decision-line.ts';
+import { DeadlineExceeded } from '../platform/deadline.ts';
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import { recordKind } from '../smpp/flight/pdu-ring.ts';
+import { type Recording, pcapFile } from '../smpp/flight/pcap.ts';
+import { type FlightRecord, readRecords } from '../smpp/flight/records.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import {
+  type Decision,
+  type FlightBind,
+  type FlightListing,
+  listFlights,
+  readDecisions,
+  readPdus,
+} from '../actors/flight/flight.ts';
+import type { FlightOptions } from './flight-command.ts';
+import { print } from './print.ts';
+import { withBus } from './with-bus.ts';
+
+export async function flightCommand(carrier: string, options: FlightOptions): Promise<void> {
+  if (options.pcap !== undefined && options.decisions === true) {
+    throw new FixSetup('--pcap and --decisions: found both, expected one of them');
+  }
+  if (options.bind !== undefined && options.decisions === true) {
+    throw new FixSetup('--bind: decisions are those of the whole carrier, leave it out');
+  }
+  const found = await withBus(async (bus) => {
+    const listings = await recordersOf(bus, carrier);
+    const binds = chosenBinds(carrier, listings, options.bind);
+    if (options.pcap !== undefined) return { binds: await capture(bus, binds, options.pcap) };
+    return options.decisions === true ? { decisions: await decisionsOf(bus, listings) } : { binds };
+  });
+  if (found.decisions !== undefined) return printDecisions(carrier, found.decisions, options);
+  if (options.pcap !== undefined) return printCapture(carrier, options.pcap, found.binds, options);
+  printListing(carrier, found.binds, options);
+}
+
+/** A bind as one thread of one node has recorded it. */
+type Recorded = {
+  readonly listing: FlightListing;
+  readonly bind: FlightBind;
+  readonly records?: readonly FlightRecord[];
+};
+
+async function recordersOf(bus: Bus, carrier: string): Promise<FlightListing[]> {
+  if (/^[a-z][a-z0-9-]{0,31}$/.test(carrier)) {
+    const listings = await listFlights(bus, carrier);
+    if (listings.length > 0) return listings;
+  }
+  const others = [...new Set((await listFlights(bus, null)).map((each) => each.carrier))].sort();
+  if (others.length === 0) throw new FixSetup('no carrier is served now: start the role carriers, or look at `doctor`');
+  throw new FixSetup(`carrier: found "${carrier}", which nobody serves now; served are ${others.join(', ')}`);
+}
+
+function chosenBinds(carrier: string, listings: readonly FlightListing[], wanted: string | undefined): Recorded[] {
+  const all = listings.flatMap((listing) => listing.binds.map((bind) => ({ listing, bind })));
+  if (wanted === undefined) return all;
+  const name = wanted.includes('/') ? wanted : `${carrier}/${wanted}`;
+  const chosen = all.filter(({ bind }) => bind.name === name);
+  if (chosen.length > 0) return chosen;
+  const there = [...new Set(all.map(({ bind }) => bind.name))].join(', ');
+  throw new FixSetup(`--bind: found "${wanted}", expected one of ${there || 'none: no session was opened yet'}`);
+}
+
+async function capture(bus: Bus, binds: readonly Recorded[], file: string): Promise<Recorded[]> {
+  const captured: Recorded[] = [];
+  const recordings: Recording[] = [];
+  for (const { listing, bind } of binds) {
+    const { records: raw, session } = await answered(readPdus(bus, listing.node, bind.name));
+    const records = [...readRecords(raw)];
+    captured.push({ listing, bind, records });
+    recordings.push({ records, wallAtZeroMs: listing.wallAtZeroMs, session });
+  }
+  if (!captured.some(({ records }) => records?.some(isPdu))) {
+    throw new FixSetup('nothing is recorded yet: no session was opened since the carrier was started');
+  }
+  try {
+    await writeFile(file, pcapFile(recordings), { mode: 0o600 });
+  } catch (error) {
+    throw new FixSetup(`--pcap: cannot write ${file}: ${messageOf(error)}`, error);
+  }
+  return captured;
+}
+
+async function decisionsOf(bus: Bus, listings: readonly FlightListing[]): Promise<Decision[]> {
+  const all = await Promise.all(listings.map(({ node }) => answered(readDecisions(bus, node))));
+  return all.flat().sort((one, other) => one.atMs - other.atMs);
+}
+
+async function answered<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    const why = error instanceof DeadlineExceeded ? 'it took too long' : messageOf(error);
+    throw new FixSetup(`the carrier's thread stopped answering (${why}): run the command again`, error);
+  }
+}
+
+const isPdu = ({ kind }: FlightRecord) => kind === recordKind.sent || kind === recordKind.received;
+
+function printCapture(carrier: string, file: string, binds: readonly Recorded[], options: FlightOptions): void {
+  const rows = binds.map(({ listing, bind, records = [] }) => {
+    const pdus = records.filter(isPdu);
+    const at = (record: FlightRecord | undefined) =>
+      record === undefined ? null : new Date(record.atMs + listing.wallAtZeroMs).toISOString();
+    return { bind: bind.name, node: listing.node, pdus: pdus.length, first_at: at(pdus[0]), last_at: at(pdus.at(-1)) };
+  });
+  print(options, { object: 'flight_capture', carrier, file, binds: rows }, [
+    `Wrote ${file}`,
+    ...rows.map(
+      ({ bind, pdus, first_at: from, last_at: to }) =>
+        `  ${bind}  ${count(pdus, 'PDU')}, ${from ?? '–'} to ${to ?? '–'}`,
+    ),
+    'Passwords, texts and the middle of numbers are masked. On other ports than 2775: tshark -d tcp.port==PORT,smpp',
+  ]);
+}
+
+function printDecisions(carrier: string, decisions: readonly Decision[], options: FlightOptions): void {
+  print(
+    options,
+    { object: 'flight_decisions', carrier, data: decisions.map(decisionFields) },
+    decisions.length === 0 ? [`${carrier}: nothing was decided yet`] : decisions.map(decisionRow),
+  );
+}
+
+function decisionRow({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): string {
+  const about = messageId === null ? '' : `${messageId} ${attempt}/${segment} `;
+  return `${new Date(atMs).toISOString()}  ${kind.padEnd(11)} ${about}${detail}${times > 1 ? ` (${times} times)` : ''}`;
+}
+
+function printListing(carrier: string, binds: readonly Recorded[], options: FlightOptions): void {
+  const rows = binds.map(({ listing, bind: { name, state, sessions, sent, received, bytes } }) => {
+    return { bind: name, node: listing.node, state, sessions, sent, received, recorded_bytes: bytes };
+  });
+  const decisions = new Map(binds.map(({ listing }) => [listing.node, listing.decisions]));
+  const decided = [...decisions.values()].reduce((sum, each) => sum + each, 0);
+  print(options, { object: 'flight', carrier, decisions: decided, binds: rows }, [
+    ...rows.map(
+      ({ bind, state, sessions, sent, received, recorded_bytes: bytes }) =>
+        `${bind}  ${state}: ${count(sessions, 'session')}, ${count(sent, 'PDU')} sent, ${received} received, the last ${Math.ceil(bytes / 1024)} KiB recorded`,
+    ),
+    `${carrier}  ${count(decided, 'decision')} recorded`,
+    'Take them out with --pcap FILE or --decisions.',
+  ]);
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,18 @@
+// The command line interface `heliograph`: runs what was asked for, and says in one line what a person can mend.
+import { CommanderError } from 'commander';
+import { printable } from '../model/plain-text.ts';
+import { FixSetup } from '../platform/errors.ts';
+import { keepFilesPrivate } from '../platform/private-files.ts';
+import { program } from './program.ts';
+
+keepFilesPrivate();
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Commander has printed its own message, help included.
+  if (error instanceof CommanderError) process.exit(error.exitCode);
+  if (!(error instanceof FixSetup)) throw error;
+  process.stderr.write(`${error.message.split('\n').map(printable).join('\n')}\n`);
+  process.exit(1);
+}

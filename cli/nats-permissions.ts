@@ -1,0 +1,44 @@
+// `nats-permissions`: what to write into the configuration of a nats-server of one's own, from the table that the embedded
+// one is configured by.
+import { FixSetup } from '../platform/errors.ts';
+import {
+  type NatsRole,
+  inboxOf,
+  natsRoles,
+  permissionsOf,
+  permissionsText,
+} from '../cluster/embedded/nats-permissions.ts';
+import { print } from './print.ts';
+
+export type NatsPermissionsOptions = { readonly roles?: string; readonly json?: boolean };
+
+/** A user for each role; with `--roles` one user who has all these. */
+export function natsPermissionsCommand({ roles, json }: NatsPermissionsOptions): void {
+  const users = roles === undefined ? natsRoles.map((role) => [role]) : [rolesOf(roles)];
+  const data = users.map((of) => ({ roles: of, inbox: inboxOf(of[0]!), permissions: permissionsOf(...of) }));
+  print({ json: json === true }, { data }, [
+    'authorization {',
+    '  users: [',
+    '    # the command line: everything',
+    '    { user: heliograph, password: "…" }',
+    ...data.flatMap(({ roles: of, inbox, permissions }) => [
+      `    # NATS_URL=nats://heliograph-${of.join('-')}:…@host:4222?inbox=${inbox}`,
+      `    { user: heliograph-${of.join('-')}, password: "…", permissions: ${permissionsText(permissions)} }`,
+    ]),
+    '  ]',
+    '}',
+  ]);
+}
+
+function rolesOf(text: string): NatsRole[] {
+  const names = text.split(',').flatMap((name) => name.trim() || []);
+  const found = names.map((name) => {
+    // As HELIOGRAPH_ROLES and --roles of `start` have them.
+    const role = natsRoles.find((each) => each === (name === 'carriers' ? 'actors' : name));
+    if (role === undefined)
+      throw new FixSetup(`--roles: found "${name}", expected roles of ingress, carriers, control, analytics`);
+    return role;
+  });
+  if (found.length === 0) throw new FixSetup('--roles: expected roles of ingress, carriers, control, analytics');
+  return [...new Set(found)];
+}

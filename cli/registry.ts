@@ -1,0 +1,135 @@
+// `dnd import`, `dnd status`, `ported import`, `ported status`: registries of the running system. Progress goes to
+// standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
+import { AssertionFailed } from '../platform/assert.ts';
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { printable } from '../model/plain-text.ts';
+import { categories } from '../model/message.ts';
+import { categoryBit } from '../policy/admission/do-not-disturb-gate.ts';
+import { numberPlan } from '../policy/country/number-plan.ts';
+import { openTable } from '../policy/registry/number-table.ts';
+import type { RegistryName } from '../policy/registry/contract.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { loadConfiguration } from '../config/load.ts';
+import { loadSettings } from '../config/settings.ts';
+import { type ImportReport, importRegistry } from '../directory/registry/import/import.ts';
+import { RegistryVersions, versionName } from '../directory/registry/versions.ts';
+import { type AuditNote, noteForAudit } from '../control/audit-notes.ts';
+import { fileInForceOrWarn } from './file-in-force.ts';
+import { print } from './print.ts';
+import { whoAsks } from './who-asks.ts';
+import { withBus } from './with-bus.ts';
+
+export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean; json?: boolean };
+
+export async function importCommand(name: RegistryName, file: string, options: ImportOptions): Promise<void> {
+  const settings = loadSettings();
+  const configuration = await loadConfiguration(fileInForceOrWarn().file);
+  const badRowsMax = Number(options.badRowsMax ?? limits.registry.badRowsMax);
+  if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
+    throw new FixSetup(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
+  }
+  const report = await withRegistryBus(async (bus) => {
+    const imported = await importRegistry(bus, {
+      name,
+      file,
+      delta: options.delta === true,
+      badRowsMax,
+      allowShrink: options.allowShrink === true,
+      dataDir: settings.dataDir,
+      configuration,
+      onProgress: (text) => process.stderr.write(`${text}\n`),
+    });
+    await noteForAudit(bus, auditNoteOf(name, file, options, imported));
+    return imported;
+  });
+  const { rows } = report;
+  for (const each of rows.shown) process.stderr.write(`bad row, ${printable(each)}\n`);
+  print(
+    options,
+    {
+      object: 'registry_import',
+      registry: name,
+      version: report.version,
+      changed: report.changed,
+      numbers: report.numbers,
+      numbers_before: report.numbersBefore,
+      lines: rows.lines,
+      bad_rows: rows.badRows,
+      not_served: rows.notServed,
+      conflicts: report.conflicts,
+      resumed_from_line: report.resumedFrom,
+    },
+    [
+      `${report.changed ? 'In force' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
+      `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
+      ...(report.conflicts === 0
+        ? []
+        : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two was taken`]),
+    ],
+  );
+}
+
+function auditNoteOf(name: RegistryName, file: string, options: ImportOptions, report: ImportReport): AuditNote {
+  const { version, changed, numbers: to, numbersBefore: from, rows } = report;
+  const detail = {
+    file,
+    version,
+    changed,
+    numbers: { from, to },
+    bad_rows: rows.badRows,
+    delta: options.delta === true,
+    allow_shrink: options.allowShrink === true,
+  };
+  return { action: 'registry.imported', target: name, detail, by: whoAsks() };
+}
+
+export async function statusCommand(name: RegistryName, options: { json?: boolean }): Promise<void> {
+  const pointer = await withRegistryBus(async (bus) => (await RegistryVersions.open(bus)).current(name));
+  if (pointer === null) return print(options, { registry: name, version: null }, [`${name}: nothing was imported yet`]);
+  const { count, importedAtMs, source, callingCode } = pointer.value;
+  const importedAt = new Date(importedAtMs).toISOString();
+  const version = versionName(pointer.value);
+  print(
+    options,
+    { object: 'registry', registry: name, version, numbers: count, imported_at: importedAt, source, callingCode },
+    [`${name} ${version}: ${format(count)} numbers, imported ${importedAt} from ${source}`],
+  );
+}
+
+/** Whether a number is listed in the version in force, and as what. */
+export async function checkCommand(name: RegistryName, number: string, options: { json?: boolean }): Promise<void> {
+  const { country } = await loadConfiguration(fileInForceOrWarn().file);
+  const refusal = numberPlan(country).refuse(number);
+  if (refusal !== null) throw new FixSetup(`found "${number}": ${refusal.detail}`);
+  const { version, mark, names } = await withRegistryBus(async (bus) => {
+    const versions = await RegistryVersions.open(bus);
+    const pointer = await versions.current(name);
+    if (pointer === null) throw new FixSetup(`${name}: nothing was imported yet`);
+    const inForce = versionName(pointer.value);
+    const table = openTable(await versions.load(name, pointer.value), inForce);
+    return { version: inForce, mark: table.markOf(number), names: table.names };
+  });
+  const unwanted = categories.filter((category) => (mark & categoryBit[category]) !== 0);
+  const carrier = names[mark - 1] ?? null;
+  const found = name === 'dnd' ? { unwanted } : { carrier };
+  const told = name === 'dnd' ? `no ${unwanted.join(', ')} messages` : `went to ${carrier}`;
+  print(options, { object: 'registry_entry', registry: name, version, number, listed: mark !== 0, ...found }, [
+    mark === 0 ? `${name} ${version}: ${number} is not listed` : `${name} ${version}: ${number} is listed: ${told}`,
+  ]);
+}
+
+/** When NATS fails under it, whoever gave the command is told what to do next. */
+function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
+  return withBus(async (bus) => {
+    try {
+      return await work(bus);
+    } catch (error) {
+      if (error instanceof FixSetup || error instanceof AssertionFailed) throw error;
+      throw new FixSetup(`broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`, error);
+    }
+  });
+}
+
+const numbers = new Intl.NumberFormat('en-US');
+const format = (value: number) => numbers.format(value);

@@ -1,0 +1,81 @@
+// `keys rotate-body`: a new key for the bodies on the bus. On one machine it is written before the old ones in the data
+// folder; where the keys come from the environment it says what to set, and on which machines first.
+import { systemClock } from '../platform/clock.ts';
+import { ignoring } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { secretBytes } from '../platform/random.ts';
+import { bodyKeyId, bodyKeysText, parseBodyKeys } from '../model/records/body-keys.ts';
+import { readConfiguration } from '../config/load.ts';
+import { loadSettings } from '../config/settings.ts';
+import { loadBodyKeys, rotateBodyKey } from '../cluster/embedded/secrets.ts';
+import { type AuditNote, keepNoteForAudit, noteForAudit } from '../control/audit-notes.ts';
+import { fileInForceOrWarn } from './file-in-force.ts';
+import { print } from './print.ts';
+import { whoAsks } from './who-asks.ts';
+import { withBus } from './with-bus.ts';
+
+const dayMs = 86_400_000;
+
+export async function rotateBodyCommand(options: { json?: boolean }): Promise<void> {
+  const { dataDir } = loadSettings();
+  const { file, isRunning } = fileInForceOrWarn();
+  const told = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
+  const keptDays = Math.max((await readConfiguration(file)).retention.historyDays, limits.bus.laterDaysMax) + 1;
+  // Where nothing runs and nobody names the file, the next start may read another one: then no key is taken away.
+  const isKnown = isRunning || Boolean(process.env['HELIOGRAPH_CONFIG']);
+  if (told === '') await rotateHere(options, dataDir, isKnown ? keptDays : null);
+  else sayWhatToSet(options, told, keptDays);
+}
+
+async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number | null): Promise<void> {
+  const [before] = loadBodyKeys(dataDir, {}).keys;
+  const keptMs = keptDays === null ? null : keptDays * dayMs;
+  const { sealing, kept, gone } = rotateBodyKey(dataDir, systemClock.nowMs(), keptMs);
+  await note(dataDir, {
+    action: 'body_key.rotated',
+    target: 'body-key',
+    detail: { sealing: { from: before === undefined ? null : bodyKeyId(before), to: sealing }, gone },
+    by: whoAsks(),
+  });
+  const until = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  const howLong = (ms: number | null) => {
+    if (ms !== null) return `; nothing of it is left after ${until(ms)}`;
+    return keptDays === null ? '' : `; nothing of it is left ${keptDays} days after that start`;
+  };
+  print(options, { sealing, kept: kept.map(({ id, untilMs }) => ({ id, until: until(untilMs) })), gone }, [
+    `Sealing  ${sealing}  from the next start on: stop Heliograph and start it again`,
+    ...kept.map(({ id, untilMs }) => `Kept     ${id}  opens what it sealed${howLong(untilMs)}`),
+    ...gone.map((id) => `Gone     ${id}  nothing sealed with it is left`),
+    ...(keptDays === null
+      ? ['No old key was taken away: how long history is kept only the running system says. Rotate while it runs.']
+      : []),
+    `Copy ${dataDir}/secrets/body-key to where you keep it.`,
+  ]);
+}
+
+/** Over the bus when it runs, else at the next start: a key may be changed while everything is stopped. */
+async function note(dataDir: string, given: AuditNote): Promise<void> {
+  try {
+    await withBus((bus) => noteForAudit(bus, given));
+  } catch (error) {
+    ignoring(error, 'the next start brings the record into the audit log');
+    keepNoteForAudit(dataDir, given);
+  }
+}
+
+function sayWhatToSet(options: { json?: boolean }, told: string, keptDays: number): void {
+  const before = parseBodyKeys(told);
+  const fresh = secretBytes(32);
+  const [sealing, ...others] = before.keys;
+  const first = bodyKeysText({ ...before, keys: [...(sealing === undefined ? [] : [sealing]), fresh, ...others] });
+  const afterwards = bodyKeysText({ ...before, keys: [fresh, ...before.keys] });
+  const old = before.keys.map(bodyKeyId);
+  print(options, { sealing: bodyKeyId(fresh), first, second: afterwards, kept: old }, [
+    `New key ${bodyKeyId(fresh)}. Nothing is changed yet. The keys come from HELIOGRAPH_BODY_KEY, so in this order:`,
+    '1. On every machine, one at a time, set this and restart; the new key opens, the old one still seals:',
+    `   HELIOGRAPH_BODY_KEY=${first}`,
+    '2. When all have it, again on every machine; the new key seals:',
+    `   HELIOGRAPH_BODY_KEY=${afterwards}`,
+    `3. After ${keptDays} days nothing is left that ${old.join(', ')} sealed: put ${old.map((id) => `gone:${id}`).join(',')} in place of the old keys`,
+  ]);
+}

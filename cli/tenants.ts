@@ -1,0 +1,144 @@
+// `accounts create|list`, `keys create|list|revoke`: the operator's way to tenants, in the database of the
+// running system. The outbox carries them to every ingress; nothing here talks to an ingress.
+import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../model/api-key.ts';
+import { type ApiKeyId, isAccountId } from '../model/ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import { loadSettings } from '../config/settings.ts';
+import { createAccount, listAccounts } from '../control/store/accounts.ts';
+import { createKey, listKeys, revokeKey } from '../control/store/api-keys.ts';
+import { isStoreUnavailable } from '../control/store/connection.ts';
+import type { Page } from '../control/store/page.ts';
+import { type Store, openStore } from '../control/store/store.ts';
+import { readConnections } from '../cluster/supervisor/data-folder.ts';
+import { print, quoted } from './print.ts';
+import { whoAsks } from './who-asks.ts';
+
+export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
+  const made = await withStore((store) => createAccount(store, { name: options.name }));
+  if (!made.ok) throw new FixSetup(`${made.code}: the name must have 1 to 200 characters`);
+  const { id, name, status } = made.account;
+  print(options, { id, object: 'account', name, status }, [
+    `Account  ${id}  ${name}`,
+    `Next:    npx heliograph keys create --account ${id}`,
+  ]);
+}
+
+export async function listAccountsCommand(options: { json?: boolean }): Promise<void> {
+  const accounts = await withStore((store) => everyPage((after) => listAccounts(store, { limit: pageSize, after })));
+  const data = accounts.map(({ id, name, status }) => ({ id, object: 'account', name, status }));
+  print(
+    options,
+    { data },
+    accounts.map(({ id, name, status }) => `${id}  ${status.padEnd(9)}  ${quoted(name)}`),
+  );
+}
+
+export async function createKeyCommand(options: {
+  account: string;
+  test?: boolean;
+  scopes?: string;
+  description?: string;
+  json?: boolean;
+}): Promise<void> {
+  const accountId = options.account;
+  if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
+  const wanted = { accountId, livemode: options.test !== true, scopes: scopesOf(options.scopes) };
+  const operators = wanted.scopes.filter(isOperatorScope);
+  if (!wanted.livemode && operators.length > 0) {
+    throw new FixSetup(`--test: a test key cannot have ${operators.join(', ')}, which concern the whole installation`);
+  }
+  const made = await withStore((store) => createKey(store, { ...wanted, description: options.description ?? '' }));
+  if (!made.ok) {
+    throw new FixSetup(
+      made.code === 'account_not_found'
+        ? `account_not_found: there is no account ${accountId}`
+        : `${made.code}: revoke a key of ${accountId} first`,
+    );
+  }
+  const { id, livemode, scopes } = made.key;
+  print(options, { id, object: 'api_key', account: accountId, livemode, scopes, key: made.token }, [
+    `Key      ${id}  ${livemode ? 'live' : 'test'}  ${scopes.join(',')}`,
+    `         ${made.token}`,
+    'It is shown this once: keep it now.',
+  ]);
+}
+
+export async function listKeysCommand(options: { account: string; json?: boolean }): Promise<void> {
+  const accountId = options.account;
+  if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
+  const keys = await withStore((store) => everyPage((after) => listKeys(store, accountId, { limit: pageSize, after })));
+  const shown = keys.map((key) => ({
+    id: key.id,
+    object: 'api_key',
+    account: key.accountId,
+    livemode: key.livemode,
+    prefix: `hk_${key.livemode ? 'live' : 'test'}_${key.publicId}`,
+    scopes: key.scopes,
+    description: key.description,
+    revoked: key.revokedAtMs !== null,
+  }));
+  const lines = shown.map((key) => {
+    const state = key.revoked ? 'revoked' : 'in force';
+    return `${key.id}  ${key.prefix}_…  ${state}  ${key.scopes.join(',')}  ${key.description === '' ? '' : quoted(key.description)}`.trimEnd();
+  });
+  print(options, { data: shown }, lines);
+}
+
+export async function revokeKeyCommand(id: string, options: { json?: boolean }): Promise<void> {
+  const key = await withStore((store) => revokeKey(store, id as ApiKeyId));
+  if (key === null) throw new FixSetup(`key_not_found: there is no key ${id}`);
+  const revokedAt = new Date(key.revokedAtMs ?? 0).toISOString();
+  print(options, { id, object: 'api_key', account: key.accountId, revoked_at: revokedAt }, [
+    `Revoked  ${id}  ${revokedAt}`,
+  ]);
+}
+
+const databaseAnswersWithinMs = 15_000;
+const pageSize = 100;
+
+/** All items of a paged list. */
+async function everyPage<T>(read: (after: string | null) => Promise<Page<T>>): Promise<T[]> {
+  const all: T[] = [];
+  for (let after: string | null = null; ; ) {
+    const { items, next }: Page<T> = await read(after);
+    all.push(...items);
+    if (next === null) return all;
+    after = next;
+  }
+}
+
+/** The database of DATABASE_URL, else of what runs on the data folder; `asOwner`: as the owner of its tables. */
+export async function withStore<T>(
+  work: (store: Store) => Promise<T>,
+  { withinMs = databaseAnswersWithinMs, asOwner = false }: { withinMs?: number; asOwner?: boolean } = {},
+): Promise<T> {
+  const settings = loadSettings();
+  const { databaseUrl, databaseOwnerUrl } =
+    settings.databaseUrl === null ? (readConnections(settings.dataDir) ?? settings) : settings;
+  const url = asOwner ? (databaseOwnerUrl ?? databaseUrl) : databaseUrl;
+  if (url === null) {
+    throw new FixSetup(
+      `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or DATABASE_URL`,
+    );
+  }
+  const store = openStore(url, systemClock, { actor: whoAsks() });
+  try {
+    return await withDeadline('the database', withinMs, work(store));
+  } catch (error) {
+    if (isStoreUnavailable(error)) throw new FixSetup(`The database cannot be reached: ${messageOf(error)}`, error);
+    throw error;
+  } finally {
+    await store.close();
+  }
+}
+
+function scopesOf(text: string | undefined): Scope[] {
+  if (text === undefined) return [...accountScopes];
+  return text.split(',').map((each) => {
+    const scope = each.trim();
+    if (!isScope(scope)) throw new FixSetup(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
+    return scope;
+  });
+}

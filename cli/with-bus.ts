@@ -1,0 +1,27 @@
+// A connection to the NATS of the running system for one command: of NATS_URL, else of what runs on the data folder.
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import { type Bus, connectBus } from '../cluster/bus/connect.ts';
+import { loadSettings } from '../config/settings.ts';
+import { readConnections } from '../cluster/supervisor/data-folder.ts';
+
+/** Throws FixSetup when nothing runs there, or the server cannot be reached. */
+export async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
+  const settings = loadSettings();
+  const url = settings.natsUrl ?? readConnections(settings.dataDir)?.natsUrl;
+  if (url === undefined) {
+    throw new FixSetup(
+      `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or NATS_URL`,
+    );
+  }
+  let bus: Bus;
+  try {
+    bus = await connectBus(url, 'cli');
+  } catch (error) {
+    throw new FixSetup(`NATS cannot be reached: ${messageOf(error)}`, error);
+  }
+  try {
+    return await work(bus);
+  } finally {
+    await bus.close();
+  }
+}

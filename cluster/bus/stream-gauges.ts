@@ -1,0 +1,82 @@
+// What waits in the streams, for /metrics: one look at all consumers and streams every few seconds, by one process of a
+// node. Never per message, and never asked by anybody who serves one.
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { laneOf } from '../../model/message.ts';
+import type { Bus } from './connect.ts';
+import { streamNames } from './streams.ts';
+
+const { streamsLookEveryMs, callTimeoutMs } = limits.operations;
+
+/** Begins at once. Stops with what it returns. */
+export function watchStreams(bus: Bus, clock: Clock = systemClock): () => void {
+  let looking = false;
+  let stopped = false;
+  const look = () => {
+    if (looking || stopped || !bus.connected()) return;
+    looking = true;
+    lookOnce(bus)
+      .catch((error: unknown) => ignoring(error, 'the streams cannot be looked at for now'))
+      .finally(() => {
+        looking = false;
+      });
+  };
+  look();
+  const stop = clock.every(streamsLookEveryMs, look);
+  return () => {
+    stopped = true;
+    stop();
+  };
+}
+
+export async function lookOnce(bus: Bus): Promise<void> {
+  const streams = await all(bus.manager.streams.list());
+  for (const { config, state } of streams) {
+    const stream = config.name;
+    if (!(ours as readonly string[]).includes(stream)) continue;
+    metrics.streamMessages.set({ stream }, state.messages);
+    metrics.streamBytes.set({ stream }, state.bytes);
+    if (stream === streamNames.waiting.scheduled) {
+      const units = (bytes: number) => Math.ceil(bytes / limits.scheduled.unitBytes);
+      metrics.sharedBoundUsed.set({ bound: 'scheduled_messages' }, units(state.bytes));
+      metrics.sharedBoundTotal.set({ bound: 'scheduled_messages' }, units(config.max_bytes));
+    }
+    metrics.streamFillShare.set({ stream }, fillShare(state.bytes, config.max_bytes, state.messages, config.max_msgs));
+  }
+  const waiting: { carrier: string; category: string; shard: string; count: number }[] = [];
+  for (const [category, lane] of Object.entries(laneOf)) {
+    const consumers = await all(bus.manager.consumers.list(streamNames.messages[lane]));
+    for (const { config, num_pending: count } of consumers) {
+      // mt.<lane>.<carrier>.<shard>
+      const [, , carrier, shard] = (config.filter_subject ?? '').split('.');
+      if (carrier !== undefined && shard !== undefined) waiting.push({ carrier, category, shard, count });
+    }
+  }
+  const orders = await withDeadline(
+    'orders',
+    callTimeoutMs,
+    bus.manager.consumers.info(streamNames.orders, 'audit'),
+  ).catch((error: unknown) => ignoring(error, 'no control role has run yet'));
+  // In one turn: a scrape never sees half of it.
+  metrics.streamWaiting.reset();
+  for (const { count, ...labels } of waiting) metrics.streamWaiting.set(labels, count);
+  if (orders) metrics.auditTrouble.set(orders.num_pending + orders.num_ack_pending);
+}
+
+const ours = Object.values(streamNames).flatMap((name) => (typeof name === 'string' ? [name] : Object.values(name)));
+
+function fillShare(bytes: number, bytesMax: number, messages: number, messagesMax: number): number {
+  return Math.max(bytesMax > 0 ? bytes / bytesMax : 0, messagesMax > 0 ? messages / messagesMax : 0);
+}
+
+async function all<T>(pages: { next(): Promise<T[]> }): Promise<T[]> {
+  const items: T[] = [];
+  for (;;) {
+    const page = await withDeadline('a page of streams or consumers', callTimeoutMs, pages.next());
+    if (page.length === 0) return items;
+    items.push(...page);
+  }
+}

@@ -1,0 +1,211 @@
+// The carriers as an operator sees them, and the one way an order is given, for the command line and the management API
+// alike: what is configured, what is ordered and what those who serve it report, put together.
+import { type CarrierConfig, bindsOf } from '../../config/configuration.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from '../bus/connect.ts';
+import type { BindReport, CarrierOrders, CarrierReport, Order, Ordered, Pace, Recovering } from './contract.ts';
+import { type NewOrder, giveOrder, noOrders, orderedBy, orderedOfBind, readOrders } from './orders.ts';
+import { askForCarriers, mergedBinds } from './reports.ts';
+
+export type BindView = BindReport & {
+  /** What it is to be, its carrier's order included. */
+  readonly ordered: Ordered;
+  /** Its own order; null when it runs by its own. */
+  readonly order: Order | null;
+};
+
+export type CarrierView = {
+  readonly name: string;
+  readonly ordered: Ordered;
+  readonly order: Order | null;
+  /** As the doors are told; null while nobody answers for it, or nobody has a bind of it. */
+  readonly state: CarrierReport['state'] | null;
+  readonly why: string;
+  /** Threads that answer for it, those that stand by too: one a node. */
+  readonly servedBy: number;
+  readonly held: number;
+  /** Over all nodes that have some of the contract; null while nobody says. */
+  readonly pace: Pace | null;
+  readonly recovering: Recovering | null;
+  readonly binds: readonly BindView[];
+};
+
+/** What a bad name is answered with: `there` is what could have been meant. */
+export type NoSuch = { readonly ok: false; readonly what: 'carrier' | 'bind'; readonly there: readonly string[] };
+export type Given = {
+  readonly ok: true;
+  readonly order: Order;
+  /** Everybody who serves the carrier follows it; false also when nobody does at the moment. */
+  readonly inForce: boolean;
+  readonly carrier: CarrierView;
+};
+
+const states = ['good', 'weak', 'down'] as const;
+
+export async function viewCarriers(bus: Bus, configured: readonly CarrierConfig[]): Promise<CarrierView[]> {
+  const [orders, reports] = await Promise.all([readOrders(bus), askForCarriers(bus)]);
+  return viewsOf(configured, orders, reports);
+}
+
+export function viewsOf(
+  configured: readonly CarrierConfig[],
+  orders: ReadonlyMap<string, CarrierOrders>,
+  reports: readonly CarrierReport[],
+): CarrierView[] {
+  const names = new Set([...configured.map(({ name }) => name), ...reports.map(({ carrier }) => carrier)]);
+  return [...names].map((name) =>
+    viewOf(
+      name,
+      configured.find((carrier) => carrier.name === name),
+      orders.get(name) ?? noOrders,
+      reports.filter(({ carrier }) => carrier === name),
+    ),
+  );
+}
+
+/** Rejects when it is not known whether the order was taken. */
+export async function orderCarrier(
+  bus: Bus,
+  configured: readonly CarrierConfig[],
+  given: NewOrder,
+  clock: Clock = systemClock,
+): Promise<Given | NoSuch> {
+  const refused = isConfigured(configured, given) ? null : refusalOf(given, await viewCarriers(bus, configured));
+  if (refused !== null) return refused;
+  const order = await giveOrder(bus, { ...given, reason: await reasonOf(bus, given) }, clock);
+  const endAtMs = clock.monotonicMs() + limits.operations.inForceWithinMs;
+  for (;;) {
+    const reports = (await askForCarriers(bus)).filter(({ carrier }) => carrier === given.carrier);
+    const follow = reports.filter(({ orders }) => orders.includes(order.id));
+    const inForce = reports.length > 0 && follow.length === reports.length;
+    if (!inForce && reports.length > 0 && clock.monotonicMs() < endAtMs) continue;
+    const orders = (await readOrders(bus)).get(given.carrier) ?? noOrders;
+    const config = configured.find(({ name }) => name === given.carrier);
+    return { ok: true, order, inForce, carrier: viewOf(given.carrier, config, orders, reports) };
+  }
+}
+
+/** Who repeats an order without a reason has not taken back the one it stands for. */
+async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewOrder): Promise<string> {
+  if (reason !== '' || verb === 'resume') return reason;
+  try {
+    const orders = (await readOrders(bus)).get(carrier) ?? noOrders;
+    const stands = bind === null ? orders.carrier : orders.binds.get(bind);
+    return stands?.verb === verb ? stands.reason : '';
+  } catch (error) {
+    ignoring(error, 'the order is given without the reason that stood before');
+    return '';
+  }
+}
+
+function isConfigured(configured: readonly CarrierConfig[], { carrier, bind }: NewOrder): boolean {
+  const config = configured.find(({ name }) => name === carrier);
+  return config !== undefined && (bind === null || (bind > 0 && bind <= bindsOf(config, {}).length));
+}
+
+function refusalOf({ carrier: name, bind }: NewOrder, all: readonly CarrierView[]): NoSuch | null {
+  const carrier = all.find((each) => each.name === name);
+  if (carrier === undefined) return { ok: false, what: 'carrier', there: all.map((each) => each.name) };
+  if (bind === null || carrier.binds.some((each) => each.bind === bind)) return null;
+  return { ok: false, what: 'bind', there: carrier.binds.map((each) => String(each.bind)) };
+}
+
+function viewOf(
+  name: string,
+  config: CarrierConfig | undefined,
+  orders: CarrierOrders,
+  reports: readonly CarrierReport[],
+): CarrierView {
+  // With several nodes the best of those that have binds, as the doors judge it.
+  const speaking = reports.filter(({ standby = false }) => !standby);
+  const best = states.flatMap((state) => speaking.filter((report) => report.state === state))[0];
+  return {
+    name,
+    ordered: orderedBy(orders.carrier),
+    order: standing(orders.carrier),
+    state: best?.state ?? null,
+    why: best?.why ?? (reports.length > 0 ? 'nobody has its binds' : ''),
+    servedBy: reports.length,
+    held: reports.reduce((sum, { held }) => sum + held, 0),
+    pace: paceOf(speaking),
+    recovering: best?.recovering ?? null,
+    binds: bindsSeen(config, reports).map((bind) => ({
+      ...bind,
+      ordered: orderedOfBind(orders, bind.bind),
+      order: standing(orders.binds.get(bind.bind)),
+    })),
+  };
+}
+
+function paceOf(reports: readonly CarrierReport[]): Pace | null {
+  const paces = reports.flatMap(({ pace }) => pace ?? []);
+  if (paces.length === 0) return null;
+  return {
+    perS: paces.reduce((sum, { perS }) => sum + perS, 0),
+    ofPerS: paces.reduce((sum, { ofPerS }) => sum + ofPerS, 0),
+    slowedBy: paces.find(({ slowedBy }) => slowedBy !== '')?.slowedBy ?? '',
+  };
+}
+
+const standing = (order: Order | null | undefined) => (orderedBy(order) === 'running' ? null : (order ?? null));
+
+/** As reported, else as configured: an order may be given before anybody serves the carrier. */
+function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierReport[]): BindReport[] {
+  const reported = mergedBinds(reports);
+  if (reported.length > 0 || config === undefined) return reported;
+  return bindsOf(config, {}).map(({ type, window }, index) => ({
+    bind: index + 1,
+    type,
+    state: 'unknown',
+    reason: '',
+    windowUsed: 0,
+    window,
+  }));
+}
+
+export function carrierJson(carrier: CarrierView): Record<string, unknown> {
+  const { name, ordered, order, state, why, servedBy, held, pace, recovering, binds } = carrier;
+  return {
+    name,
+    object: 'carrier',
+    ordered,
+    order: standingJson(order),
+    state,
+    why,
+    served_by: servedBy,
+    held,
+    pace: pace === null ? null : { per_s: tenths(pace.perS), of_per_s: tenths(pace.ofPerS), slowed_by: pace.slowedBy },
+    recovering:
+      recovering === null
+        ? null
+        : { for_s: Math.floor(recovering.forMs / 1_000), good_in_s: Math.ceil(recovering.goodInMs / 1_000) },
+    binds: binds.map((bind) => ({
+      bind: bind.bind,
+      type: bind.type,
+      ordered: bind.ordered,
+      order: standingJson(bind.order),
+      state: bind.state,
+      reason: bind.reason,
+      next_try_in_s: typeof bind.nextTryInMs === 'number' ? Math.ceil(bind.nextTryInMs / 1_000) : null,
+      window_used: bind.windowUsed,
+      window: bind.window,
+    })),
+  };
+}
+
+const tenths = (value: number) => Math.round(value * 10) / 10;
+
+function standingJson(order: Order | null): Record<string, unknown> | null {
+  if (order === null) return null;
+  const { id, atMs, actor, from, reason } = order;
+  return { id, at: new Date(atMs).toISOString(), actor, from, reason };
+}
+
+/** What an order is answered with. */
+export function orderJson({ order, inForce, carrier }: Given): Record<string, unknown> {
+  const { id, verb, bind } = order;
+  const target = bind === null ? carrier.name : `${carrier.name}/${bind}`;
+  return { id, object: 'order', verb, target, in_force: inForce, carrier: carrierJson(carrier) };
+}

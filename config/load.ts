@@ -1,0 +1,61 @@
+// Reads heliograph.yaml and refuses it as a whole when anything in it is wrong: all problems at once, each with
+// file, line, what was found and what was expected. The supervisor reads it once; its children get the result
+// in their environment and need neither the file nor the parser.
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { FixSetup, messageOf } from '../platform/errors.ts';
+import type { Configuration } from './configuration.ts';
+
+/** sysexits.h EX_CONFIG: process managers can tell a bad configuration from a crash. */
+export const exitCodeBadConfiguration = 78;
+
+/** `message` holds one line per problem. */
+export class BadConfiguration extends FixSetup {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'BadConfiguration';
+    this.problems = problems;
+  }
+}
+
+type Env = Record<string, string | undefined>;
+
+/** The environment variable that carries the configuration from the supervisor to its children, as JSON. */
+export const configurationVariable = 'HELIOGRAPH_CONFIGURATION';
+
+/** In a role: what the supervisor handed over. Elsewhere: the file. */
+export async function loadConfiguration(file: string, env: Env = process.env): Promise<Configuration> {
+  const handed = env[configurationVariable];
+  if (isHandedOver(env) && handed !== undefined) return JSON.parse(handed) as Configuration;
+  return readConfiguration(file, env);
+}
+
+export async function readConfiguration(file: string, env: Env = process.env): Promise<Configuration> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new BadConfiguration([
+      `${shown(file)}: cannot be read (${messageOf(error)}); set HELIOGRAPH_CONFIG to the file`,
+    ]);
+  }
+  return parseText(text, file, env);
+}
+
+/** The text of `file`, wherever it came from. */
+export async function parseText(text: string, file: string, env: Env = process.env): Promise<Configuration> {
+  const { parseConfiguration } = await import('./parse.ts');
+  return parseConfiguration(text, shown(file), env);
+}
+
+/** Whether the configuration was handed over, so that the file says nothing. */
+export function isHandedOver(env: Env = process.env): boolean {
+  return (env[configurationVariable] ?? '') !== '';
+}
+
+/** The path as the person would type it. */
+function shown(file: string): string {
+  const short = relative(process.cwd(), file);
+  return short === '' || short.startsWith('..') ? file : short;
+}

@@ -1,0 +1,63 @@
+// What this machine is called among those that share a bus, and where it is. The name is kept in the data folder, so
+// that a node that starts again is known as itself; the place keeps a copied folder from passing for the original.
+import { createHash } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { FixSetup, ignoring } from '../platform/errors.ts';
+import { secretBytes } from '../platform/random.ts';
+
+export type NodeIdentity = {
+  /** `HELIOGRAPH_NODE`, or the host's name and a few random characters. */
+  readonly node: string;
+  /** The same for every start in this folder on this host, and for nothing else. */
+  readonly place: string;
+};
+
+const form = /^[a-zA-Z0-9_-]{1,48}$/;
+
+export function loadNode(dataDir: string, env: Record<string, string | undefined> = process.env): NodeIdentity {
+  const asked = env['HELIOGRAPH_NODE'] ?? '';
+  if (asked !== '' && !form.test(asked)) {
+    throw new FixSetup(`HELIOGRAPH_NODE: found "${asked}", expected up to 48 letters, digits, dashes and underscores`);
+  }
+  mkdirSync(dataDir, { recursive: true });
+  const place = createHash('sha256')
+    .update(`${hostname()} ${realpathSync(dataDir)}`)
+    .digest('hex')
+    .slice(0, 16);
+  return { node: asked === '' ? keptName(join(dataDir, 'node-name')) : asked, place };
+}
+
+function keptName(file: string): string {
+  try {
+    const kept = readFileSync(file, 'utf8').trim();
+    if (form.test(kept)) return kept;
+    throw new FixSetup(`${file}: expected up to 48 letters, digits, dashes and underscores`);
+  } catch (error) {
+    if (error instanceof FixSetup) throw error;
+    ignoring(error, 'this machine has no name yet');
+  }
+  const host =
+    hostname()
+      .split('.')[0]
+      ?.replaceAll(/[^a-zA-Z0-9_-]/g, '-')
+      .slice(0, 24) ?? '';
+  const name = `${host === '' ? 'node' : host}-${secretBytes(3).toString('hex')}`;
+  return nameOnce(file, name);
+}
+
+/** Roles of one machine start together: the first that writes it names them all. */
+function nameOnce(file: string, name: string): string {
+  const own = `${file}.${secretBytes(4).toString('hex')}`;
+  writeFileSync(own, `${name}\n`);
+  try {
+    linkSync(own, file);
+    return name;
+  } catch (error) {
+    ignoring(error, 'another role has named this machine in the same moment');
+    return readFileSync(file, 'utf8').trim();
+  } finally {
+    rmSync(own, { force: true });
+  }
+}

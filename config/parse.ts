@@ -1,0 +1,111 @@
+// Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the
+// schema, then what no schema can see (names used twice, carriers that do not exist, a secret that is not set).
+import type { Configuration } from './configuration.ts';
+import { sandboxCarrierName } from './configuration.ts';
+import { packReader } from './country-packs.ts';
+import { BadConfiguration } from './load.ts';
+import { type Place, problemAt, problemsOf } from './problems.ts';
+import { configurationSchema } from './schema.ts';
+import { storeMbNeeded, streamMbDefault } from '../platform/limits-streams.ts';
+import { wireProblems } from './wire-problems.ts';
+import { readYaml } from './yaml-file.ts';
+
+export function parseConfiguration(
+  text: string,
+  fileName: string,
+  env: Record<string, string | undefined> = {},
+): Configuration {
+  const { place, content } = readYaml(text, fileName);
+  const parsed = configurationSchema(env, packReader(fileName)).safeParse(content);
+  if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
+  const problems = crossProblems(place, parsed.data, content as FileContent, env);
+  if (problems.length > 0) throw new BadConfiguration(problems);
+  return parsed.data;
+}
+
+/** Only the keys looked at below; the schema has proven their types. */
+type FileContent = {
+  country: { pack?: string; prefixes?: Record<string, string> };
+  limits?: { stream_store_mb_max?: number };
+  carriers: { name: string; simulate?: unknown; binds?: { password?: string; password_env?: string }[] }[];
+};
+
+function crossProblems(
+  place: Place,
+  configuration: Configuration,
+  content: FileContent,
+  env: Record<string, string | undefined>,
+): string[] {
+  const problems: string[] = [];
+  const add = (path: PropertyKey[], text: string, onKey = false) => problems.push(problemAt(place, path, text, onKey));
+  // What a live message is given to the sandbox would be told as delivered, and reach nobody.
+  const names = configuration.carriers.map(({ name }) => name).filter((name) => name !== sandboxCarrierName);
+  const known = `one of the carriers ${[...new Set(names)].join(', ')}`;
+  const wrong = (carrier: string) =>
+    carrier === sandboxCarrierName
+      ? `found "${carrier}", which is for test keys only, expected ${known}`
+      : `found "${carrier}", expected ${known}`;
+
+  content.carriers.forEach((carrier, index) => {
+    const path = ['carriers', index];
+    const first = content.carriers.findIndex((other) => other.name === carrier.name);
+    if (first < index)
+      add([...path, 'name'], `found "${carrier.name}" a second time (first carriers[${first}]), expected another name`);
+    const simulated = carrier.simulate !== undefined && carrier.simulate !== false;
+    if (carrier.name === sandboxCarrierName && !simulated) {
+      add(
+        [...path, 'name'],
+        `the carrier "${sandboxCarrierName}" takes the test keys and must be simulated, expected "simulate: true"`,
+      );
+    }
+    if (!simulated && (carrier.binds ?? []).length === 0)
+      add(path, 'missing binds, expected at least one bind or "simulate: true"');
+    (carrier.binds ?? []).forEach((bind, bindIndex) => {
+      const at = [...path, 'binds', bindIndex];
+      if (bind.password_env !== undefined && bind.password !== undefined) {
+        add([...at, 'password_env'], 'found password as well, expected only one of password and password_env');
+      } else if (bind.password_env !== undefined && env[bind.password_env] === undefined) {
+        add(
+          [...at, 'password_env'],
+          `the environment variable ${bind.password_env} is not set, expected the password in it`,
+        );
+      } else if (bind.password_env === undefined && bind.password === undefined) {
+        add(at, 'missing password, expected password or password_env');
+      }
+    });
+  });
+  // The carriers of the file come first and in its order; only the sandbox may follow.
+  configuration.carriers.slice(0, content.carriers.length).forEach((carrier, index) => {
+    for (const { path, text } of wireProblems(carrier)) add(['carriers', index, ...path], text);
+  });
+  for (const [prefix, carrier] of Object.entries(configuration.country.prefixes)) {
+    if (names.includes(carrier)) continue;
+    const { pack, prefixes } = content.country;
+    if (pack === undefined || prefixes?.[prefix] !== undefined) {
+      add(['country', 'prefixes', prefix], wrong(carrier));
+    } else {
+      add(
+        ['country', 'carriers'],
+        `the pack "${pack}" gives the prefix ${prefix} to "${carrier}", expected a line that says which carrier that is (or null): ${known}`,
+      );
+    }
+  }
+  configuration.routes.forEach((route, index) => {
+    route.carriers.forEach((carrier, at) => {
+      if (!names.includes(carrier)) add(['routes', index, 'carriers', at], wrong(carrier));
+    });
+  });
+  configuration.routing.fallback.forEach((carrier, at) => {
+    if (!names.includes(carrier)) add(['routing', 'fallback', at], wrong(carrier));
+  });
+  const { streamStoreMbMax, streamMb = streamMbDefault, shares } = configuration.limits;
+  const reservedMb = storeMbNeeded(streamMb, shares);
+  if (reservedMb > streamStoreMbMax) {
+    const asked = content.limits?.stream_store_mb_max === undefined ? ['limits'] : ['limits', 'stream_store_mb_max'];
+    add(
+      asked,
+      `all streams and buckets may hold ${reservedMb} MiB, expected stream_store_mb_max of that or more, found ${streamStoreMbMax}`,
+    );
+  }
+  return problems;
+}

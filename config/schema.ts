@@ -1,0 +1,247 @@
+// What heliograph.yaml may say: every key, its bounds, its default. Unknown keys are refused, so that a typing
+// error never silently means the default. Each value carries the sentence that tells what was expected.
+import { availableParallelism } from 'node:os';
+import { z } from 'zod';
+import { categories } from '../model/message.ts';
+import { senderKinds } from '../model/sender.ts';
+import { accountQueueMaxDefault } from '../platform/limits-lanes.ts';
+import { limits } from '../platform/limits.ts';
+import { sharesOf, sharesSchema } from './shares-schema.ts';
+import { streamMbOf, streamsSchema } from './streams-schema.ts';
+import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
+import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
+import { sandboxCarrierName } from './configuration.ts';
+import { type PackReader, countrySchema } from './country-schema.ts';
+import { contentSchema, ingressKeys } from './door-schema.ts';
+import { responseTimerSMax } from './drain-times.ts';
+import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import { wireKeys, wireOf } from './wire-schema.ts';
+
+/** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
+export function configurationSchema(env: Record<string, string | undefined>, readPack: PackReader) {
+  return fileSchema(readPack).transform((file): Configuration => {
+    const carriers = file.carriers.map((carrier) => carrierOf(carrier, env, file.country));
+    if (!carriers.some((carrier) => carrier.name === sandboxCarrierName))
+      carriers.push(sandboxCarrier(file.sandbox, file.country));
+    return {
+      country: file.country,
+      carriers,
+      routes: file.routes,
+      routing: {
+        fallback: file.routing.fallback,
+        otpMovesAfterMs: file.routing.otp_moves_after_s * 1_000,
+        othersMoveAfterMs: file.routing.others_move_after_s * 1_000,
+      },
+      retention: {
+        historyDays: file.retention.history_days,
+      },
+      limits: {
+        queueMessagesMax: file.limits.queue_messages_max,
+        accountQueueMax: {
+          otp: file.limits.account_queue_max.otp,
+          txn: file.limits.account_queue_max.transactional,
+          promo: file.limits.account_queue_max.promotional,
+        },
+        streamReplicas: file.limits.stream_replicas,
+        streamStoreMbMax: file.limits.stream_store_mb_max,
+        drainMsMax: file.limits.drain_s_max * 1_000,
+        streamMb: streamMbOf(file.limits.streams),
+        shares: sharesOf(file.limits.shares),
+        apiKeyDaysDefault: file.limits.api_key_days_default,
+      },
+      actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
+      ingress: {
+        threads: threadsOf(file.ingress.threads),
+        trustedProxies: file.ingress.trusted_proxies,
+        proxyHeader: file.ingress.proxy_header,
+      },
+      content: {
+        words: file.content.words,
+        linksDenied: file.content.links_denied,
+        linksAllowed: file.content.links_allowed,
+      },
+    };
+  });
+}
+
+const distribution = pattern(
+  /^(fixed:\d+(\.\d+)?|uniform:\d+(\.\d+)?,\d+(\.\d+)?|lognormal:\d+(\.\d+)?,\d+(\.\d+)?)$/,
+  'fixed:10, uniform:5,50 or lognormal:250,0.4',
+);
+const threadsExpected = { error: 'auto or a whole number from 1 to 64' };
+const threads = z.union(
+  [z.literal('auto', threadsExpected), z.int(threadsExpected).min(1, threadsExpected).max(64, threadsExpected)],
+  threadsExpected,
+);
+const share = (max: number) => {
+  const error = `a number from 0 to ${max}`;
+  return z.number({ error }).min(0, { error }).max(max, { error });
+};
+const seconds = z
+  .number({ error: 'seconds from 0.2 to 3600' })
+  .min(0.2, { error: 'seconds from 0.2 to 3600' })
+  .max(3_600, { error: 'seconds from 0.2 to 3600' });
+const ton = whole(0, 6).nullable().default(null);
+const npi = whole(0, 18).nullable().default(null);
+
+const simulator = mapOf({
+  tps: whole(1, 100_000).optional(),
+  latency_ms: distribution.default('lognormal:250,0.4'),
+  response_ms: distribution.default('fixed:1'),
+  receipts: oneOf(['text', 'tlv', 'both']).default('both'),
+  ids: oneOf(['decimal', 'hex', 'resp-hex-receipt-decimal']).default('decimal'),
+  magic: yesOrNo.default(false),
+});
+
+const carrier = mapOf({
+  name: carrierName,
+  tps: whole(1, 100_000),
+  tps_scope: oneOf(['carrier', 'bind']).default('carrier'),
+  simulate: z
+    .union([z.boolean(), simulator], {
+      error: (issue) =>
+        typeof issue.input === 'object' && issue.input !== null ? undefined : 'true, false or options of the simulator',
+    })
+    .default(false),
+  classes: listOf(oneOf(categories), 3, 1).default([...categories]),
+  senders: listOf(oneOf(senderKinds), 3, 1).default([...senderKinds]),
+  cost: share(1_000_000).default(0),
+  weight: share(1_000).default(1),
+  receipt_id: oneOf(['auto', 'raw', 'decimal', 'hex']).default('auto'),
+  addr_ton: ton,
+  addr_npi: npi,
+  source_addr_ton: ton,
+  source_addr_npi: npi,
+  enquire_link_s: whole(1, 3_600).default(30),
+  response_timer_s: whole(1, responseTimerSMax).default(10),
+  ...wireKeys,
+  errors: z
+    .record(
+      pattern(/^(ESME_R[A-Z0-9]+|\d{1,10}|0x[0-9a-fA-F]{1,8})$/, 'a command_status: ESME_R… or a number'),
+      oneOf(['later', 'next', 'reject', 'stop']),
+      { error: 'a map of command_status to later, next, reject or stop' },
+    )
+    .default({}),
+  binds: listOf(bindSchema, 16).default([]),
+});
+
+const drainSMax = limits.supervision.carriersDrainMsMax / 1_000;
+const accountQueueMax = mapOf({
+  otp: whole(1_000, 10_000_000).default(accountQueueMaxDefault.otp),
+  transactional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.txn),
+  promotional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.promo),
+});
+
+const routing = mapOf({
+  fallback: listOf(carrierName, 16).default([]),
+  otp_moves_after_s: seconds.default(1),
+  others_move_after_s: seconds.default(30),
+});
+
+const fileKeys = {
+  carriers: listOf(carrier, 64),
+  sandbox: simulator.default(() => simulator.parse({})),
+  routes: listOf(
+    mapOf({
+      prefix: pattern(/^\+\d{1,15}$/, 'the first digits of an E.164 number in quotes, such as "+88017"'),
+      classes: listOf(oneOf(categories), 3).default([]),
+      carriers: listOf(carrierName, 16, 1),
+      choose: oneOf(['listed', 'cheapest', 'weighted']).default('listed'),
+    }),
+    1_000,
+  ).default([]),
+  routing: routing.default(() => routing.parse({})),
+  retention: mapOf({
+    history_days: whole(1, 3_650).default(400),
+  }).default({ history_days: 400 }),
+  limits: mapOf({
+    queue_messages_max: whole(1_000, 100_000_000).default(5_000_000),
+    account_queue_max: accountQueueMax.default(() => accountQueueMax.parse({})),
+    stream_replicas: whole(1, 5).default(1),
+    stream_store_mb_max: whole(256, 10_000_000).default(24_576),
+    drain_s_max: whole(5, 600).default(drainSMax),
+    streams: streamsSchema,
+    shares: sharesSchema,
+    api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
+  }).default(() => ({
+    queue_messages_max: 5_000_000,
+    account_queue_max: accountQueueMax.parse({}),
+    stream_replicas: 1,
+    stream_store_mb_max: 24_576,
+    drain_s_max: drainSMax,
+    shares: {},
+    api_key_days_default: null,
+  })),
+  actors: mapOf({
+    threads: threads.default('auto'),
+    flight_dumps: whole(0, 1_000).default(40),
+  }).default({ threads: 'auto', flight_dumps: 40 }),
+  ingress: mapOf({ threads: threads.default('auto'), ...ingressKeys }).default({
+    threads: 'auto',
+    trusted_proxies: [],
+    proxy_header: 'x-forwarded-for',
+  }),
+  content: contentSchema,
+};
+const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
+
+export type ConfigurationFile = z.infer<ReturnType<typeof fileSchema>>;
+type CarrierFile = ConfigurationFile['carriers'][number];
+type SimulatorFile = ConfigurationFile['sandbox'];
+
+function carrierOf(
+  file: CarrierFile,
+  env: Record<string, string | undefined>,
+  country: ConfigurationFile['country'],
+): CarrierConfig {
+  const simulate = file.simulate === false ? null : simulatorOf(file.simulate === true ? {} : file.simulate, file.tps);
+  return {
+    name: file.name,
+    tps: file.tps,
+    tpsScope: file.tps_scope,
+    simulate,
+    classes: file.classes,
+    senders: file.senders,
+    cost: file.cost,
+    weight: file.weight,
+    receiptId: file.receipt_id,
+    addr: {
+      sourceTon: file.source_addr_ton,
+      sourceNpi: file.source_addr_npi,
+      destTon: file.addr_ton,
+      destNpi: file.addr_npi,
+    },
+    enquireLinkMs: file.enquire_link_s * 1_000,
+    responseTimerMs: file.response_timer_s * 1_000,
+    wire: wireOf(file, country),
+    errors: file.errors,
+    binds: simulate === null ? file.binds.map((each) => bindOf(each, env)) : [simulatedBind(file.binds[0])],
+  };
+}
+
+function simulatorOf(file: Partial<SimulatorFile>, carrierTps: number): SimulatorConfig {
+  const full = simulator.parse(file);
+  return {
+    // A real carrier counts in whole seconds of its own; ours is as strict as the contract and no more.
+    tps: full.tps ?? carrierTps,
+    latencyMs: full.latency_ms,
+    responseMs: full.response_ms,
+    receipts: full.receipts,
+    ids: full.ids,
+    magic: full.magic,
+  };
+}
+
+function sandboxCarrier(file: SimulatorFile, country: ConfigurationFile['country']): CarrierConfig {
+  const tps = file.tps ?? 500;
+  const plain = carrier.parse({ name: sandboxCarrierName, tps, simulate: true });
+  return {
+    ...carrierOf(plain, {}, country),
+    simulate: { ...simulatorOf(file, tps), magic: true, latencyMs: file.latency_ms },
+  };
+}
+
+/** On two cores one thread each: everything else of the system shares them. */
+function threadsOf(wanted: 'auto' | number): number {
+  return wanted === 'auto' ? Math.max(1, Math.min(8, Math.floor(availableParallelism() / 2))) : wanted;
+}

@@ -1,0 +1,147 @@
+// The settings of one process, from the environment (contract: Settings). Read once at the start of a process;
+// a bad value stops the start with one sentence. Never read process.env for these anywhere else.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { FixSetup } from '../platform/errors.ts';
+import { logLevels } from '../platform/log.ts';
+import type { SimulatedPorts } from './configuration.ts';
+
+export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
+export const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
+/** What `npm start` runs when no roles are named: all that is built. */
+export const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'analytics', 'control'];
+
+export type Settings = {
+  configFile: string;
+  dataDir: string;
+  httpHost: string;
+  httpPort: number;
+  adminHost: string;
+  adminPort: number;
+  smppPort: number;
+  /** Where the control role listens on loopback and the ingress forwards to; 0 until the supervisor chose it. */
+  controlPort: number;
+  /** What the ingress says to the control role with each request; '' where a role is run by hand: then it is not asked. */
+  controlSecret: string;
+  roles: Role[];
+  /** Null: the supervisor starts an embedded one. In a child it is always set. */
+  natsUrl: string | null;
+  /** The nats-server is this machine's own: no other node can be on it. */
+  ownBus: boolean;
+  /** Of the application role: what is used while the system runs. */
+  databaseUrl: string | null;
+  /** Of the role that owns the tables: migrations and `audit detach`. Null: that of `databaseUrl` does these too. */
+  databaseOwnerUrl: string | null;
+  /** Null: chDB in the analytics process. */
+  clickhouseUrl: string | null;
+  simulatedPorts: SimulatedPorts;
+};
+
+type Env = Record<string, string | undefined>;
+
+/** Throws FixSetup naming the setting, what was found and what was expected. */
+export function loadSettings(env: Env = process.env): Settings {
+  checkLogLevel(env['HELIOGRAPH_LOG']);
+  return {
+    configFile: resolve(env['HELIOGRAPH_CONFIG'] || 'heliograph.yaml'),
+    dataDir: resolve(env['HELIOGRAPH_DATA'] || 'data'),
+    httpHost: env['HELIOGRAPH_HTTP_HOST'] || '127.0.0.1',
+    httpPort: portOf(env, 'HELIOGRAPH_HTTP_PORT', 8080),
+    adminHost: env['HELIOGRAPH_ADMIN_HOST'] || '127.0.0.1',
+    adminPort: portOf(env, 'HELIOGRAPH_ADMIN_PORT', 9464),
+    smppPort: portOf(env, 'HELIOGRAPH_SMPP_PORT', 2775),
+    controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
+    controlSecret: env['HELIOGRAPH_CONTROL_SECRET'] || '',
+    roles: parseRoles(env['HELIOGRAPH_ROLES'], 'HELIOGRAPH_ROLES'),
+    natsUrl: natsUrlOf(env),
+    ownBus: env['HELIOGRAPH_OWN_BUS'] === 'yes' || !env['NATS_URL'],
+    databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseOwnerUrl: ownerUrlOf(env),
+    clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
+    simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),
+  };
+}
+
+/** `ingress,control` → roles. Empty or missing: all that is built. */
+export function parseRoles(text: string | undefined, source: string): Role[] {
+  const names = (text ?? '').split(',').flatMap((name) => name.trim() || []);
+  if (names.length === 0) return [...rolesBuilt];
+  return [...new Set(names)].map((name) => {
+    const role = rolesAll.find((known) => known === name);
+    if (role === undefined)
+      throw new FixSetup(`${source}: found "${name}", expected roles of ${rolesBuilt.join(', ')}`);
+    if (!rolesBuilt.includes(role)) {
+      throw new FixSetup(
+        `${source}: not_available: the role "${role}" is not built yet; choose of ${rolesBuilt.join(', ')}`,
+      );
+    }
+    return role;
+  });
+}
+
+function checkLogLevel(level: string | undefined): void {
+  if (!level || logLevels.includes(level)) return;
+  throw new FixSetup(`HELIOGRAPH_LOG: found "${level}", expected one of ${logLevels.join(', ')}`);
+}
+
+function portOf(env: Env, name: string, fallback: number): number {
+  const text = env[name];
+  if (text === undefined || text === '') return fallback;
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) {
+    throw new FixSetup(`${name}: found "${text}", expected a port from 1 to 65535 (0 lets the system choose)`);
+  }
+  return port;
+}
+
+function urlOf(env: Env, name: string, protocols: string[]): string | null {
+  const text = env[name];
+  if (text === undefined || text === '') return null;
+  // NATS takes a list of servers; each of them must be sound.
+  for (const part of text.split(',')) {
+    if (!URL.canParse(part) || !protocols.includes(new URL(part).protocol)) {
+      throw new FixSetup(`${name}: expected a URL that starts with ${protocols.join('//, ')}//`);
+    }
+  }
+  return text;
+}
+
+function ownerUrlOf(env: Env): string | null {
+  const url = urlOf(env, 'DATABASE_OWNER_URL', ['postgres:', 'postgresql:']);
+  if (url !== null && !env['DATABASE_URL']) {
+    throw new FixSetup('DATABASE_OWNER_URL: expected DATABASE_URL beside it, with the role of the application');
+  }
+  return url;
+}
+
+const natsFiles = [
+  ['NATS_CA_FILE', 'ca_file'],
+  ['NATS_CERT_FILE', 'cert_file'],
+  ['NATS_KEY_FILE', 'key_file'],
+] as const;
+
+/** With the files for TLS in it: a connection is made from the URL alone. */
+function natsUrlOf(env: Env): string | null {
+  const text = urlOf(env, 'NATS_URL', ['nats:', 'tls:']);
+  const files = natsFiles.flatMap(([name, key]) => (env[name] ? [{ name, key, path: resolve(env[name]) }] : []));
+  const isTls = text?.split(',').map((part) => new URL(part).protocol === 'tls:') ?? [];
+  if (isTls.includes(true) && isTls.includes(false)) {
+    throw new FixSetup('NATS_URL: found tls:// beside nats://, expected the same for all servers');
+  }
+  for (const { name, path } of files) {
+    if (isTls[0] !== true) throw new FixSetup(`${name}: expected a NATS_URL that starts with tls:// beside it`);
+    if (!existsSync(path)) throw new FixSetup(`${name}: there is no file ${path}`);
+  }
+  if (files.some(({ key }) => key === 'cert_file') !== files.some(({ key }) => key === 'key_file')) {
+    throw new FixSetup('NATS_CERT_FILE, NATS_KEY_FILE: expected both or none');
+  }
+  if (text === null || files.length === 0) return text;
+  const url = new URL(text.split(',')[0] ?? '');
+  for (const { key, path } of files) url.searchParams.set(key, path);
+  // A comma separates servers.
+  return [url.href.replaceAll(',', '%2C'), ...text.split(',').slice(1)].join(',');
+}
+
+function simulatedOf(text: string | undefined): SimulatedPorts {
+  return text === undefined || text === '' ? {} : (JSON.parse(text) as SimulatedPorts);
+}

@@ -1,0 +1,113 @@
+// Watches heliograph.yaml and hands over every version of it that is valid and differs from the one in force; a bad
+// one is told once and changes nothing. It looks by content, a few times a second: editors replace files, container
+// platforms swap links, and neither sends the same notification. A version counts when two looks in a row saw it.
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { ignoring, messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { log } from '../platform/log.ts';
+import { metrics } from '../platform/telemetry.ts';
+import type { Configuration } from './configuration.ts';
+import { BadConfiguration } from './load.ts';
+import { reloadVerdict } from './reload.ts';
+
+export type WatchOptions = {
+  readonly file: string;
+  readonly inForce: Configuration;
+  /** Text → configuration; throws BadConfiguration. */
+  readonly parse: (text: string) => Configuration | Promise<Configuration>;
+  /** A valid change: to be put in force by whoever runs the children. */
+  readonly apply: (next: Configuration, changed: readonly string[]) => void;
+  readonly clock?: Clock;
+};
+
+export type ConfigurationWatch = {
+  /** Null while the file on disk is the one in force; else why it is not, one line per problem. */
+  refused(): readonly string[] | null;
+  /** Looks now and not at the next turn; for tests and for a signal. */
+  look(): Promise<void>;
+  stop(): void;
+};
+
+export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
+  const { file, parse, apply, clock = systemClock } = options;
+  let inForce = options.inForce;
+  let refused: readonly string[] | null = null;
+  let lastStat = '';
+  let candidate = '';
+  let decided = '';
+  let looking = false;
+  let stopped = false;
+
+  async function look(): Promise<void> {
+    if (looking || stopped) return;
+    looking = true;
+    try {
+      const { mtimeMs, size, ino } = await stat(file);
+      const seen = `${mtimeMs}|${size}|${ino}`;
+      if (seen === lastStat && candidate === decided) return;
+      lastStat = seen;
+      if (size > limits.configuration.bytesMax) return refuse([`${file}: larger than any configuration can be`], seen);
+      const text = await readFile(file, 'utf8');
+      const hash = createHash('sha256').update(text).digest('hex');
+      if (hash !== candidate) {
+        candidate = hash; // perhaps half written: it must look the same once more
+        return;
+      }
+      if (hash === decided) return;
+      decided = hash;
+      await decide(text);
+    } catch (error) {
+      // Away for a moment while it is replaced; away for good changes nothing that runs.
+      ignoring(error, 'the configuration file could not be looked at');
+    } finally {
+      looking = false;
+    }
+  }
+
+  async function decide(text: string): Promise<void> {
+    let next: Configuration;
+    try {
+      next = await parse(text);
+    } catch (error) {
+      return refuse(error instanceof BadConfiguration ? error.problems : [messageOf(error)], decided);
+    }
+    if (stopped) return;
+    const verdict = reloadVerdict(inForce, next);
+    if (!verdict.ok)
+      return refuse(
+        verdict.needRestart.map((each) => `needs a restart: ${each}`),
+        decided,
+      );
+    // What began with an alarm ends with a line of the same level or a warning, so that the log shows both.
+    if (refused !== null) log.warn({ file }, 'the configuration file is in force again');
+    refused = null;
+    if (verdict.changed.length === 0) return;
+    inForce = next;
+    metrics.configReloads.inc();
+    log.info({ file, changed: verdict.changed }, 'the changed configuration is in force');
+    apply(next, verdict.changed);
+  }
+
+  function refuse(problems: readonly string[], version: string): void {
+    candidate = version;
+    decided = version;
+    refused = problems;
+    metrics.configReloadFailed.inc();
+    log.error(
+      { alarm: 'config_reload_failed', file, problems },
+      'the changed configuration is refused, the old one stays',
+    );
+  }
+
+  const stopLooks = clock.every(limits.configuration.lookEveryMs, () => void look());
+  return {
+    refused: () => refused,
+    look,
+    stop() {
+      stopped = true;
+      stopLooks();
+    },
+  };
+}

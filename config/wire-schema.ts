@@ -1,0 +1,117 @@
+// The keys of a carrier in heliograph.yaml that say how its PDUs look. Each has the default of plain SMPP 3.4, so that
+// a carrier without quirks needs none of them. What a vendor TLV is given must fit its type: that is checked here.
+import { z } from 'zod';
+import { nationalLanguages, type NationalLanguage } from '../model/text/national-languages.ts';
+import type { CountryConfig } from './configuration.ts';
+import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import {
+  plainWire,
+  addressKinds,
+  tlvSources,
+  tlvTypes,
+  type TlvType,
+  type WireConfig,
+  type WireTlvConfig,
+} from './wire.ts';
+
+const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...NationalLanguage[]];
+const octet = whole(0, 255);
+const kind = mapOf({ ton: whole(0, 6).nullable().default(null), npi: whole(0, 18).nullable().default(null) });
+const kindPlain = { ton: null, npi: null };
+const kinds = Object.fromEntries(addressKinds.map((each) => [each, kind.default(kindPlain)])) as Record<
+  (typeof addressKinds)[number],
+  ReturnType<typeof kind.default>
+>;
+
+const forms: Readonly<Record<TlvType, { fits: (text: string) => boolean; expected: string }>> = {
+  string: printable(),
+  cstring: printable(),
+  int8: below(8),
+  int16: below(16),
+  int32: below(32),
+  hex: { fits: (text) => /^([0-9a-fA-F]{2}){0,255}$/.test(text), expected: 'pairs of hexadecimal digits' },
+};
+
+const tlv = mapOf({
+  tag: whole(0, 0xffff),
+  type: oneOf(tlvTypes).default('string'),
+  value: z.union([z.string(), z.int().min(0)], { error: 'text or a whole number' }).optional(),
+  from: oneOf(tlvSources).optional(),
+}).superRefine((each, context) => {
+  const { type, value, from } = each;
+  const add = (message: string, path: string[]) => context.addIssue({ code: 'custom', message, path });
+  if ((value === undefined) === (from === undefined)) add('either value or from', []);
+  else if (value !== undefined && !forms[type].fits(String(value))) add(forms[type].expected, ['value']);
+});
+
+const byCategory = <T extends z.ZodType>(value: T) => ({ otp: value, transactional: value, promotional: value });
+
+/** Goes into the map of a carrier. */
+export const wireKeys = {
+  text: mapOf({
+    gsm7: oneOf(['unpacked', 'packed']).default('unpacked'),
+    gsm7_data_coding: octet.default(0),
+    ucs2_data_coding: octet.default(8),
+    latin1: oneOf(['never', 'instead_of_ucs2', 'first']).default('never'),
+    latin1_data_coding: octet.default(3),
+    concatenation: oneOf(['udh', 'sar', 'message_payload']).default('udh'),
+  }).prefault({}),
+  national_tables: listOf(oneOf(languages), languages.length).default([]),
+  source_rules: mapOf(kinds).prefault({}),
+  destination_format: oneOf(['e164_digits', 'national', 'plus']).default('e164_digits'),
+  national_prefix: pattern(/^\d{0,4}$/, 'up to four digits in quotes, such as "0"').default(''),
+  validity_period: oneOf(['none', 'relative', 'absolute']).default('relative'),
+  priority_flag: mapOf(byCategory(whole(0, 4).default(0))).prefault({}),
+  service_type: mapOf(byCategory(pattern(/^[\x21-\x7e]{0,5}$/, 'at most five characters').default(''))).prefault({}),
+  registered_delivery: whole(0, 31).nullable().default(null),
+  tlvs: listOf(tlv, 16).default([]),
+  query_sm: yesOrNo.default(false),
+};
+
+const wireSchema = z.object(wireKeys);
+export type WireFile = z.infer<typeof wireSchema>;
+
+/** `country`: whose numbers have a national form. */
+export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
+  return {
+    text: {
+      gsm7Form: from.text.gsm7,
+      gsm7DataCoding: from.text.gsm7_data_coding,
+      ucs2DataCoding: from.text.ucs2_data_coding,
+      latin1DataCoding: from.text.latin1_data_coding,
+      latin1: from.text.latin1,
+      concatenation: from.text.concatenation,
+      nationalTables: from.national_tables,
+    },
+    source: { ...plainWire.source, ...from.source_rules },
+    destination: {
+      format: from.destination_format,
+      callingCode: country.callingCode.slice(1),
+      nationalPrefix: from.national_prefix,
+      nationalDigitsMax: Math.max(...[country.nationalLengths, ...Object.values(country.lengthsByPrefix)].flat()),
+    },
+    validityPeriod: from.validity_period,
+    priorityFlag: from.priority_flag,
+    serviceType: from.service_type,
+    registeredDelivery: from.registered_delivery,
+    tlvs: from.tlvs.map(tlvOf),
+    querySm: from.query_sm,
+  };
+}
+
+function tlvOf({ tag, type, value, from }: WireFile['tlvs'][number]): WireTlvConfig {
+  return from === undefined ? { tag, type, value: String(value) } : { tag, type, from };
+}
+
+function printable() {
+  return {
+    fits: (text: string) => text.length <= 255 && /^[\x20-\x7e]*$/.test(text),
+    expected: 'at most 255 printable ASCII characters',
+  };
+}
+
+function below(bits: number) {
+  const most = 2 ** bits - 1;
+  const fits = (text: string) => /^(\d{1,10}|0x[0-9a-fA-F]{1,8})$/.test(text) && Number(text) <= most;
+  return { fits, expected: `a whole number from 0 to ${most}` };
+}

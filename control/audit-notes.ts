@@ -1,0 +1,92 @@
+// Records for the audit log of what changes no database: imports of registries, reloads of the configuration, new body keys,
+// the release of the directory. Each is durable on the bus, beside the orders about carriers, before anybody is told that it is done;
+// the role control brings it into PostgreSQL, however long that was away.
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { newAuditId } from '../model/ids.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { RejectMessage, messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { auditNoteSubject } from '../cluster/bus/subjects.ts';
+import { type AuditAction, auditActions } from './store/audit-actions.ts';
+import type { NewAuditRecord } from './store/audit-log.ts';
+import type { Actor } from './store/store.ts';
+
+export type AuditNote = {
+  readonly action: AuditAction;
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly by: Actor;
+};
+
+/** Resolves when it is durable; rejects when that is not known. */
+export async function noteForAudit(bus: Bus, note: AuditNote, clock: Clock = systemClock): Promise<void> {
+  await publish(bus, recordOf(note, clock));
+}
+
+/** Where no bus runs: the role control brings it at its next start on this data folder. */
+export function keepNoteForAudit(dataDir: string, note: AuditNote, clock: Clock = systemClock): void {
+  const { recordId, text } = recordOf(note, clock);
+  const folder = keptIn(dataDir);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, `.${recordId}`), text, { mode: 0o600, flush: true });
+  renameSync(join(folder, `.${recordId}`), join(folder, recordId));
+}
+
+/** Resolves when all that was kept there is durable on the bus. */
+export async function bringKeptNotes(bus: Bus, dataDir: string): Promise<void> {
+  const folder = keptIn(dataDir);
+  if (!existsSync(folder)) return;
+  for (const recordId of readdirSync(folder).sort()) {
+    if (recordId.startsWith('.')) continue;
+    await publish(bus, { recordId, text: readFileSync(join(folder, recordId), 'utf8') });
+    rmSync(join(folder, recordId));
+  }
+}
+
+type Note = { readonly recordId: string; readonly text: string };
+
+const keptIn = (dataDir: string) => join(dataDir, 'audit-notes');
+
+function recordOf({ action, target, detail, by }: AuditNote, clock: Clock): Note {
+  const atMs = clock.nowMs();
+  const recordId = newAuditId(atMs);
+  const text = JSON.stringify({ v: 1, recordId, atMs, actor: by.name, origin: by.from, action, target, detail });
+  return { recordId, text };
+}
+
+async function publish(bus: Bus, { recordId, text }: Note): Promise<void> {
+  const once = () =>
+    withDeadline(
+      'the record for the audit log',
+      limits.operations.callTimeoutMs,
+      bus.jetstream.publish(auditNoteSubject, text, { msgID: recordId }),
+    );
+  // A lost answer is no lost record: the id makes the second publish harmless.
+  await once().catch(once);
+}
+
+/** Who changes what this process reads from its own machine. */
+export const thisMachine = (): Actor => ({ name: 'operator', from: hostname() });
+
+/** Throws RejectMessage('poison_record') for what is no such record of this version. */
+export function decodeAuditNote(octets: Uint8Array): NewAuditRecord {
+  try {
+    const read = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<string, unknown>;
+    const { v, recordId, atMs, actor, origin, action, target, detail } = read;
+    const isSound =
+      v === 1 &&
+      [recordId, actor, origin, target].every((each) => typeof each === 'string') &&
+      Number.isSafeInteger(atMs) &&
+      auditActions.some((each) => each === action) &&
+      typeof detail === 'object' &&
+      detail !== null;
+    if (!isSound) throw new Error('a field is missing or has another kind of value');
+    return { recordId, atMs, actor, origin, action, target, detail } as NewAuditRecord;
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable record for the audit log: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,45 @@
+// Writes down on which day each API key was last used, as the ingress threads of all nodes tell it. Of several control
+// roles one gets each telling; it answers when the database has it, and whoever told tries again without an answer.
+import type { Msg } from '@nats-io/transport-node';
+import type { ApiKeyId } from '../model/ids.ts';
+import { messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { log } from '../platform/log.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { keysUsedSubject } from '../cluster/bus/subjects.ts';
+import { noteKeysUsed } from './store/api-keys.ts';
+import type { Store } from './store/store.ts';
+
+/** Returns what ends it. */
+export function recordKeysUsed(bus: Bus, store: Store): () => void {
+  const take = async (msg: Msg) => {
+    const told = readTold(msg.data);
+    if (told === null) return log.warn('a telling of used keys is not readable');
+    try {
+      await noteKeysUsed(store, told.day, told.keys);
+      msg.respond();
+    } catch (error) {
+      log.info({ error: messageOf(error) }, 'the use of keys is not recorded: it is told again');
+    }
+  };
+  const subscription = bus.connection.subscribe(keysUsedSubject, {
+    queue: 'control',
+    callback: (_error, msg) => void take(msg),
+  });
+  return () => subscription.unsubscribe();
+}
+
+function readTold(data: Uint8Array): { readonly day: string; readonly keys: readonly ApiKeyId[] } | null {
+  try {
+    const { day, keys } = JSON.parse(Buffer.from(data).toString('utf8')) as { day?: unknown; keys?: unknown };
+    const isDay = typeof day === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(day);
+    const areKeys =
+      Array.isArray(keys) &&
+      keys.length <= limits.keysUsed.toldAtOnceMax &&
+      keys.every((each) => typeof each === 'string');
+    return isDay && areKeys ? { day, keys: keys as ApiKeyId[] } : null;
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, 'a telling of used keys is no JSON');
+    return null;
+  }
+}

@@ -1,0 +1,52 @@
+// Writes into the bucket `directory`, by compare-and-set only. Whoever writes read the entry's revision first and the
+// database after it; so a writer that was asleep in between loses against one with newer rows, and no lock has to
+// be trusted. It never decides what an entry should say.
+import type { KV } from '@nats-io/kv';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import type { BusCalls } from '../../directory/bus-calls.ts';
+import type { HeldEntry, Repair } from './wanted.ts';
+
+/** What the bucket holds under these names; a name without any entry is not in the answer. */
+export async function heldEntries(
+  calls: BusCalls,
+  bucket: KV,
+  names: readonly string[],
+): Promise<Map<string, HeldEntry>> {
+  const held = new Map<string, HeldEntry>();
+  const reads = names.map(async (name) => {
+    const entry = await bucket.get(name);
+    if (entry === null) return;
+    held.set(name, { text: entry.operation === 'PUT' ? entry.string() : null, revision: entry.revision });
+  });
+  await calls.call('reading directory entries', Promise.all(reads));
+  return held;
+}
+
+/** Carries repairs out, `outboxBatchMax` at a time and in order of the batches. Returns those that lost their race. */
+export async function carryOut(calls: BusCalls, bucket: KV, repairs: readonly Repair[]): Promise<Repair[]> {
+  const lost: Repair[] = [];
+  const batchMax = limits.directory.outboxBatchMax;
+  for (let from = 0; from < repairs.length; from += batchMax) {
+    const batch = repairs.slice(from, from + batchMax);
+    const done = await calls.call(
+      'writing directory entries',
+      Promise.all(batch.map((repair) => write(bucket, repair))),
+    );
+    lost.push(...batch.filter((_, at) => done[at] === false));
+  }
+  return lost;
+}
+
+async function write(bucket: KV, { name, text, revision }: Repair): Promise<boolean> {
+  try {
+    if (text === null) await bucket.delete(name, { previousSeq: revision });
+    else await bucket.put(name, text, { previousSeq: revision });
+    metrics.directoryProjected.inc({ operation: text === null ? 'delete' : 'put' });
+    return true;
+  } catch (error) {
+    if (isApiError(error, wrongLastSequence)) return false;
+    throw error;
+  }
+}

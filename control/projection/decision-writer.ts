@@ -1,0 +1,126 @@
+// Takes subscribers' decisions from INBOUND and writes them into the database, for as long as it takes: with the
+// database away they wait in the stream, and their entries in the bucket keep them in force. An entry is taken away
+// only when the blocks of the list say the same. Several of these may run: words are ordered by their own time.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
+import { moveToDead } from '../../cluster/bus/dead.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { type DecisionRecord, decodeDecision } from '../../model/records/inbound-record.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { decisionConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import type { Store } from '../store/store.ts';
+import { isToldOf, writeDecision } from '../store/subscriber-decisions.ts';
+import { sweepMarks, takeDecisionAway } from '../../directory/decision-bucket.ts';
+
+export type DecisionWriter = { stop(): Promise<void> };
+
+export type DecisionWriterParts = {
+  readonly bus: Bus;
+  readonly store: Store;
+  /** For what nobody can read. */
+  readonly publisher: Publisher;
+  readonly clock?: Clock;
+};
+
+/** Begins by itself as soon as the stream is there: this role may be up before any that serves carriers. */
+export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter {
+  const { clock = systemClock } = parts;
+  const stopping = new AbortController();
+  const held = new Set<Promise<void>>();
+  let consumption: Consumption | null = null;
+
+  async function begin(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        consumption = await consumed(parts, held, clock);
+        return;
+      } catch (error) {
+        log.info({ error: messageOf(error) }, 'subscribers’ decisions cannot be read yet');
+        await clock.sleep(beginAgainMs, stopping.signal).catch((why: unknown) => ignoring(why, 'it is stopped'));
+      }
+    }
+  }
+
+  const sweep = async () => {
+    const swept = await sweepMarks(parts.bus, clock.nowMs(), limits.inbound.marksOlderThanMs);
+    if (swept > 0) log.info({ swept }, 'marks of decisions that are written down were cleared away');
+  };
+  const stopSweep = clock.every(limits.inbound.marksSweepEveryMs, () => {
+    sweep().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'marks of decisions stay for now'));
+  });
+  const beginning = begin();
+  return {
+    async stop() {
+      stopping.abort();
+      stopSweep();
+      await beginning;
+      await consumption?.stop();
+      await Promise.all(held);
+    },
+  };
+}
+
+const beginAgainMs = 500;
+
+async function consumed(parts: DecisionWriterParts, held: Set<Promise<void>>, clock: Clock): Promise<Consumption> {
+  const { bus, publisher } = parts;
+  const bucket = await openBucket(bus, 'suppression');
+  return consumeStream(bus, {
+    stream: streamNames.inbound,
+    consumer: decisionConsumer(),
+    prefetch: limits.inbound.decisionsHeldMax,
+    clock,
+    unhurried: true,
+    onPoison: (each, reason) => moveToDead(publisher, each, streamNames.inbound, reason),
+    handle(each) {
+      let decision: DecisionRecord;
+      try {
+        decision = decodeDecision(each.data);
+      } catch (error) {
+        return moveToDead(publisher, each, streamNames.inbound, messageOf(error));
+      }
+      const work = settle(parts, bucket, each, decision, clock).finally(() => held.delete(work));
+      held.add(work);
+    },
+  });
+}
+
+async function settle(
+  { store }: DecisionWriterParts,
+  bucket: KV,
+  from: JsMsg,
+  decision: DecisionRecord,
+  clock: Clock,
+): Promise<void> {
+  const { keyword, accountId } = decision;
+  try {
+    const written = await writeDecision(store, decision);
+    if (written !== null) {
+      const told = () => isToldOf(store, written.block);
+      await until('the directory has the decision', told, {
+        limitMs: limits.inbound.projectedWaitMs,
+        everyMs: 20,
+        clock,
+      });
+    }
+    await takeDecisionAway(bucket, decision);
+    const ended = written?.ended ?? 'no_account';
+    metrics.decisions.inc({ keyword, ended });
+    log.info({ accountId, keyword, ended, messageId: decision.messageId }, 'a subscriber’s decision is written down');
+    from.ack();
+  } catch (error) {
+    log.warn(
+      { accountId, keyword, error: messageOf(error) },
+      'a subscriber’s decision waits, and is in force meanwhile',
+    );
+    from.nak(limits.bus.nakDelayMsMax);
+  }
+}

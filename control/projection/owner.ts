@@ -1,0 +1,86 @@
+// Which database the directory on this NATS is made from: the first one that comes, until somebody gives it free. Two
+// that took turns would each remove the other's accounts and keys, and lock the clients of both out. Whoever fills the
+// directory asks here first; doors and carriers do not care.
+import { hostname } from 'node:os';
+import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { isApiError, streamNotFound, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { keyValueBuckets } from '../../cluster/bus/streams.ts';
+import { installationId } from '../store/installation.ts';
+import type { Store } from '../store/store.ts';
+import type { BusCalls } from '../../directory/bus-calls.ts';
+
+export type DirectoryOwner = {
+  readonly v: 1;
+  /** The database's own name, as `installation.ts` has it. */
+  readonly database: string;
+  /** When it came, and from which machine: only for people. */
+  readonly sinceMs: number;
+  readonly host: string;
+};
+
+/** Another database has the directory: a person must say which of the two is right. */
+export class OwnedByAnother extends FixSetup {
+  constructor(owner: DirectoryOwner, ours: string) {
+    super(
+      `The directory on this NATS is made from another PostgreSQL (database ${owner.database}, ${sinceOf(owner)}; ours is ${ours}): ` +
+        'set DATABASE_URL to that one, or leave the role control out here (--roles ingress,carriers,analytics). ' +
+        'If that database is gone for good: heliograph directory release',
+    );
+    this.name = 'OwnedByAnother';
+  }
+}
+
+/** In the bucket itself: a bucket that was lost belongs to whoever fills it again. */
+const ownerEntryName = 'meta.database';
+
+/** Takes the directory for the store's database when nobody has it. Throws OwnedByAnother when somebody else does. */
+export async function claimDirectory(store: Store, calls: BusCalls, bucket: KV): Promise<void> {
+  const ours = await installationId(store);
+  const owner = ownerIn(await calls.call("asking for the directory's owner", bucket.get(ownerEntryName)));
+  if (owner === null) await take(store.clock, calls, bucket, ours);
+  else if (owner.database !== ours) throw new OwnedByAnother(owner, ours);
+}
+
+async function take(clock: Clock, calls: BusCalls, bucket: KV, ours: string): Promise<void> {
+  const owner: DirectoryOwner = { v: 1, database: ours, sinceMs: clock.nowMs(), host: hostname() };
+  try {
+    await calls.call('taking the directory', bucket.create(ownerEntryName, JSON.stringify(owner)));
+  } catch (error) {
+    if (!isApiError(error, wrongLastSequence)) throw error;
+    const faster = ownerIn(await calls.call("asking for the directory's owner", bucket.get(ownerEntryName)));
+    if (faster === null) throw error;
+    if (faster.database !== ours) throw new OwnedByAnother(faster, ours);
+  }
+}
+
+/** Null while nobody has it. Makes nothing. */
+export async function directoryOwner(bus: Bus): Promise<DirectoryOwner | null> {
+  try {
+    const bucket = await new Kvm(bus.jetstream).open(keyValueBuckets.directory.name);
+    return ownerIn(await bucket.get(ownerEntryName));
+  } catch (error) {
+    if (!isApiError(error, streamNotFound)) throw error;
+    ignoring(error, 'there is no directory on this NATS yet');
+    return null;
+  }
+}
+
+/** The next database that comes has it. Who had it before; null when nobody did. */
+export async function releaseDirectory(bus: Bus): Promise<DirectoryOwner | null> {
+  const owner = await directoryOwner(bus);
+  if (owner === null) return null;
+  const bucket = await new Kvm(bus.jetstream).open(keyValueBuckets.directory.name);
+  await bucket.delete(ownerEntryName);
+  return owner;
+}
+
+export function sinceOf({ sinceMs, host }: DirectoryOwner): string {
+  return `since ${new Date(sinceMs).toISOString()}, first by ${host}`;
+}
+
+function ownerIn(entry: KvEntry | null): DirectoryOwner | null {
+  return entry === null || entry.operation !== 'PUT' ? null : entry.json<DirectoryOwner>();
+}

@@ -1,0 +1,112 @@
+// The two ways a change reaches the directory: the outbox, within milliseconds, and the reconciliation, which
+// compares everything and repairs what no outbox row explains. Both read the bucket's revision first and the
+// database after it, then write by compare-and-set. Neither knows when it runs: that is projector.ts.
+import type { KV } from '@nats-io/kv';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import {
+  type OutboxRow,
+  deleteOutbox,
+  readAccountRows,
+  readKeyRows,
+  readOutbox,
+  readTemplateRows,
+  readTenants,
+} from '../store/directory-rows.ts';
+import type { Store } from '../store/store.ts';
+import { carryOut, heldEntries } from './bucket-writer.ts';
+import type { BusCalls } from '../../directory/bus-calls.ts';
+import {
+  accountEntryName,
+  filledEntryName,
+  keyEntryName,
+  subjectOfEntry,
+  templateEntryName,
+} from '../../directory/entry.ts';
+import { projectBlocks, reconcileBlocks } from './suppression-projection.ts';
+import { type HeldEntry, repairsOf, wantedEntries } from './wanted.ts';
+import { readBucket } from '../../directory/watch.ts';
+
+/**
+ * Projects what is in the outbox until it is empty. A row is deleted after JetStream acked its entry; a crash in
+ * between repeats a comparison, which then finds nothing to write.
+ */
+export async function projectOutbox(
+  store: Store,
+  calls: BusCalls,
+  buckets: { readonly tenants: KV; readonly suppressions: KV },
+  stopping: AbortSignal,
+): Promise<void> {
+  while (!stopping.aborted) {
+    await projectTenants(store, calls, buckets.tenants, stopping);
+    // A few blocks at a time, and tenants again in between: a revocation must not wait behind an import.
+    if (stopping.aborted || !(await projectBlocks(store, calls, buckets.suppressions))) return;
+  }
+}
+
+async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
+    const rows = await readOutbox(store, limits.directory.outboxBatchMax, 'tenants');
+    metrics.directoryOutbox.set(rows.length);
+    if (rows.length === 0) return;
+    const settled = await projectRows(store, calls, bucket, rows);
+    await deleteOutbox(store, settled);
+    // Somebody else is projecting the rest; the next pass looks again.
+    if (settled.length < rows.length) return;
+  }
+}
+
+/** Compares the whole bucket with the tables. Returns how many entries had drifted and were repaired. */
+export async function reconcile(store: Store, calls: BusCalls): Promise<number> {
+  const told = new Map<string, HeldEntry>();
+  const reading = await readBucket(calls, (name, body, revision) => {
+    // Kinds of a later version are not ours to repair.
+    if (subjectOfEntry(name) !== null)
+      told.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
+  });
+  reading.stop();
+  // A copy: a revision that came in after the rows were read would let older rows win.
+  const held = new Map(told);
+  const { accounts, keys, templates } = await readTenants(store);
+  const repairs = repairsOf(held, wantedEntries(accounts, keys, templates));
+  // What the outbox is about to tell is under way: written here, it is only told earlier.
+  const underWay = new Set((await readOutbox(store, limits.directory.outboxBatchMax, 'tenants')).map(entryNameOf));
+  const lost = await carryOut(calls, reading.bucket, repairs);
+  if (!reading.filled && lost.length === 0)
+    await calls.call('marking the directory', reading.bucket.put(filledEntryName, '{"v":1}'));
+  // A lost race is a change that came meanwhile, not drift.
+  const isDrift = ({ name }: { readonly name: string }) => !underWay.has(name);
+  const drifted = repairs.filter(isDrift).length - lost.filter(isDrift).length + (await reconcileBlocks(store, calls));
+  if (drifted > 0) {
+    metrics.directoryDrift.inc(drifted);
+    log.warn({ drifted }, 'the directory differed from the database and was repaired');
+  }
+  return drifted;
+}
+
+async function projectRows(store: Store, calls: BusCalls, bucket: KV, rows: readonly OutboxRow[]): Promise<number[]> {
+  const accountIds = idsOf(rows, 'account');
+  const publicIds = idsOf(rows, 'key');
+  const templates = idsOf(rows, 'template');
+  const names = [accountIds.map(accountEntryName), publicIds.map(keyEntryName), templates.map(templateEntryName)];
+  const held = await heldEntries(calls, bucket, names.flat());
+  const accounts = await readAccountRows(store.db, accountIds);
+  const keys = await readKeyRows(store.db, publicIds);
+  const approved = await readTemplateRows(
+    store.db,
+    templates.map((of) => of.slice(of.indexOf('.') + 1)),
+  );
+  const lost = await carryOut(calls, bucket, repairsOf(held, wantedEntries(accounts, keys, approved)));
+  const lostNames = new Set(lost.map((repair) => repair.name));
+  return rows.filter((row) => !lostNames.has(entryNameOf(row))).map((row) => row.id);
+}
+
+const idsOf = (rows: readonly OutboxRow[], entity: OutboxRow['entity']) => [
+  ...new Set(rows.filter((row) => row.entity === entity).map((row) => row.entity_id)),
+];
+
+function entryNameOf({ entity, entity_id: id }: OutboxRow): string {
+  if (entity === 'account') return accountEntryName(id);
+  return entity === 'template' ? templateEntryName(id) : keyEntryName(id);
+}

@@ -1,0 +1,147 @@
+// When the directory is brought up to date: at once when the database notifies, every poll interval otherwise, and
+// in full at the start and every minute. One projector at a time works, by an advisory lock that ends with its
+// connection; the lock only spares work, the compare-and-set of bucket-writer.ts is what keeps entries right. Of another
+// database it knows from owner.ts, and then writes nothing.
+import pg from 'pg';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { clientConfigOf } from '../store/connection.ts';
+import { openStore, outboxChannel } from '../store/store.ts';
+import { AlarmClock } from '../../directory/alarm-clock.ts';
+import { BusCalls } from '../../directory/bus-calls.ts';
+import { OwnedByAnother, claimDirectory } from './owner.ts';
+import { projectOutbox, reconcile } from './projection.ts';
+
+export type Projector = {
+  /** Null while it works, or waits for another projector; otherwise what stops it. */
+  trouble(): string | null;
+  /** The directory is another database's: a person must say which is right. */
+  refused(): OwnedByAnother | null;
+  close(): Promise<void>;
+};
+
+export type ProjectorOptions = {
+  readonly databaseUrl: string;
+  readonly bus: Bus;
+  readonly clock?: Clock;
+  readonly reconcileEveryMs?: number;
+};
+
+/** Any number: only our own code takes advisory locks in our database. */
+const projectorLock = 0x48_45_4c_49;
+
+export function startProjector(options: ProjectorOptions): Projector {
+  const { databaseUrl, bus, clock = systemClock } = options;
+  // Connections of its own: requests that hold all of theirs must not keep a revocation waiting.
+  const store = openStore(databaseUrl, systemClock, { poolMax: limits.store.projectorPoolMax });
+  const reconcileEveryMs = options.reconcileEveryMs ?? limits.directory.reconcileEveryMs;
+  const stopping = new AbortController();
+  const alarm = new AlarmClock(clock);
+  const calls = new BusCalls(bus);
+  let trouble: string | null = 'not started';
+  let reconcileAtMs = 0;
+  let reconciling: Promise<void> | null = null;
+  let askOwnerAtMs = 0;
+  let refused: OwnedByAnother | null = null;
+  // What was told to a NATS that then lost its data, or to another one, must be told again.
+  bus.onReconnect(() => {
+    reconcileAtMs = 0;
+    askOwnerAtMs = 0;
+    alarm.ring();
+  });
+
+  /** Beside the outbox, not before it: comparing a large directory may take longer than a revocation may wait. */
+  async function reconcileOnce(): Promise<void> {
+    reconcileAtMs = clock.monotonicMs() + reconcileEveryMs;
+    try {
+      await reconcile(store, calls);
+    } catch (error) {
+      metrics.directoryFailures.inc();
+      log.warn({ error: messageOf(error) }, 'the directory could not be compared with the database');
+      reconcileAtMs = clock.monotonicMs() + limits.directory.reconcileRetryMs;
+    } finally {
+      reconciling = null;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await session();
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        const why = messageOf(error);
+        refused = error instanceof OwnedByAnother ? error : null;
+        if (why !== trouble) {
+          const facts = { error: why };
+          if (refused !== null)
+            log.error({ alarm: 'directory_not_ours', ...facts }, 'the directory is not brought up to date');
+          else log.warn(facts, 'the projection of the directory broke off and is tried again');
+        }
+        trouble = why;
+        metrics.directoryFailures.inc();
+        // Whatever broke may have taken entries with it (a bucket that was lost, say): compare everything again.
+        reconcileAtMs = 0;
+        askOwnerAtMs = 0;
+        await alarm.wait(limits.directory.outboxPollMs);
+      }
+    }
+  }
+
+  /** As long as one database connection lasts: it holds the lock and hears the notifications. */
+  async function session(): Promise<void> {
+    const client = new pg.Client(clientConfigOf(databaseUrl));
+    let broken: Error | null = null;
+    client.on('error', (error) => {
+      broken = error;
+      alarm.ring();
+    });
+    client.on('notification', () => alarm.ring());
+    try {
+      await client.connect();
+      await client.query(`listen ${outboxChannel}`);
+      const tenants = await calls.call('opening the directory', openBucket(bus, 'directory'));
+      const suppressions = await calls.call('opening the suppressed numbers', openBucket(bus, 'suppression'));
+      let holding = false;
+      while (!stopping.signal.aborted) {
+        if (broken !== null) throw broken;
+        if (clock.monotonicMs() >= askOwnerAtMs) {
+          await claimDirectory(store, calls, tenants);
+          refused = null;
+          askOwnerAtMs = clock.monotonicMs() + reconcileEveryMs;
+        }
+        holding ||= (await client.query('select pg_try_advisory_lock($1) as held', [projectorLock])).rows[0].held;
+        if (holding) {
+          await projectOutbox(store, calls, { tenants, suppressions }, stopping.signal);
+          if (reconciling === null && clock.monotonicMs() >= reconcileAtMs) reconciling = reconcileOnce();
+        }
+        trouble = null;
+        await alarm.wait(limits.directory.outboxPollMs);
+      }
+    } finally {
+      // Ends the lock too. The server may be gone, then there is nobody to say goodbye to.
+      await withDeadline('closing a database connection', 1_000, client.end()).catch((error: unknown) =>
+        ignoring(error, 'the database connection was already closed'),
+      );
+    }
+  }
+
+  const running = run();
+  return {
+    trouble: () => trouble,
+    refused: () => refused,
+    async close() {
+      stopping.abort(new Error('the projector is closed'));
+      alarm.ring();
+      await running;
+      await reconciling;
+      await store.close();
+    },
+  };
+}

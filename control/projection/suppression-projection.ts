@@ -1,0 +1,89 @@
+// Suppressed numbers on their way to the bucket: the blocks a change touched, and, in the comparison of everything,
+// the blocks whose version differs. A block's version is read before its numbers, so an entry can be newer than it
+// says and never older; and new blocks are written before old ones are removed, so that a list cut anew has no gap.
+import type { KV } from '@nats-io/kv';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type OutboxRow, deleteOutbox, readOutbox } from '../store/directory-rows.ts';
+import type { Store } from '../store/store.ts';
+import { type BlockName, readBlockNumbers, readBlockVersion, readBlockVersions } from '../store/suppression-rows.ts';
+import { carryOut } from './bucket-writer.ts';
+import type { BusCalls } from '../../directory/bus-calls.ts';
+import { filledEntryName } from '../../directory/entry.ts';
+import { blockEntryName, blockNameOf, encodeBlock, versionOfBlock } from '../../directory/suppression-entry.ts';
+import { readBucket } from '../../directory/watch.ts';
+import type { Repair } from './wanted.ts';
+
+/** Projects some blocks of the outbox. False when there is nothing more to do now. */
+export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): Promise<boolean> {
+  const rows = await readOutbox(store, limits.suppression.blocksPerPass, 'suppressions');
+  if (rows.length === 0) return false;
+  const names = new Map<string, BlockName>();
+  for (const row of rows) {
+    const of = blockNameOf(row.entity_id);
+    if (of !== null) names.set(blockEntryName(of), of);
+  }
+  const lost = new Set(await writeBlocks(store, calls, bucket, [...names.values()]));
+  const settled = rows.filter((row) => !lost.has(entryNameOf(row)));
+  await deleteOutbox(
+    store,
+    settled.map((row) => row.id),
+  );
+  return settled.length === rows.length;
+}
+
+/** Compares versions only; the numbers are read of those blocks that differ. Returns how many were repaired. */
+export async function reconcileBlocks(store: Store, calls: BusCalls): Promise<number> {
+  const held = new Map<string, string | null>();
+  const reading = await readBucket(
+    calls,
+    (name, body) => {
+      if (blockNameOf(name) !== null) held.set(name, body === null ? null : (versionOfBlock(body) ?? 'unreadable'));
+    },
+    'suppression',
+  );
+  reading.stop();
+  const wanted = new Map((await readBlockVersions(store)).map((each) => [blockEntryName(each), each]));
+  const missing = [...wanted].filter(([name, { version }]) => held.get(name) !== version).map(([, each]) => each);
+  const surplus = [...held].filter(([name, version]) => version !== null && !wanted.has(name)).map(([name]) => name);
+  let repaired = 0;
+  for (const names of slices([...missing, ...surplus.flatMap((name) => blockNameOf(name) ?? [])])) {
+    repaired += names.length - (await writeBlocks(store, calls, reading.bucket, names)).length;
+  }
+  if (!reading.filled && repaired === missing.length + surplus.length) {
+    await calls.call('marking the suppressed numbers', reading.bucket.put(filledEntryName, '{"v":1}'));
+  }
+  return repaired;
+}
+
+/** Brings entries in line with the database. Returns the names of those that lost against another writer. */
+async function writeBlocks(store: Store, calls: BusCalls, bucket: KV, names: readonly BlockName[]): Promise<string[]> {
+  const repairs = await Promise.all(names.map((name) => repairOf(store, calls, bucket, name)));
+  const needed = repairs.filter((repair): repair is Repair => repair !== null);
+  const writes = needed.filter((repair) => repair.text !== null);
+  const removals = needed.filter((repair) => repair.text === null);
+  const lost = await carryOut(calls, bucket, writes);
+  lost.push(...(await carryOut(calls, bucket, removals)));
+  metrics.directoryBlocks.inc(needed.length - lost.length);
+  return lost.map((repair) => repair.name);
+}
+
+async function repairOf(store: Store, calls: BusCalls, bucket: KV, of: BlockName): Promise<Repair | null> {
+  const name = blockEntryName(of);
+  const entry = await calls.call('reading a block of numbers', bucket.get(name));
+  const version = await readBlockVersion(store, of);
+  const revision = entry?.revision ?? 0;
+  const isHeld = entry !== null && entry.operation === 'PUT';
+  if (version === null) return isHeld ? { name, text: null, revision } : null;
+  if (isHeld && versionOfBlock(entry.value) === version) return null;
+  return { name, text: encodeBlock(version, await readBlockNumbers(store, of)), revision };
+}
+
+function* slices<T>(all: readonly T[]): Iterable<readonly T[]> {
+  const size = limits.suppression.blocksPerPass;
+  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
+}
+
+function entryNameOf(row: OutboxRow): string {
+  return `block.${row.entity_id}`;
+}

@@ -1,0 +1,92 @@
+// What the application role may do with each table, and how the owner gives it that: the rights that control uses while it
+// runs and no other. It makes, changes and empties no table, and rewrites no record of the audit log. A table that is not
+// named here gives it nothing; test/control/store/rights.test.ts finds one that was forgotten.
+import { sql } from 'kysely';
+import pg from 'pg';
+import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { clientConfigOf } from './connection.ts';
+import type { Store } from './store.ts';
+
+export type Right = 'select' | 'insert' | 'update' | 'delete';
+
+const readOnly = ['select'] as const;
+const everything = ['select', 'insert', 'update', 'delete'] as const;
+
+/** By table. `select … for update` needs the right to update. */
+export const tableRights: Readonly<Record<string, readonly Right[]>> = {
+  accounts: ['select', 'insert', 'update'],
+  api_keys: everything,
+  senders: everything,
+  templates: everything,
+  suppressions: ['select', 'insert', 'delete'],
+  suppression_blocks: everything,
+  subscriber_decisions: ['select', 'insert', 'update'],
+  outbox: ['select', 'insert', 'delete'],
+  // Rows go in by the table above its partitions, of which the application role may nothing.
+  audit_log: ['select', 'insert'],
+  audit_chain: ['select', 'update'],
+  installation: readOnly,
+  // Where the owner has migrated, a start without its URL sees that nothing is left to do.
+  kysely_migration: readOnly,
+  kysely_migration_lock: readOnly,
+};
+
+/** The sequences behind `bigserial` columns it inserts into. */
+export const sequencesUsed = ['outbox_id_seq'] as const;
+export const functionsUsed = ['ensure_audit_partition(text)'] as const;
+
+/** Any number but the projector's: owners that start at once take turns. */
+const rightsLock = 0x48_45_4c_4a;
+
+/** Asked by the tables' owner, after every migration. Gives `role` what is listed, takes away what is not; returns the database's name. */
+export async function grantRights(ownerUrl: string, role: string): Promise<string> {
+  const client = new pg.Client(clientConfigOf(ownerUrl));
+  client.on('error', (error) => ignoring(error, 'the connection that grants rights broke'));
+  await client.connect();
+  try {
+    const { rows } = await client.query(
+      `select current_user as me, current_schema() as schema, (select id from installation) as database,
+        exists (select from pg_roles where rolname = $1) as known`,
+      [role],
+    );
+    const { me, schema, database, known } = rows[0] as Record<'me' | 'schema' | 'database', string> & {
+      known: boolean;
+    };
+    // The owner has every right by itself.
+    if (role === me) return database;
+    if (!known) throw new FixSetup(`DATABASE_URL: the server of DATABASE_OWNER_URL knows no role "${role}"`);
+    // One message and one transaction: a revocation waits for this at a restart, and nobody sees it half-way.
+    await client.query(grantText(client.escapeIdentifier(role), client.escapeIdentifier(schema)));
+    return database;
+  } finally {
+    await client.end();
+  }
+}
+
+function grantText(role: string, schema: string): string {
+  const tables = Object.keys(tableRights).map((name) => `${schema}.${name}`);
+  return [
+    `select pg_advisory_xact_lock(${rightsLock})`,
+    `grant usage on schema ${schema} to ${role}`,
+    `revoke all on table ${tables.join(', ')} from ${role}`,
+    ...Object.entries(tableRights).map(
+      ([table, rights]) => `grant ${rights.join(', ')} on table ${schema}.${table} to ${role}`,
+    ),
+    ...sequencesUsed.map((name) => `grant usage on sequence ${schema}.${name} to ${role}`),
+    ...functionsUsed.map((name) => `grant execute on function ${schema}.${name} to ${role}`),
+  ].join(';\n');
+}
+
+/** What a role may that asks at run time and need not; null: nothing. */
+export async function rightsTooWide(store: Store): Promise<string | null> {
+  const { rows } = await sql<{ role: string; superuser: boolean; owner: boolean | null }>`
+    select rolname as role, rolsuper as superuser, pg_has_role(rolname, (
+      select relowner from pg_class where oid = to_regclass('audit_log')), 'member') as owner
+    from pg_roles where rolname = current_user`.execute(store.db);
+  const { role = '', superuser = false, owner = false } = rows[0] ?? {};
+  if (!superuser && owner !== true) return null;
+  return (
+    `DATABASE_URL: the role "${role}" ${superuser ? 'is a superuser' : 'owns the tables'} and could rewrite the audit log: ` +
+    'make a role for the application and set DATABASE_OWNER_URL to the owner (docs/operations.md, Roles of the database)'
+  );
+}

@@ -1,0 +1,130 @@
+// What the data plane knows about tenants: the shape of the entries in the KV buckets `directory` and `suppression` and
+// what the in-memory directory answers. Types only, so that any door may import it. Entries carry a version: a reader
+// must cope with fields it does not know or miss, and a writer never changes the meaning of one that exists.
+import type { Scope } from '../model/api-key.ts';
+import type { AccountId, ApiKeyId } from '../model/ids.ts';
+import type { Category } from '../model/message.ts';
+
+/** GCRA: so many a second, and so many at once after a pause. */
+export type Rate = { readonly perSecond: number; readonly burst: number };
+
+/** Under `key.<publicId>`. A revoked key has no entry. */
+export type KeyEntry = {
+  readonly v: 1;
+  readonly keyId: ApiKeyId;
+  readonly accountId: AccountId;
+  readonly publicId: string;
+  /** SHA-256 of the secret, base64url. */
+  readonly secretHash: string;
+  readonly livemode: boolean;
+  readonly scopes: readonly Scope[];
+  /** Milliseconds since the epoch; null: until it is revoked. */
+  readonly expiresAtMs: number | null;
+  /** Networks it may be used from (CIDR); empty or missing: all. */
+  readonly networks?: readonly string[];
+  readonly rate?: Rate | null;
+};
+
+/** Words and links an account does not send. */
+export type ContentEntry = {
+  readonly words: readonly string[];
+  readonly linksDenied: readonly string[];
+  readonly linksAllowed: readonly string[];
+};
+
+/** Under `account.<accountId>`. */
+export type AccountEntry = {
+  readonly v: 1;
+  readonly accountId: AccountId;
+  readonly name: string;
+  /** A suspended account may look but not send: that gate is the door's. */
+  readonly status: 'active' | 'suspended';
+  /** Names of the approved senders, in the case they were registered. */
+  readonly senders: readonly string[];
+  /** Senders that are approved for some categories only. */
+  readonly senderCategories?: Readonly<Record<string, readonly Category[]>>;
+  readonly networks?: readonly string[];
+  readonly rate?: Rate | null;
+  /** Null or missing: the default of the installation. */
+  readonly idempotencyKeysPerHour?: number | null;
+  readonly requireTemplate?: readonly Category[];
+  readonly content?: ContentEntry | null;
+  /** Categories of which a message with an unknown outcome is sent once more; missing: none. */
+  readonly resendUnknown?: readonly Category[];
+  /** Whether the event store keeps, sealed, what subscribers write; missing: no. */
+  readonly keepInboundText?: boolean;
+  /** The account's own answer to HELP; null or missing: the country's. */
+  readonly helpText?: string | null;
+  /** Its share of a carrier's lane beside other accounts that wait there, 1 to 100; missing: 1. */
+  readonly weight?: number;
+};
+
+export type TemplateVariableEntry = {
+  readonly name: string;
+  readonly type: 'text' | 'number' | 'code' | 'url' | 'date';
+  readonly size?: number | null;
+};
+
+/** Under `template.<accountId>.<templateId>`. Only approved templates have an entry. */
+export type TemplateEntry = {
+  readonly v: 1;
+  readonly templateId: string;
+  readonly accountId: AccountId;
+  readonly category: Category;
+  readonly body: string;
+  readonly variables: readonly TemplateVariableEntry[];
+};
+
+/** Under `block.<accountId>.<bits>.<block>` in the bucket `suppression`: see model/suppression.ts. */
+export type SuppressionBlockEntry = {
+  readonly v: 1;
+  /** Another content has another version. */
+  readonly version: string;
+  readonly lists: readonly {
+    readonly sender: string | null;
+    readonly category: Category | null;
+    /** Sorted float64, little-endian, base64. */
+    readonly numbers: string;
+  }[];
+};
+
+/** The approved templates of one account, as they are now. */
+export type AccountTemplates = {
+  find(templateId: string): TemplateEntry | undefined;
+  ofCategory(category: Category): Iterable<TemplateEntry>;
+};
+
+/** The suppressed numbers of one account, as they are now. */
+export type AccountSuppressions = { has(to: string, sender: string, category: Category): boolean };
+
+/** An account as the gates use it: look-ups instead of lists, built once per change and not once per message. */
+export type Account = Omit<AccountEntry, 'senders' | 'senderCategories'> & {
+  readonly senders: ReadonlySet<string>;
+  readonly senderCategories: ReadonlyMap<string, readonly Category[]>;
+  readonly templates: AccountTemplates;
+  readonly suppressions: AccountSuppressions;
+};
+
+export type Authentication =
+  | { readonly ok: true; readonly key: KeyEntry; readonly account: Account }
+  | { readonly ok: false; readonly code: 'missing_api_key' | 'invalid_api_key' };
+
+export type Directory = {
+  /**
+   * Who holds this key. Takes the token without `Bearer `; undefined or '' is a missing key. A few microseconds,
+   * no I/O. A suspended account is still authenticated: look at `account.status`.
+   */
+  authenticate(token: string | undefined): Authentication;
+  account(accountId: AccountId): Account | undefined;
+  /** The accounts that registered this number or short code as a sender, the oldest first; digits without a plus. */
+  ownersOf(digits: string): readonly { readonly accountId: AccountId; readonly sender: string }[];
+  /** For health: how many entries are held and whether the watch is up to date. */
+  state(): {
+    readonly keys: number;
+    readonly accounts: number;
+    readonly templates: number;
+    readonly suppressed: number;
+    readonly watching: boolean;
+  };
+  close(): Promise<void>;
+};

@@ -1,0 +1,75 @@
+// What subscribers decided a moment ago, beside the blocks of suppressed numbers: an opt-out is in force at every door
+// and late gate as soon as its entry is in the bucket, whether the database is there or not. The control role takes
+// the entry away when the blocks have it. An opt-in lifts what an opt-out entry said and nothing that a block says.
+import type { AccountId } from '../model/ids.ts';
+import type { SubscriberDecision } from '../model/subscriber-decision.ts';
+import { numberKeyOf } from '../model/suppression.ts';
+
+export type DecisionEntry = Pick<SubscriberDecision, 'keyword' | 'sender' | 'atMs'> & { readonly v: 1 };
+
+export type DecisionName = Pick<SubscriberDecision, 'accountId' | 'number' | 'sender'>;
+
+const namePattern = /^decision\.(acc_[0-9A-Z]{26})\.(\d{7,15})\.(?:_|[0-9a-f]{2,64})$/;
+
+/** `decision.<account>.<digits>.<sender>`; an underscore stands for every sender. */
+export function decisionEntryName({ accountId, number, sender }: DecisionName): string {
+  return `decision.${accountId}.${number.slice(1)}.${sender === null ? '_' : Buffer.from(sender).toString('hex')}`;
+}
+
+export const isDecisionName = (name: string): boolean => name.startsWith('decision.');
+
+/** Null when the body is no decision. */
+export function decodeDecisionEntry(body: Uint8Array): DecisionEntry | null {
+  try {
+    const value = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()) as DecisionEntry;
+    const isSound =
+      value.v === 1 &&
+      (value.keyword === 'stop' || value.keyword === 'start') &&
+      (value.sender === null || typeof value.sender === 'string') &&
+      typeof value.atMs === 'number';
+    return isSound ? value : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** The later word holds; of two at the same moment the one that leaves in peace. */
+export function isLaterWord(
+  word: Pick<DecisionEntry, 'keyword' | 'atMs'>,
+  than: Pick<DecisionEntry, 'keyword' | 'atMs'>,
+): boolean {
+  return word.atMs > than.atMs || (word.atMs === than.atMs && word.keyword === 'stop' && than.keyword === 'start');
+}
+
+/** The opt-outs among the entries in memory. As many as the control role has not written down yet. */
+export class Decisions {
+  /** Account → number → names of entries with their sender. */
+  readonly #stops = new Map<AccountId, Map<number, Map<string, string | null>>>();
+
+  has(accountId: AccountId, to: string, sender: string): boolean {
+    const stops = this.#stops.get(accountId)?.get(numberKeyOf(to));
+    if (stops === undefined) return false;
+    for (const only of stops.values()) if (only === null || only === sender) return true;
+    return false;
+  }
+
+  /** Takes an entry, or its deletion (null). False when the body cannot be read: then what was there stays. */
+  apply(name: string, body: Uint8Array | null): boolean {
+    const match = namePattern.exec(name);
+    if (match === null) return true;
+    const entry = body === null ? null : decodeDecisionEntry(body);
+    if (body !== null && entry === null) return false;
+    const accountId = match[1] as AccountId;
+    const numberKey = Number(match[2]);
+    const numbers = this.#stops.get(accountId) ?? new Map<number, Map<string, string | null>>();
+    const stops = numbers.get(numberKey) ?? new Map<string, string | null>();
+    if (entry?.keyword === 'stop') stops.set(name, entry.sender);
+    else stops.delete(name);
+    if (stops.size > 0) numbers.set(numberKey, stops);
+    else numbers.delete(numberKey);
+    if (numbers.size > 0) this.#stops.set(accountId, numbers);
+    else this.#stops.delete(accountId);
+    return true;
+  }
+}

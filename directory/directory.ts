@@ -1,0 +1,55 @@
+// The directory in the memory of a door or of the carriers: tenants from one bucket, suppressed numbers from another,
+// put together into the answers the gates need. It answers from memory only; how the memory is kept stands in
+// watched-bucket.ts.
+import type { AccountId } from '../model/ids.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { metrics } from '../platform/telemetry.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import type { Directory } from './contract.ts';
+import { Suppressed } from './suppressed.ts';
+import { Tenants } from './tenants.ts';
+import { WatchedBucket } from './watched-bucket.ts';
+
+/** Resolves when both buckets are in memory; from then on a change is in force some milliseconds after its put. */
+export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promise<Directory> {
+  const suppressed = new WatchedBucket(bus, 'suppression', () => new Suppressed(), tellSuppressed, clock);
+  const suppressionsOf = (accountId: AccountId) => ({
+    has: (to: string, sender: string, category: 'otp' | 'transactional' | 'promotional') =>
+      suppressed.state.has(accountId, to, sender, category),
+  });
+  const tenants = new WatchedBucket(bus, 'directory', () => new Tenants(suppressionsOf), tellTenants, clock);
+  // The numbers first: an account must not be known before those it must not send to.
+  await suppressed.start();
+  await tenants.start().catch(async (error: unknown) => {
+    await suppressed.close();
+    throw error;
+  });
+  return {
+    authenticate: (token) => tenants.state.authenticate(token, clock.nowMs()),
+    account: (accountId) => tenants.state.account(accountId),
+    ownersOf: (digits) => tenants.state.ownersOf(digits),
+    state() {
+      const { keyCount, accountCount, templateCount } = tenants.state;
+      return {
+        keys: keyCount,
+        accounts: accountCount,
+        templates: templateCount,
+        suppressed: suppressed.state.count,
+        watching: tenants.watching && suppressed.watching,
+      };
+    },
+    async close() {
+      await Promise.all([tenants.close(), suppressed.close()]);
+    },
+  };
+}
+
+function tellTenants({ keyCount, accountCount, templateCount }: Tenants): void {
+  metrics.directoryEntries.set({ kind: 'key' }, keyCount);
+  metrics.directoryEntries.set({ kind: 'account' }, accountCount);
+  metrics.directoryEntries.set({ kind: 'template' }, templateCount);
+}
+
+function tellSuppressed({ count }: Suppressed): void {
+  metrics.directoryEntries.set({ kind: 'suppressed number' }, count);
+}

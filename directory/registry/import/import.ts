@@ -1,0 +1,140 @@
+// One import from file to version: read the rows, with checkpoints; merge them into a table; put the table in chunks;
+// move the pointer. Until the last step nothing has changed for anybody, whatever happens, and all of it may be
+// repeated. It reports what it did and refuses a file that looks like a mistake.
+import { createHash } from 'node:crypto';
+import { basename, join } from 'node:path';
+import type { RegistryName } from '../../../policy/registry/contract.ts';
+import { type Merged, mergeDelta, mergeSnapshot } from '../../../policy/registry/merge.ts';
+import { openTable, readEntries, writeTable } from '../../../policy/registry/number-table.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { FixSetup } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import type { Configuration } from '../../../config/configuration.ts';
+import { type Pointer, RegistryVersions, versionName } from '../versions.ts';
+import { lockImport } from './lock.ts';
+import { type Marks, carrierMarks, preferenceMarks } from './marks.ts';
+import { type RowsRead, readRows } from './read-rows.ts';
+import { openSource } from './source.ts';
+import { Staging } from './staging.ts';
+
+export type ImportOrder = {
+  readonly name: RegistryName;
+  readonly file: string;
+  /** Rows begin with + or −, and change the version in force. */
+  readonly delta: boolean;
+  readonly badRowsMax: number;
+  /** A snapshot may take away most of what is there. */
+  readonly allowShrink: boolean;
+  readonly dataDir: string;
+  readonly configuration: Configuration;
+  readonly onProgress: (text: string) => void;
+};
+
+export type ImportReport = {
+  readonly version: string;
+  /** False: the file says what was in force already. */
+  readonly changed: boolean;
+  readonly numbers: number;
+  readonly numbersBefore: number;
+  readonly rows: RowsRead;
+  readonly conflicts: number;
+  /** Lines that had been read by an import before this one. */
+  readonly resumedFrom: number;
+};
+
+export async function importRegistry(bus: Bus, order: ImportOrder): Promise<ImportReport> {
+  const versions = await RegistryVersions.open(bus);
+  const lock = await lockImport(versions.kv, order.name);
+  try {
+    return await importLocked(versions, order);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function importLocked(versions: RegistryVersions, order: ImportOrder): Promise<ImportReport> {
+  const { name, configuration, onProgress } = order;
+  const before = await versions.current(name);
+  const base = before === null ? null : await versions.load(name, before.value);
+  const source = await openSource(order.file);
+  const identity = identityOf(order, source.identity, before);
+  const { staging, found } = Staging.open(join(order.dataDir, 'registry-import', name), identity);
+  try {
+    const names = found?.names ?? (base === null ? [] : openTable(base, '').names);
+    const marks: Marks = name === 'dnd' ? preferenceMarks(configuration) : carrierMarks(configuration, names);
+    const rows = await readRows({ order, source, staging, found, marks, identity });
+    onProgress('sorting and merging');
+    const merged = merge(order, staging.entries(), base);
+    refuseMistakes(order, rows, merged, before);
+    const table = writeTable({
+      callingCode: configuration.country.callingCode,
+      entries: merged.entries,
+      names: marks.names(),
+    });
+    const published = await publish(versions, order, table, before);
+    const numbers = merged.entries.length;
+    const report = { numbers, rows, conflicts: merged.conflicts, resumedFrom: found?.lines ?? 0 };
+    staging.remove();
+    return { ...published, ...report, numbersBefore: before?.value.count ?? 0 };
+  } catch (error) {
+    staging.close();
+    throw error;
+  }
+}
+
+/** What must be the same for a broken-off import to go on: the file, and all that decides what a row means. */
+function identityOf({ name, delta, configuration }: ImportOrder, source: string, before: Pointer | null): string {
+  const { callingCode, nationalLengths, lengthsByPrefix, trunkPrefix, doNotDisturb, carrierNames } =
+    configuration.country;
+  const rules = [callingCode, nationalLengths, lengthsByPrefix, trunkPrefix, doNotDisturb, carrierNames];
+  const known = name === 'ported' ? (before?.value.sha256 ?? '') : '';
+  return createHash('sha256')
+    .update(JSON.stringify([name, delta, source, known, rules]))
+    .digest('hex');
+}
+
+function merge({ name, delta }: ImportOrder, rows: Float64Array, base: SharedArrayBuffer | null): Merged {
+  if (delta) return mergeDelta(base === null ? new Float64Array(0) : readEntries(base), rows);
+  return mergeSnapshot(rows, name === 'dnd' ? 'add' : 'conflict');
+}
+
+function refuseMistakes(order: ImportOrder, rows: RowsRead, { entries, conflicts }: Merged, before: Pointer | null) {
+  const { numbersMax, shrinkShareMax } = limits.registry;
+  if (rows.entries === 0) {
+    const why = rows.shown.length === 0 ? '' : `. The first rows:\n${rows.shown.map((each) => `  ${each}`).join('\n')}`;
+    throw new FixSetup(`${order.file}: no row of it is a number; nothing was changed${why}`);
+  }
+  if (entries.length > numbersMax) {
+    throw new FixSetup(`${order.file}: ${entries.length} numbers, at most ${numbersMax} fit; nothing was changed`);
+  }
+  if (rows.badRows + conflicts > order.badRowsMax) {
+    throw new FixSetup(
+      `${order.file}: ${conflicts} numbers are listed with two carriers (allowed with bad rows together: ${order.badRowsMax}); nothing was changed`,
+    );
+  }
+  const had = before?.value.count ?? 0;
+  if (!order.allowShrink && entries.length < had * (1 - shrinkShareMax)) {
+    throw new FixSetup(
+      `${order.file}: ${entries.length} numbers would replace ${had}; nothing was changed. If that is right, add --allow-shrink; if the file lists changes only, add --delta`,
+    );
+  }
+}
+
+async function publish(versions: RegistryVersions, order: ImportOrder, table: Uint8Array, before: Pointer | null) {
+  const same = before !== null && before.value.sha256 === createHash('sha256').update(table).digest('hex');
+  if (same) return { version: versionName(before.value), changed: false };
+  const about = {
+    count: openTable(table.buffer, '').count,
+    callingCode: order.configuration.country.callingCode,
+    importedAtMs: systemClock.nowMs(),
+    source: basename(order.file),
+  };
+  const pointer = await versions.publish(order.name, table, about, before, (share) =>
+    order.onProgress(`storing ${Math.round(share * 100)} %`),
+  );
+  if (pointer === null) {
+    throw new FixSetup('another import finished first: nothing of this one was put in force; start it again');
+  }
+  return { version: versionName(pointer), changed: true };
+}

@@ -1,0 +1,80 @@
+// One import per registry at a time, over all nodes: a key that its owner renews. The owner that stopped renewing is
+// found by watching the key stand still, not by clocks of two machines. It only keeps people from working twice: what
+// keeps versions right is the compare-and-set of the pointer.
+import type { KV } from '@nats-io/kv';
+import { hostname } from 'node:os';
+import type { RegistryName } from '../../../policy/registry/contract.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { FixSetup, ignoring, messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { isApiError, wrongLastSequence } from '../../../cluster/bus/api-errors.ts';
+
+export type ImportLock = { release(): Promise<void> };
+
+type Owner = { readonly host: string; readonly pid: number };
+const { lockLapsesMs, lockRenewMs } = limits.registry;
+
+/** Throws FixSetup when another import works on this registry. */
+export async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock): Promise<ImportLock> {
+  const key = `${name}.lock`;
+  const us = JSON.stringify({ host: hostname(), pid: process.pid } satisfies Owner);
+  let revision = await take(kv, key, us, name, clock);
+  let renewing = Promise.resolve();
+  const stop = clock.every(lockRenewMs, () => {
+    renewing = kv.update(key, us, revision).then(
+      (next) => {
+        revision = next;
+      },
+      (error: unknown) => log.warn({ registry: name, error: messageOf(error) }, 'the import lock was not renewed'),
+    );
+  });
+  return {
+    async release() {
+      stop();
+      await renewing;
+      await kv.delete(key, { previousSeq: revision }).catch((error: unknown) => {
+        ignoring(error, 'the lock lapses by itself');
+      });
+    },
+  };
+}
+
+async function take(kv: KV, key: string, us: string, name: RegistryName, clock: Clock): Promise<number> {
+  try {
+    return await kv.create(key, us);
+  } catch (error) {
+    if (!isApiError(error, wrongLastSequence)) throw error;
+  }
+  const seen = await kv.get(key);
+  if (seen === null || seen.operation !== 'PUT') return kv.create(key, us);
+  const owner = seen.json<Owner>();
+  if (!hasEnded(owner)) {
+    await clock.sleep(lockLapsesMs);
+    const now = await kv.get(key);
+    if (now !== null && now.revision !== seen.revision) throw inUse(name, owner);
+  }
+  try {
+    return await kv.update(key, us, seen.revision);
+  } catch (error) {
+    if (isApiError(error, wrongLastSequence)) throw inUse(name, owner);
+    throw error;
+  }
+}
+
+function inUse(name: RegistryName, { host, pid }: Owner): FixSetup {
+  return new FixSetup(
+    `the ${name} registry is being imported by process ${pid} on ${host}: wait for it, or end that process`,
+  );
+}
+
+/** Known for certain on this machine only. */
+function hasEnded({ host, pid }: Owner): boolean {
+  if (host !== hostname()) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}

@@ -1,0 +1,153 @@
+// Versions of the registries in the bucket `registry`: a table is put in chunks under its own hash, then the pointer
+// is moved to it by compare-and-set. So a version is complete before anybody can find it, two imports cannot both win,
+// and an upload that broke off is continued. It never changes a chunk that exists.
+import { createHash } from 'node:crypto';
+import type { KV } from '@nats-io/kv';
+import type { RegistryName } from '../../policy/registry/contract.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
+import type { VersionPointer } from './contract.ts';
+
+const { chunkBytes, chunksInFlight, chunkTimeoutMs, lookTimeoutMs } = limits.registry;
+const streamName = streamOfBucket('registry');
+
+export type Pointer = { readonly value: VersionPointer; readonly revision: number };
+
+export class RegistryVersions {
+  readonly bus: Bus;
+  readonly kv: KV;
+
+  private constructor(bus: Bus, kv: KV) {
+    this.bus = bus;
+    this.kv = kv;
+  }
+
+  static async open(bus: Bus): Promise<RegistryVersions> {
+    return new RegistryVersions(bus, await openBucket(bus, 'registry'));
+  }
+
+  /** Null when nothing was ever imported. */
+  async current(name: RegistryName): Promise<Pointer | null> {
+    const entry = await withDeadline('the registry pointer', lookTimeoutMs, this.kv.get(pointerKey(name)));
+    if (entry === null || entry.operation !== 'PUT') return null;
+    return { value: entry.json<VersionPointer>(), revision: entry.revision };
+  }
+
+  /** The whole table in shared memory, or an error: never a part of it. */
+  async load(name: RegistryName, pointer: VersionPointer): Promise<SharedArrayBuffer> {
+    const buffer = new SharedArrayBuffer(pointer.bytes);
+    const bytes = new Uint8Array(buffer);
+    const hash = createHash('sha256');
+    // Hashed in order, chunk by chunk: 50 MB at once would hold up the event loop for 40 ms.
+    for (let first = 0; first < pointer.chunks; first += chunksInFlight) {
+      const indexes = range(first, Math.min(first + chunksInFlight, pointer.chunks));
+      const got = await Promise.all(indexes.map((index) => this.#chunk(name, pointer, index)));
+      got.forEach((chunk, at) => {
+        bytes.set(chunk, (first + at) * chunkBytes);
+        hash.update(chunk);
+      });
+    }
+    if (hash.digest('hex') !== pointer.sha256) throw new Error(`the ${name} registry is not what was imported`);
+    return buffer;
+  }
+
+  /**
+   * Puts the table and moves the pointer from `before` to it. False when somebody else moved the pointer first.
+   * Chunks that an import before left behind are not sent again.
+   */
+  async publish(
+    name: RegistryName,
+    table: Uint8Array,
+    about: Omit<VersionPointer, 'v' | 'number' | 'bytes' | 'chunks' | 'sha256'>,
+    before: Pointer | null,
+    onProgress: (share: number) => void = () => {},
+  ): Promise<VersionPointer | null> {
+    const sha256 = createHash('sha256').update(table).digest('hex');
+    const chunks = Math.ceil(table.length / chunkBytes);
+    const there = await this.#chunksOf(name, sha256);
+    for (let first = 0; first < chunks; first += chunksInFlight) {
+      const missing = range(first, Math.min(first + chunksInFlight, chunks)).filter(
+        (index) => !there.has(chunkKey(name, sha256, index)),
+      );
+      await Promise.all(
+        missing.map((index) => {
+          const chunk = table.subarray(index * chunkBytes, (index + 1) * chunkBytes);
+          const put = this.kv.put(chunkKey(name, sha256, index), chunk);
+          return withDeadline('a chunk of the registry', chunkTimeoutMs, put);
+        }),
+      );
+      onProgress(Math.min(1, (first + chunksInFlight) / chunks));
+    }
+    const number = (before?.value.number ?? 0) + 1;
+    const pointer: VersionPointer = { v: 1, number, sha256, bytes: table.length, chunks, ...about };
+    if (!(await this.#movePointer(name, pointer, before))) return null;
+    await this.#purgeAllBut(name, [sha256, before?.value.sha256 ?? '']);
+    return pointer;
+  }
+
+  async #movePointer(name: RegistryName, pointer: VersionPointer, before: Pointer | null): Promise<boolean> {
+    const text = JSON.stringify(pointer);
+    try {
+      const put =
+        before === null
+          ? this.kv.create(pointerKey(name), text)
+          : this.kv.update(pointerKey(name), text, before.revision);
+      await withDeadline('the move of the registry pointer', chunkTimeoutMs, put);
+      return true;
+    } catch (error) {
+      if (isApiError(error, wrongLastSequence)) return false;
+      // The answer may be lost although it was written.
+      const now = await this.current(name);
+      if (now !== null && now.value.sha256 === pointer.sha256 && now.value.number === pointer.number) return true;
+      throw error;
+    }
+  }
+
+  async #chunk(name: RegistryName, pointer: VersionPointer, index: number): Promise<Uint8Array> {
+    const key = chunkKey(name, pointer.sha256, index);
+    const entry = await withDeadline('a chunk of the registry', chunkTimeoutMs, this.kv.get(key));
+    const expected = Math.min(chunkBytes, pointer.bytes - index * chunkBytes);
+    if (entry === null || entry.value.length !== expected) {
+      throw new Error(`chunk ${index} of the ${name} registry is missing: a newer version may have replaced it`);
+    }
+    return entry.value;
+  }
+
+  async #chunksOf(name: RegistryName, sha256: string): Promise<Set<string>> {
+    const filter = subjectOf(`${name}.chunk.${sha256.slice(0, hashChars)}.>`);
+    const info = await this.bus.manager.streams.info(streamName, { subjects_filter: filter });
+    const prefix = subjectOf('');
+    return new Set(Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length)));
+  }
+
+  /** The version before stays: somebody may be loading it. Purged without markers, which would stay for ever. */
+  async #purgeAllBut(name: RegistryName, keep: readonly string[]): Promise<void> {
+    const filter = subjectOf(`${name}.chunk.>`);
+    const info = await this.bus.manager.streams.info(streamName, { subjects_filter: filter });
+    const hashAt = subjectOf(`${name}.chunk.`).length;
+    const hashes = new Set(
+      Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(hashAt, hashAt + hashChars)),
+    );
+    const kept = keep.map((sha256) => sha256.slice(0, hashChars));
+    for (const hash of hashes) {
+      if (kept.includes(hash)) continue;
+      await this.bus.manager.streams.purge(streamName, { filter: subjectOf(`${name}.chunk.${hash}.>`) });
+    }
+  }
+}
+
+/** How a version is named to people and in verdicts. */
+export function versionName(pointer: VersionPointer): string {
+  return `${pointer.number}-${pointer.sha256.slice(0, 8)}`;
+}
+
+const hashChars = 32;
+const pointerKey = (name: RegistryName) => `${name}.current`;
+const chunkKey = (name: RegistryName, sha256: string, index: number) =>
+  `${name}.chunk.${sha256.slice(0, hashChars)}.${index}`;
+const subjectOf = (key: string) => subjectInBucket('registry', key);
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);

@@ -1,0 +1,74 @@
+// All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches there:
+// well under a microsecond, whatever the list's length. While a list is cut anew, blocks of both cuts are held and
+// each is asked, so that a number is covered the whole time. What subscribers decided a moment ago stands beside them.
+import type { AccountId } from '../model/ids.ts';
+import type { Category } from '../model/message.ts';
+import {
+  type SuppressedNumbers,
+  blockOfPlace,
+  hasNumber,
+  numberKeyOf,
+  suppressionPlaceOf,
+} from '../model/suppression.ts';
+import { Decisions, isDecisionName } from './decisions.ts';
+import { blockNameOf, decodeBlock } from './suppression-entry.ts';
+
+type Cut = { readonly bits: number; readonly blocks: Map<number, readonly SuppressedNumbers[]> };
+
+export class Suppressed {
+  readonly #cuts = new Map<AccountId, Cut[]>();
+  readonly #decisions = new Decisions();
+  #count = 0;
+
+  /** Entries, counting a number once for each sender or category it is listed for. */
+  get count(): number {
+    return this.#count;
+  }
+
+  has(accountId: AccountId, to: string, sender: string, category: Category): boolean {
+    if (this.#decisions.has(accountId, to, sender)) return true;
+    const cuts = this.#cuts.get(accountId);
+    if (cuts === undefined) return false;
+    const wanted = numberKeyOf(to);
+    const place = suppressionPlaceOf(wanted);
+    for (const { bits, blocks } of cuts) {
+      for (const list of blocks.get(blockOfPlace(place, bits)) ?? []) {
+        if (list.sender !== null && list.sender !== sender) continue;
+        if (list.category !== null && list.category !== category) continue;
+        if (hasNumber(list.numbers, wanted)) return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Takes an entry, or its deletion (null). False when the body cannot be read: then the block that was there stays,
+   * because numbers that were suppressed a moment ago are the better guess than none.
+   */
+  apply(name: string, body: Uint8Array | null): boolean {
+    if (isDecisionName(name)) return this.#decisions.apply(name, body);
+    const of = blockNameOf(name);
+    // A kind of a later version: not ours to judge.
+    if (of === null) return true;
+    const lists = body === null ? [] : decodeBlock(body);
+    if (lists === null) return false;
+    const cuts = this.#cuts.get(of.accountId) ?? [];
+    let cut = cuts.find((each) => each.bits === of.bits);
+    if (cut === undefined) {
+      if (lists.length === 0) return true;
+      cut = { bits: of.bits, blocks: new Map() };
+      cuts.push(cut);
+      this.#cuts.set(of.accountId, cuts);
+    }
+    this.#count += countOf(lists) - countOf(cut.blocks.get(of.block) ?? []);
+    if (lists.length > 0) cut.blocks.set(of.block, lists);
+    else cut.blocks.delete(of.block);
+    if (cut.blocks.size > 0) return true;
+    const left = cuts.filter((each) => each !== cut);
+    if (left.length > 0) this.#cuts.set(of.accountId, left);
+    else this.#cuts.delete(of.accountId);
+    return true;
+  }
+}
+
+const countOf = (lists: readonly SuppressedNumbers[]) => lists.reduce((sum, list) => sum + list.numbers.length, 0);

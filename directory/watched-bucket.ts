@@ -1,0 +1,133 @@
+// A bucket in memory: read once, then kept by a watch. It goes on holding what it knows while NATS is away (static
+// stability); a watch that fell behind while NATS works is found within two checks and read anew, into a fresh state
+// that replaces the old one as a whole. It interprets no entry: that is the state's part.
+import { type Clock } from '../platform/clock.ts';
+import { messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { log } from '../platform/log.ts';
+import { metrics } from '../platform/telemetry.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { AlarmClock } from './alarm-clock.ts';
+import { BusCalls } from './bus-calls.ts';
+import { type BucketReading, type WatchedBucketName, lastRevision, readBucket } from './watch.ts';
+
+/** What a bucket's entries become. `apply` takes an entry or its deletion; false when it cannot be read. */
+export type BucketState = { apply(name: string, body: Uint8Array | null): boolean };
+
+type Held<State> = { readonly state: State; readonly reading: BucketReading };
+
+export class WatchedBucket<State extends BucketState> {
+  readonly #name: WatchedBucketName;
+  readonly #calls: BusCalls;
+  readonly #clock: Clock;
+  readonly #alarm: AlarmClock;
+  readonly #newState: () => State;
+  readonly #onCheck: (state: State) => void;
+  #held: Held<State> | null = null;
+  #nothing: State;
+  #watching = false;
+  #closed = false;
+  /** Why the bucket must be read anew; null while the watch is believed. */
+  #rereadWhy: string | null = null;
+  /** Where the watch stood when a check last disagreed with it; -1 when they agree. */
+  #doubtedAt = -1;
+  #loop: Promise<void> = Promise.resolve();
+
+  /** `onCheck` runs about once a second, for gauges. */
+  constructor(bus: Bus, name: WatchedBucketName, newState: () => State, onCheck: (state: State) => void, clock: Clock) {
+    this.#name = name;
+    this.#calls = new BusCalls(bus);
+    this.#clock = clock;
+    this.#alarm = new AlarmClock(clock);
+    this.#newState = newState;
+    this.#nothing = newState();
+    this.#onCheck = onCheck;
+    // A watch may have missed changes while the connection was away, whatever the client says about it.
+    bus.onReconnect(() => this.#readAnew('reconnect'));
+  }
+
+  /** Resolves when the whole bucket is in memory. */
+  async start(): Promise<void> {
+    await this.#read();
+    this.#loop = this.#keep();
+  }
+
+  get state(): State {
+    return this.#held?.state ?? this.#nothing;
+  }
+
+  get watching(): boolean {
+    return this.#watching;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#held?.reading.stop();
+    this.#alarm.ring();
+    await this.#loop;
+  }
+
+  /** Reads everything into a fresh state and swaps it in: what was deleted meanwhile is gone with the old one. */
+  async #read(): Promise<void> {
+    const state = this.#newState();
+    const take = (name: string, body: Uint8Array | null) => {
+      if (state.apply(name, body)) return;
+      metrics.directoryBadEntries.inc();
+      log.error({ bucket: this.#name, entry: name }, 'a directory entry cannot be read and is not used');
+    };
+    const reading = await readBucket(this.#calls, take, this.#name);
+    const before = this.#held;
+    if (before !== null && reading.madeAt !== before.reading.madeAt && !reading.filled) {
+      // The bucket was lost and is being filled again: half of it must not make the other half's keys invalid.
+      reading.stop();
+      throw new Error('the directory was lost and is not filled again yet');
+    }
+    this.#held = { state, reading };
+    before?.reading.stop();
+    this.#watching = true;
+    this.#doubtedAt = -1;
+    if (this.#closed) reading.stop();
+    void reading.ended.then(() => {
+      if (this.#held?.reading === reading) this.#readAnew('watch ended');
+    });
+  }
+
+  #readAnew(why: string): void {
+    this.#rereadWhy ??= why;
+    this.#alarm.ring();
+  }
+
+  async #keep(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        const reason = this.#rereadWhy;
+        if (reason === null) await this.#check();
+        else {
+          this.#rereadWhy = null;
+          metrics.directoryRereads.inc({ reason });
+          await this.#read();
+        }
+        this.#onCheck(this.state);
+        await this.#alarm.wait(limits.directory.watchCheckEveryMs);
+      } catch (error) {
+        if (this.#closed) return;
+        if (this.#watching) {
+          const from = { bucket: this.#name, error: messageOf(error) };
+          log.warn(from, 'the directory cannot be checked; answering from memory');
+        }
+        this.#watching = false;
+        this.#rereadWhy ??= 'check failed';
+        await this.#clock.sleep(limits.directory.outboxPollMs);
+      }
+    }
+  }
+
+  /** Two checks that find the watch at the same place, which is not the bucket's newest: it is deaf, not slow. */
+  async #check(): Promise<void> {
+    const newest = await lastRevision(this.#calls, this.#name);
+    const seen = this.#held?.reading.seen() ?? 0;
+    if (seen === newest) this.#doubtedAt = -1;
+    else if (this.#doubtedAt === seen) this.#readAnew('watch is deaf');
+    else this.#doubtedAt = seen;
+  }
+}

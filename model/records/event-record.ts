@@ -1,0 +1,174 @@
+// A batch of delivery events as octets on the bus: [version, [event, …]], every event an array whose
+// positions are frozen just as in message-record.ts. The kind travels as its place in `eventKinds`, which
+// therefore only ever grows at its end. Each event is read by itself: one that a newer version wrote and this one
+// cannot read keeps none of the others from being read (docs/upgrades.md has the rule for both sides).
+import { Packr } from 'msgpackr';
+import { type DeliveryEvent, type InboundFacts, eventKinds } from '../delivery-event.ts';
+import type { EventId } from '../ids.ts';
+import { keywords } from '../keyword.ts';
+import { categories } from '../message.ts';
+import { assert } from '../../platform/assert.ts';
+import { RejectMessage } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+
+export const eventRecordVersion = 1;
+
+const packr = new Packr({ useRecords: false });
+
+export function encodeEvents(events: readonly DeliveryEvent[]): Buffer {
+  return packr.pack([eventRecordVersion, events.map(positionsOf)]);
+}
+
+/** An event of a record that cannot be read here, as it came. */
+export type UnreadEvent = { readonly raw: unknown; readonly why: string };
+export type EventBatch = { readonly events: readonly DeliveryEvent[]; readonly unread: readonly UnreadEvent[] };
+
+/** Throws RejectMessage('poison_record') when the octets are no batch of events at all. */
+export function readBatch(octets: Uint8Array): EventBatch {
+  let batch: readonly unknown[];
+  try {
+    const [version, events] = packr.unpack(octets) as [unknown, unknown];
+    if (version !== eventRecordVersion) throw new Error(`record version ${String(version)}`);
+    if (!Array.isArray(events)) throw new Error('no list of events');
+    batch = events;
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable batch of events: ${String(error)}`);
+  }
+  const events: DeliveryEvent[] = [];
+  const unread: UnreadEvent[] = [];
+  for (const raw of batch) {
+    const why = whyUnread(raw);
+    if (why === null) events.push(eventOf(raw as readonly unknown[]));
+    else unread.push({ raw, why });
+  }
+  return { events, unread };
+}
+
+/** The events of a record that `reader` can read; the others are counted. Throws as readBatch does. */
+export function decodeEvents(octets: Uint8Array, reader: EventReader = 'other'): readonly DeliveryEvent[] {
+  const { events, unread } = readBatch(octets);
+  if (unread.length > 0) metrics.eventsUnread.inc({ reader }, unread.length);
+  return events;
+}
+/** Who reads, for the metric. */
+export type EventReader = 'recorder' | 'carrier' | 'other';
+
+/** What could not be read, as a record of its own: it can be put back into EVENTS when a version reads it that can. */
+export function encodeUnread(unread: readonly UnreadEvent[]): Buffer {
+  return packr.pack([eventRecordVersion, unread.map(({ raw }) => raw)]);
+}
+
+/** One that can be read and yet not be kept. */
+export const unreadOf = (event: DeliveryEvent, why: string): UnreadEvent => ({ raw: positionsOf(event), why });
+
+/** As much of an event as fits into a record whatever it says: no text longer than the bound, no body. */
+export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
+  const { shortenedCharsMax } = limits.events;
+  const texts = Object.entries(event).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value.slice(0, shortenedCharsMax) : value,
+  ]);
+  const shortened = Object.fromEntries(texts) as DeliveryEvent;
+  if (event.inbound === undefined) return shortened;
+  return { ...shortened, inbound: { ...event.inbound, sealedBody: null } };
+}
+
+function positionsOf(event: DeliveryEvent): unknown[] {
+  const positions: unknown[] = [
+    event.eventId,
+    eventKinds.indexOf(event.kind),
+    event.atMs,
+    event.messageId,
+    event.accountId,
+    event.keyId,
+    event.carrier,
+    event.hop,
+    event.attempt,
+    event.segment,
+    event.segments,
+    event.carrierMessageId,
+    event.error,
+    event.epoch,
+    categories.indexOf(event.category),
+    event.sender,
+    event.recipient,
+    event.encoding === 'ucs2',
+    event.livemode,
+    event.clientReference,
+    event.campaignId,
+    event.variantId,
+    event.templateId,
+    event.acceptedAtMs,
+    event.validUntilMs,
+    event.scheduledAtMs,
+  ];
+  // Nearly all events are of messages to subscribers: they end here.
+  if (event.inbound !== undefined) positions.push(inboundPositionsOf(event.inbound));
+  else if (event.progress !== undefined) positions.push(null, event.progress);
+  return positions;
+}
+
+function inboundPositionsOf({ sealedBody, keepBody, keyword, parts, receivedId }: InboundFacts): unknown[] {
+  return [sealedBody, keepBody, keyword === null ? -1 : keywords.indexOf(keyword), parts, receivedId];
+}
+
+function eventOf(at: readonly unknown[]): DeliveryEvent {
+  const kind = eventKinds[at[1] as number];
+  const category = categories[at[14] as number];
+  assert(kind !== undefined && category !== undefined, 'an event that cannot be read was taken for one that can');
+  return {
+    eventId: at[0] as EventId,
+    kind,
+    atMs: at[2] as number,
+    messageId: at[3] as string,
+    accountId: at[4] as string,
+    keyId: at[5] as string,
+    carrier: at[6] as string,
+    hop: at[7] as number,
+    attempt: at[8] as number,
+    segment: at[9] as number,
+    segments: at[10] as number,
+    carrierMessageId: (at[11] as string | null) ?? null,
+    error: (at[12] as string | null) ?? null,
+    epoch: (at[13] as number) ?? 0,
+    category,
+    sender: at[15] as string,
+    recipient: at[16] as string,
+    encoding: at[17] === true ? 'ucs2' : 'gsm7',
+    livemode: at[18] !== false,
+    clientReference: (at[19] as string | null) ?? null,
+    campaignId: (at[20] as string | null) ?? null,
+    variantId: (at[21] as string | null) ?? null,
+    templateId: (at[22] as string | null) ?? null,
+    acceptedAtMs: at[23] as number,
+    validUntilMs: at[24] as number,
+    scheduledAtMs: typeof at[25] === 'number' ? at[25] : null,
+    ...(typeof at[27] === 'number' ? { progress: at[27] } : {}),
+    ...(Array.isArray(at[26]) ? { inbound: inboundOf(at[26] as unknown[], at[3] as string) } : {}),
+  };
+}
+
+function inboundOf(at: readonly unknown[], messageId: string): InboundFacts {
+  return {
+    sealedBody: at[0] instanceof Uint8Array ? at[0] : null,
+    keepBody: at[1] === true,
+    keyword: keywords[at[2] as number] ?? null,
+    parts: typeof at[3] === 'number' ? at[3] : 1,
+    receivedId: typeof at[4] === 'string' ? at[4] : messageId,
+  };
+}
+
+/** Null when it can be read. */
+function whyUnread(at: unknown): string | null {
+  if (!Array.isArray(at) || !isWhole(at)) return 'not an event';
+  if (eventKinds[at[1] as number] === undefined) return `an event of the unknown kind ${String(at[1])}`;
+  return categories[at[14] as number] === undefined ? `an event of the unknown category ${String(at[14])}` : null;
+}
+
+/** What readers do arithmetic with or look up by; version 1 always had it. */
+function isWhole(at: readonly unknown[]): boolean {
+  for (const place of [0, 3, 4, 6]) if (typeof at[place] !== 'string') return false;
+  for (const place of [2, 7, 8, 9, 10, 23, 24]) if (typeof at[place] !== 'number') return false;
+  return true;
+}

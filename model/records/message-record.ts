@@ -1,0 +1,135 @@
+// The message as octets on the bus: a msgpack array whose positions are frozen. A new field goes to the end
+// and gets a default; a position is never reused. So a reader of any version reads a record of any other:
+// fields it does not know are left alone, fields that are missing take their default.
+import { Packr } from 'msgpackr';
+import type { AccountId, ApiKeyId, MessageId } from '../ids.ts';
+import { type Category, type Message, type MessageBody, type TonNpi, categories } from '../message.ts';
+import { noShift, type Shift } from '../text/national-languages.ts';
+import { RejectMessage } from '../../platform/errors.ts';
+import type { BodyCipher } from './body-cipher.ts';
+import { numberAt, textAt } from './record-positions.ts';
+
+/** Raised only when old readers could not make sense of new records at all. */
+export const messageRecordVersion = 1;
+
+// No records: shared structures that diverge between processes decode to wrong fields without a word.
+const packr = new Packr({ useRecords: false, variableMapSize: true });
+
+/** Its Nats-Msg-Id: the stream drops what it has seen under the same one. Each hop has its own. */
+export function messageRecordId({ messageId, hop }: Message): string {
+  return `${messageId}.${hop}`;
+}
+
+export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
+  return packr.pack([
+    messageRecordVersion,
+    message.messageId,
+    message.hop,
+    message.delays,
+    message.accountId,
+    message.keyId,
+    message.channel,
+    categories.indexOf(message.category),
+    message.carrier,
+    message.sender,
+    tonNpiOctet(message.senderTonNpi),
+    message.recipient,
+    tonNpiOctet(message.recipientTonNpi),
+    cipher.seal(bodyOctets(message.body), message.messageId),
+    message.encoding,
+    message.segments,
+    message.registeredDelivery,
+    message.acceptedAtMs,
+    message.validUntilMs,
+    message.clientReference,
+    message.campaignId,
+    message.variantId,
+    message.templateId,
+    message.livemode,
+    message.priceMicros,
+    message.priceVersion,
+    message.trace,
+    message.plan,
+    message.scheduledAtMs,
+    shiftOctets(message.shift),
+    message.resends,
+  ]);
+}
+
+/** Throws RejectMessage('poison_record') when the octets are no message this version can read. */
+export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
+  try {
+    const at = packr.unpack(octets) as readonly unknown[];
+    if (!Array.isArray(at) || at[0] !== messageRecordVersion) throw new Error(`record version ${String(at?.[0])}`);
+    const messageId = textAt(at[1]) as MessageId;
+    return {
+      messageId,
+      hop: numberAt(at[2]),
+      delays: numberAt(at[3]),
+      accountId: textAt(at[4]) as AccountId,
+      keyId: textAt(at[5]) as ApiKeyId,
+      channel: 'sms',
+      category: categoryOf(at[7]),
+      carrier: textAt(at[8]),
+      sender: textAt(at[9]),
+      senderTonNpi: tonNpiOf(at[10]),
+      recipient: textAt(at[11]),
+      recipientTonNpi: tonNpiOf(at[12]),
+      body: bodyOf(cipher.open(at[13] as Uint8Array, messageId)),
+      encoding: at[14] === 'ucs2' ? 'ucs2' : 'gsm7',
+      segments: numberAt(at[15]),
+      registeredDelivery: numberAt(at[16]),
+      acceptedAtMs: numberAt(at[17]),
+      validUntilMs: numberAt(at[18]),
+      clientReference: textOrNull(at[19]),
+      campaignId: textOrNull(at[20]),
+      variantId: textOrNull(at[21]),
+      templateId: textOrNull(at[22]),
+      livemode: at[23] !== false,
+      priceMicros: numberOrNull(at[24]),
+      priceVersion: numberOrNull(at[25]),
+      trace: Array.isArray(at[26]) ? (at[26] as string[]) : [],
+      plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
+      scheduledAtMs: numberOrNull(at[28]),
+      shift: shiftOf(at[29]),
+      resends: numberOrNull(at[30]) ?? 0,
+    };
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);
+  }
+}
+
+const bodyIsText = 0;
+const bodyIsOctets = 1;
+
+export function bodyOctets(body: MessageBody): Buffer {
+  if ('text' in body) {
+    const octets = Buffer.allocUnsafe(1 + Buffer.byteLength(body.text));
+    octets[0] = bodyIsText;
+    octets.write(body.text, 1);
+    return octets;
+  }
+  return Buffer.concat([Buffer.of(bodyIsOctets), packr.pack([body.octets, body.dataCoding, body.udh])]);
+}
+
+export function bodyOf(octets: Buffer): MessageBody {
+  if (octets[0] === bodyIsText) return { text: octets.toString('utf8', 1) };
+  const [data, dataCoding, udh] = packr.unpack(octets.subarray(1)) as [Uint8Array, number, Uint8Array | null];
+  return { octets: data, dataCoding, udh };
+}
+
+const tonNpiOctet = (each: TonNpi): number | null => (each === null ? null : each.ton * 256 + each.npi);
+const tonNpiOf = (at: unknown): TonNpi => (typeof at === 'number' ? { ton: at >> 8, npi: at & 255 } : null);
+
+// Records from before there were tables have none, and so do nearly all others: one octet says so.
+const shiftOctets = (each: Shift): number => each.locking * 256 + each.single;
+const shiftOf = (at: unknown): Shift =>
+  typeof at === 'number' && at > 0 ? { locking: (at >> 8) & 255, single: at & 255 } : noShift;
+
+function categoryOf(at: unknown): Category {
+  const category = categories[at as number];
+  if (category === undefined) throw new Error('a category was expected');
+  return category;
+}
+const textOrNull = (at: unknown): string | null => (typeof at === 'string' ? at : null);
+const numberOrNull = (at: unknown): number | null => (typeof at === 'number' ? at : null);

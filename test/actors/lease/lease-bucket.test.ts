@@ -1,0 +1,52 @@
+// The watch of the leases on a real nats-server: it tells what stands there, and does not wait for ever to hear of it.
+import { afterEach, expect, test } from 'vitest';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import { type LeaseEntry, LeaseBucket } from '../../../actors/lease/lease-bucket.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
+import { cutProxy } from '../../support/cut-proxy.ts';
+
+let bus: TestBus;
+const ends: (() => void)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) end();
+  await bus.stop();
+});
+
+/** Two keys, one of them overwritten, and one that was given up. */
+async function filled(): Promise<LeaseBucket> {
+  bus = await startBus();
+  const bucket = new LeaseBucket(bus.bus);
+  ends.push(() => bucket.close());
+  await bucket.watch(() => {});
+  const first = await bucket.put('beat.one', new Uint8Array([1]), 0);
+  const second = await bucket.put('beat.two', new Uint8Array([2]), 0);
+  if (typeof first === 'string' || typeof second === 'string') throw new Error('not written');
+  await bucket.put('beat.one', new Uint8Array([3]), first.revision);
+  await bucket.remove('beat.two', second.revision);
+  return bucket;
+}
+
+test('all that stands there is told before it is ready, the last of each key', async () => {
+  await filled();
+  const other = new LeaseBucket(bus.bus);
+  ends.push(() => other.close());
+  const told: LeaseEntry[] = [];
+  await other.watch((entry) => told.push(entry));
+  expect(told.map(({ key, value }) => [key, value === null ? null : [...value]])).toEqual([
+    ['beat.one', [3]],
+    ['beat.two', null],
+  ]);
+});
+
+test('a watch that is told nothing is given up with an error: whoever waits for it can begin anew', async () => {
+  await filled();
+  const proxy = await cutProxy(bus.nats.url, { when: 'CONSUMER.MSG.NEXT.KV_leases', times: 1, what: 'requests' });
+  const connection = await connectBus(proxy.url, 'deaf');
+  const deaf = new LeaseBucket(connection);
+  ends.push(() => {
+    deaf.close();
+    proxy.close();
+    void connection.close();
+  });
+  await expect(deaf.watch(() => {})).rejects.toThrow('telling the present leases');
+});

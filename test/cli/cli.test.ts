@@ -1,0 +1,151 @@
+// The command line: help, words for what is wrong, and the operator's commands against a running control plane.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { runCli } from '../support/cli.ts';
+import { endSystems, startSystem } from '../support/system.ts';
+
+const emptyFolder = mkdtempSync(join(tmpdir(), 'heliograph-cli-'));
+afterEach(endSystems);
+afterAll(() => rmSync(emptyFolder, { recursive: true, force: true }));
+
+const cli = (words: readonly string[], env: Record<string, string | undefined> = {}) =>
+  runCli(words, { HELIOGRAPH_DATA: emptyFolder, ...env });
+
+describe('every command has its help', () => {
+  it.each([
+    [[], 'start'],
+    [['start'], '--roles'],
+    [['doctor'], '--carrier'],
+    [['carriers'], 'drain'],
+    [['carriers', 'pause'], '--bind'],
+    [['audit'], '--target'],
+    [['directory'], 'release'],
+    [['accounts'], 'create'],
+    [['accounts', 'create'], '--name'],
+    [['keys'], 'revoke'],
+    [['keys', 'create'], '--account'],
+    [['keys', 'revoke'], '<id>'],
+    [['keys', 'demo'], '--test'],
+    [['keys', 'rotate-body'], '--json'],
+    [['flight'], '--pcap'],
+    [['dead'], 'replay'],
+    [['dead', 'replay'], '--all'],
+    [['smsc'], '--tps'],
+  ])('%j', async (command, word) => {
+    const { code, stdout } = await cli([...command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(word);
+  });
+});
+
+describe('what is wrong is said in one sentence', () => {
+  it.each([
+    [['keys', 'create'], "required option '--account <id>'"],
+    [['keys', 'create', '--account', 'bob'], '--account: found "bob", expected an account id (acc_…)'],
+    [
+      ['keys', 'create', '--account', 'acc_01ARZ3NDEKTSV4RRFFQ69G5FAV', '--scopes', 'sms:send,cook'],
+      '--scopes: found "cook"',
+    ],
+    [['accounts', 'create', '--name', 'x'], 'Heliograph does not run on'],
+    [['keys', 'revoke', 'key_x'], 'Heliograph does not run on'],
+    [['keys', 'demo'], 'There is no demo account on this machine'],
+    [['dnd', 'import', 'file.csv'], 'Heliograph does not run on'],
+    [['carriers', 'list'], 'Heliograph does not run on'],
+    [
+      ['carriers', 'pause', 'alpha', '--bind', '0'],
+      '--bind: found "0", expected a number from 1, such as 2 or alpha/2',
+    ],
+    [['carriers', 'drain', 'alpha', '--reason', 'x'.repeat(201)], '--reason: found 201 characters'],
+    [['audit', '--limit', '0'], '--limit: found "0", expected a whole number from 1 to 1000'],
+    [['audit', 'verify', '--expect', '812:9f2c'], 'with all 64 digits of the hash'],
+    [['audit'], 'Heliograph does not run on'],
+    [['directory', 'owner'], 'Heliograph does not run on'],
+    [['directory', 'release'], 'then: heliograph directory release --yes'],
+    [['dnd', 'import', 'file.csv', '--bad-rows-max', 'few'], '--bad-rows-max: found "few"'],
+    [['ported', 'import'], "missing required argument 'file'"],
+    [['flight'], "missing required argument 'carrier'"],
+    [['flight', 'alpha'], 'Heliograph does not run on'],
+    [['flight', 'alpha', '--pcap'], "option '--pcap <file>' argument missing"],
+    [['dead', 'list'], 'Heliograph does not run on'],
+    [['dead', 'list', '--stream', 'ORDERS'], '--stream: found "ORDERS", expected one of MT_OTP, MT_TXN'],
+    [['dead', 'list', '--limit', '10001'], '--limit: found "10001", expected a whole number from 1 to 10000'],
+    [['dead', 'show', 'five'], 'found "five", expected the number of a record'],
+    [['dead', 'replay'], 'expected numbers of records, or --all'],
+    [['dead', 'replay', '5', '--all'], 'expected numbers of records, or --all'],
+    [['dead', 'replay', '5', '--stream', 'MT_TXN'], '--stream goes with --all'],
+    [['dead', 'drop', '5'], 'dead drop deletes record 5 for good: say so with --yes'],
+    [['cook'], "unknown command 'cook'"],
+  ])('%j', async (command, sentence) => {
+    const { code, stderr } = await cli(command);
+    expect(code).toBe(1);
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain('    at ');
+  });
+});
+
+describe('doctor', () => {
+  it('finds nothing wrong on a sound machine', async () => {
+    const { code, stdout } = await cli(['doctor', '--json'], { HELIOGRAPH_HTTP_PORT: '0', HELIOGRAPH_ADMIN_PORT: '0' });
+    const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: { check: string; ok: boolean }[] };
+    expect(checks.filter((check) => !check.ok)).toEqual([]);
+    expect({ ok, code }).toEqual({ ok: true, code: 0 });
+    expect(checks.map((check) => check.check)).toEqual(
+      expect.arrayContaining(['runtime', 'settings', 'configuration', 'system', 'NATS', 'PostgreSQL', 'ClickHouse']),
+    );
+  });
+
+  it('says what to do about each problem, without passwords', async () => {
+    const { code, stdout } = await cli(['doctor'], {
+      NATS_URL: 'nats://u:hunter2@127.0.0.1:1',
+      DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
+      CLICKHOUSE_URL: 'http://127.0.0.1:1',
+      HELIOGRAPH_CONFIG: '/nowhere/heliograph.yaml',
+    });
+    expect(code).toBe(1);
+    for (const line of ['✗ configuration', '✗ NATS', '✗ PostgreSQL', '✗ ClickHouse', '✓ runtime'])
+      expect(stdout).toContain(line);
+    expect(stdout).not.toContain('hunter2');
+  });
+});
+
+describe('doctor on wrong settings', () => {
+  it('says in a sentence that a log level, a body key or a name is wrong', async () => {
+    const level = await cli(['doctor'], { HELIOGRAPH_LOG: 'bla' });
+    expect(level).toMatchObject({ code: 1, stderr: '' });
+    expect(level.stdout).toContain('✗ settings       HELIOGRAPH_LOG: found "bla", expected one of fatal, error');
+    const { code, stdout } = await cli(['doctor'], { HELIOGRAPH_BODY_KEY: 'abc', HELIOGRAPH_HTP_PORT: '9' });
+    expect(code).toBe(1);
+    expect(stdout).toContain('✗ body key       HELIOGRAPH_BODY_KEY: found 2 bytes, expected 32 bytes in base64');
+    expect(stdout).toContain('! variable       HELIOGRAPH_HTP_PORT is set, and there is no such setting: did you mean');
+  });
+});
+
+describe('with the control plane running', () => {
+  it('makes an account and keys, revokes one, and the doctor sees it all', async () => {
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'control' }, realRoles: true });
+    await system.ready();
+    const run = async (...command: string[]) => {
+      const { code, stdout, stderr } = await cli([...command, '--json'], system.env);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return JSON.parse(stdout) as Record<string, unknown>;
+    };
+    const account = await run('accounts', 'create', '--name', 'Post Office');
+    expect(account).toMatchObject({ object: 'account', name: 'Post Office', status: 'active' });
+    const live = await run('keys', 'create', '--account', String(account['id']));
+    expect(live).toMatchObject({ livemode: true, key: expect.stringMatching(/^hk_live_/) });
+    const test = await run('keys', 'create', '--account', String(account['id']), '--test', '--scopes', 'sms:send');
+    expect(test).toMatchObject({ livemode: false, scopes: ['sms:send'], key: expect.stringMatching(/^hk_test_/) });
+    expect(await run('keys', 'revoke', String(live['id']))).toMatchObject({
+      id: live['id'],
+      revoked_at: expect.any(String),
+    });
+    expect(await run('doctor')).toMatchObject({ ok: true });
+
+    const nobody = await cli(['keys', 'create', '--account', 'acc_01ARZ3NDEKTSV4RRFFQ69G5FAV'], system.env);
+    expect(nobody.stderr).toContain('account_not_found');
+    system.process.kill('SIGTERM');
+    expect(await system.exit()).toBe(0);
+  });
+});

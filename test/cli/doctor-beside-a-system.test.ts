@@ -1,0 +1,152 @@
+// The doctor beside a running system, whose sessions it must not take, and the command itself. What is asserted is what a
+// person reads.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import { until } from '../../platform/deadline.ts';
+import { carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { runCli } from '../support/cli.ts';
+import { freePort } from '../../cluster/embedded/ports.ts';
+import { endSystems, startSystem } from '../support/system.ts';
+import { look, simulator } from './doctor-tries.ts';
+
+const doctor = (folder: string, options: readonly string[], more: Record<string, string | undefined> = {}) =>
+  runCli(['doctor', ...options], {
+    HELIOGRAPH_DATA: join(folder, 'data'),
+    HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'),
+    ...more,
+  });
+
+describe('beside a running system', () => {
+  it('it asks instead of binding, and binds only when it is told to', async () => {
+    const house = await openCarrierHouse({ bindsMax: 2 });
+    onTestFinished(() => house.stop());
+    await house.host([carrierWith(house.simulator)]);
+    const binds = () => house.simulator.stats().binds;
+    await until('it is bound', () => binds().now === 2);
+    const running = { natsUrl: house.nats.url, isRunning: true };
+    const asked = await look(house.simulator.port, {}, running);
+    expect(asked.map(({ check, ok }) => [check, ok])).toEqual([
+      ['alpha/1', true],
+      ['alpha/2', true],
+    ]);
+    expect(asked[0]?.detail).toContain('the running system has it; doctor --carrier alpha --force');
+    expect(binds()).toEqual({ now: 2, total: 2, refused: 0 });
+
+    const [forced] = await look(house.simulator.port, {}, { ...running, force: true });
+    expect(forced).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('the running system has them, so the credentials are right'),
+    });
+    expect(binds()).toEqual({ now: 2, total: 2, refused: 1 });
+  });
+
+  it('that cannot be asked may have the binds: then only on demand', async () => {
+    const smsc = await simulator();
+    const away = { natsUrl: `nats://127.0.0.1:${await freePort()}` };
+    const [finding] = await look(smsc.port, {}, away);
+    expect(finding).toMatchObject({
+      check: 'alpha',
+      ok: false,
+      detail: expect.stringContaining('NATS does not answer'),
+    });
+    expect(smsc.stats().binds.total).toBe(0);
+    expect(await look(smsc.port, {}, { ...away, force: true })).toMatchObject([{ ok: true }]);
+  });
+
+  it('that serves no carriers it names as the cause, and does not bind', async () => {
+    const smsc = await simulator();
+    const check = { isRunning: true, servesCarriers: false };
+    expect(await look(smsc.port, {}, check)).toEqual([
+      {
+        check: 'alpha',
+        ok: false,
+        detail:
+          'no node runs the role carriers\n→ start one that does; doctor --carrier alpha --force binds all the same',
+      },
+    ]);
+    expect(smsc.stats().binds.total).toBe(0);
+    expect(await look(smsc.port, {}, { ...check, force: true })).toMatchObject([{ ok: true }]);
+  });
+
+  it('a simulated carrier is asked about, whatever is ordered: nobody else can bind to it', async () => {
+    const house = await openCarrierHouse();
+    onTestFinished(() => house.stop());
+    const alpha = { ...carrierWith(house.simulator), simulate: {} as CarrierConfig['simulate'] };
+    await house.host([carrierWith(house.simulator)]);
+    await until('it is bound', () => house.simulator.stats().binds.now === 2);
+    for (const force of [false, true]) {
+      const check = { carriers: [alpha], only: 'alpha', natsUrl: house.nats.url, isRunning: true, force };
+      const found = await look(house.simulator.port, {}, check);
+      expect(found.map(({ check: name, ok }) => [name, ok])).toEqual([
+        ['alpha/1', true],
+        ['alpha/2', true],
+      ]);
+      expect(found[0]?.detail).toBe('transceiver is bound (the running system has it)');
+    }
+    expect(house.simulator.stats().binds).toMatchObject({ total: 2, refused: 0 });
+  }, 60_000);
+
+  it('the command knows from the system itself which roles it runs', async () => {
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
+    onTestFinished(endSystems);
+    await system.ready();
+    const { stdout } = await doctor(system.dataDir, ['--json'], {
+      HELIOGRAPH_DATA: system.dataDir,
+      HELIOGRAPH_CONFIG: system.env['HELIOGRAPH_CONFIG'],
+    });
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; ok: boolean; detail: string }[] };
+    expect(checks.find(({ check }) => check === 'meghna')).toEqual({
+      // Simulated: nobody misses it.
+      check: 'meghna',
+      ok: true,
+      detail: 'no node runs the role carriers\n→ start one that does',
+    });
+  }, 60_000);
+
+  it('whose carriers do not answer it says so and still does not bind', async () => {
+    const smsc = await simulator();
+    const [finding] = await look(smsc.port, {}, { isRunning: true });
+    expect(finding).toMatchObject({
+      check: 'alpha',
+      ok: false,
+      detail: expect.stringContaining('nobody answers for this carrier'),
+    });
+    expect(smsc.stats().binds.total).toBe(0);
+  });
+});
+
+describe('the command', () => {
+  it('checks one carrier of heliograph.yaml, prints for people or machines, and its exit code says how it went', async () => {
+    const smsc = await simulator();
+    const folder = mkdtempSync(join(tmpdir(), 'heliograph-doctor-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'heliograph.yaml');
+    const yaml = (
+      password: string,
+    ) => `country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }
+carriers:
+  - name: alpha
+    tps: 10
+    binds: [{ host: 127.0.0.1, port: ${smsc.port}, system_id: heliograph, password: ${password} }]
+`;
+    writeFileSync(file, yaml('sandbox'));
+    const sound = await doctor(folder, ['--carrier', 'alpha', '--json']);
+    expect(JSON.parse(sound.stdout)).toMatchObject({ ok: true, checks: [{ check: 'alpha/1', ok: true }] });
+    expect(sound.code).toBe(0);
+    writeFileSync(file, yaml('wrong'));
+    const wrong = await doctor(folder, ['--carrier', 'alpha']);
+    expect(wrong).toMatchObject({ code: 1, stdout: expect.stringMatching(/^✗ alpha\/1 .*the password is wrong/) });
+    const unknown = await doctor(folder, ['--carrier', 'beta']);
+    expect(unknown).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('there is no carrier "beta"; there are: alpha, sandbox'),
+    });
+    // Without a name it looks at everything, carriers included, and names the version of nats-server.
+    const all = await doctor(folder, []);
+    expect(all.stdout).toMatch(/NATS +embedded: \d+\.\d+\.\d+ at/);
+    expect(all.stdout).toContain('✗ alpha/1');
+  });
+});

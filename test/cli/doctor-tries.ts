@@ -1,0 +1,27 @@
+// The doctor's try at a carrier, and a simulator to be tried, for the tests of both kinds of try.
+import { onTestFinished } from 'vitest';
+import { type CarrierCheck, examineCarriers } from '../../cli/doctor-carriers.ts';
+import type { BindConfig } from '../../config/configuration.ts';
+import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
+import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
+import { carrierWith } from '../support/carrier-house.ts';
+
+/** Ends with the test. */
+export async function simulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
+  const started = await startSimulator({ magic: false, ...options });
+  onTestFinished(() => started.close());
+  return started;
+}
+
+export async function look(port: number, bind: Partial<BindConfig> = {}, changes: Partial<CarrierCheck> = {}) {
+  const check = {
+    carriers: [carrierWith({ port }, { bind })],
+    force: false,
+    natsUrl: null,
+    isRunning: false,
+    // A step that is not answered takes so long, and one that is must not on a busy machine.
+    stepMs: 2_000,
+    ...changes,
+  };
+  return examineCarriers(check);
+}

@@ -1,0 +1,171 @@
+// A changed heliograph.yaml: what may change while everything runs, that a bad file changes nothing and says why,
+// and that only a version that stands still is believed.
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Configuration } from '../../config/configuration.ts';
+import { parseConfiguration } from '../../config/parse.ts';
+import { isLiveChange, reloadVerdict } from '../../config/reload.ts';
+import { type ConfigurationWatch, watchConfiguration } from '../../config/watch.ts';
+import { until } from '../../platform/deadline.ts';
+import { within } from '../support/running-clock.ts';
+
+const text = `country:
+  name: Testland
+  calling_code: "+880"
+  national_lengths: [10]
+  prefixes: { "17": alpha }
+carriers:
+  - name: alpha
+    tps: 10
+    binds:
+      - { host: smsc.example.net, system_id: me, password: secret, window: 5 }
+  - name: played
+    tps: 20
+    simulate: true
+limits:
+  stream_replicas: 1
+`;
+const read = (from: string) => parseConfiguration(from, 'heliograph.yaml');
+const before = read(text);
+const verdictOn = (find: string, put: string) => {
+  expect(text).toContain(find);
+  return reloadVerdict(before, read(text.replace(find, put)));
+};
+const more = (name: string, how: string) => `carriers:\n  - name: ${name}\n    tps: 5\n    ${how}\n`;
+
+describe('what a change asks for', () => {
+  test.each([
+    ['a contract', 'tps: 10', 'tps: 11', ['carriers alpha: live']],
+    ['what a status means', 'tps: 10', 'tps: 10\n    errors: { ESME_RSYSERR: next }', ['carriers alpha: live']],
+    ['classes', 'tps: 10', 'tps: 10\n    classes: [otp]', ['carriers alpha: live']],
+    [
+      'cost, weight and senders',
+      'tps: 10',
+      'tps: 10\n    cost: 0.3\n    weight: 2\n    senders: [numeric]',
+      ['carriers alpha: live'],
+    ],
+    ['the contract of a simulated carrier', 'tps: 20', 'tps: 30', ['carriers played: live']],
+    ['a bind', 'window: 5', 'window: 6', ['carriers alpha: its binds are opened anew']],
+    ['a timer', 'tps: 10', 'tps: 10\n    response_timer_s: 3', ['carriers alpha: its binds are opened anew']],
+    [
+      'a new carrier',
+      'carriers:\n',
+      more('fresh', 'binds: [{ host: a.example.net, system_id: me, password: x }]'),
+      ['carriers fresh: new'],
+    ],
+    ['a prefix', '"17": alpha', '"17": alpha, "18": played', ['country']],
+    [
+      'routes and fallback',
+      'limits:\n',
+      'routes: [{ prefix: "+88017", carriers: [played, alpha] }]\nrouting: { fallback: [played] }\nlimits:\n',
+      ['routes', 'routing'],
+    ],
+  ])('%s: in force at once', (_name, find, put, changed) => {
+    expect(verdictOn(find, put)).toEqual({ ok: true, changed });
+  });
+
+  test.each([
+    [
+      'how much streams hold',
+      'stream_replicas: 1',
+      'stream_replicas: 3',
+      'limits.stream_replicas: read at the start only',
+    ],
+    [
+      'one of several in a map',
+      'limits:\n',
+      'limits:\n  drain_s_max: 40\n  account_queue_max: { transactional: 7000 }\n',
+      'limits.account_queue_max.transactional: read at the start only\nlimits.drain_s_max: read at the start only',
+    ],
+    [
+      'a new simulated carrier',
+      'carriers:\n',
+      more('fresh', 'simulate: true'),
+      'carriers fresh: the simulator that plays',
+    ],
+    ['how a simulated carrier is played', 'simulate: true', 'simulate: { ids: hex }', 'carriers played: the simulator'],
+    [
+      'a carrier taken away',
+      '  - name: played\n    tps: 20\n    simulate: true\n',
+      '',
+      'carriers played: cannot be taken away',
+    ],
+    ['threads', 'limits:\n', 'actors: { threads: 7 }\nlimits:\n', 'actors.threads: read at the start only'],
+  ])('%s: needs a restart, and says so', (_name, find, put, sentence) => {
+    const verdict = verdictOn(find, put);
+    expect(verdict).toMatchObject({ ok: false });
+    expect(verdict.ok ? '' : verdict.needRestart.join('\n')).toContain(sentence);
+  });
+
+  test('one change that cannot be made holds back the others: a file is in force as a whole', () => {
+    const both = read(text.replace('tps: 10', 'tps: 11').replace('stream_replicas: 1', 'stream_replicas: 3'));
+    expect(reloadVerdict(before, both)).toMatchObject({
+      ok: false,
+      needRestart: ['limits.stream_replicas: read at the start only'],
+    });
+  });
+
+  test('a running actor takes what does not touch its binds', () => {
+    const [alpha] = before.carriers;
+    expect(isLiveChange(alpha!, { ...alpha!, tps: 99, errors: { '1025': 'next' } })).toBe(true);
+    expect(isLiveChange(alpha!, { ...alpha!, receiptId: 'hex' })).toBe(false);
+  });
+});
+
+describe('the watch', () => {
+  let folder: string;
+  let file: string;
+  let watch: ConfigurationWatch;
+  let applied: Configuration[];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'heliograph-reload-'));
+    file = join(folder, 'heliograph.yaml');
+    writeFileSync(file, text);
+    applied = [];
+    watch = watchConfiguration({ file, inForce: before, parse: read, apply: (next) => applied.push(next) });
+  });
+  afterEach(() => {
+    watch.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const tpsOf = (configuration: Configuration | undefined) => configuration?.carriers[0]?.tps;
+
+  test('puts a change in force within a second, also one that comes by a rename', async () => {
+    const promised = within(1_000);
+    writeFileSync(file, text.replace('tps: 10', 'tps: 11'));
+    await until('the change', () => tpsOf(applied.at(-1)) === 11, promised);
+    writeFileSync(`${file}.new`, text.replace('tps: 10', 'tps: 12'));
+    renameSync(`${file}.new`, file);
+    await until('the second change', () => tpsOf(applied.at(-1)) === 12, promised);
+    expect(applied).toHaveLength(2);
+  });
+
+  test('a bad file changes nothing and is told; the next good one is taken', async () => {
+    writeFileSync(file, text.replace('tps: 10', 'tps: fast'));
+    const problems = await until('the refusal', () => watch.refused());
+    expect(problems).toEqual([expect.stringContaining('8:10: carriers[0].tps: found "fast"')]);
+    writeFileSync(file, text.replace('stream_replicas: 1', 'stream_replicas: 3'));
+    await until('the other refusal', () => watch.refused()?.[0]?.startsWith('needs a restart: limits') === true);
+    expect(applied).toEqual([]);
+    writeFileSync(file, text.replace('tps: 10', 'tps: 13'));
+    await until('the change', () => tpsOf(applied.at(-1)) === 13);
+    expect(watch.refused()).toBeNull();
+  });
+
+  test('a file that is back as it was is no refusal any more, and nothing to put in force', async () => {
+    writeFileSync(file, 'country: [');
+    await until('the refusal', () => watch.refused());
+    writeFileSync(file, text);
+    await until('no refusal', () => watch.refused() === null);
+    expect(applied).toEqual([]);
+  });
+
+  test('a file that is gone for a while changes nothing', async () => {
+    rmSync(file);
+    await watch.look();
+    writeFileSync(file, text.replace('tps: 10', 'tps: 14'));
+    await until('the change', () => tpsOf(applied.at(-1)) === 14);
+  });
+});

@@ -1,0 +1,110 @@
+// The day on which a key was last used: told by an ingress thread's memory over a real nats-server, written down in a real
+// PostgreSQL by the application role, whoever was away meanwhile.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KeysUsed } from '../../api/http/keys-used.ts';
+import { keysUsedSubject } from '../../cluster/bus/subjects.ts';
+import { recordKeysUsed } from '../../control/keys-used.ts';
+import { createAccount } from '../../control/store/accounts.ts';
+import { createKey, listKeys } from '../../control/store/api-keys.ts';
+import { listAuditRecords } from '../../control/store/audit-log.ts';
+import { readOutbox } from '../../control/store/directory-rows.ts';
+import type { AccountId, ApiKeyId } from '../../model/ids.ts';
+import { until } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { type TestBus, startBus } from '../support/bus.ts';
+import { type TestDatabase, startDatabase } from '../support/database.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+let house: TestBus;
+let database: TestDatabase;
+beforeAll(async () => {
+  [house, database] = await Promise.all([startBus(), startDatabase()]);
+});
+afterAll(() => Promise.all([house?.stop(), database?.stop()]));
+
+const dayMs = 86_400_000;
+const { tellEveryMs } = limits.keysUsed;
+
+async function accountWithKeys(count: number): Promise<{ accountId: AccountId; keys: ApiKeyId[] }> {
+  const made = await createAccount(database.store, { name: 'Uses keys' });
+  if (!made.ok) throw new Error(made.code);
+  const keys: ApiKeyId[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const key = await createKey(database.store, { accountId: made.account.id, livemode: true, scopes: ['sms:send'] });
+    if (!key.ok) throw new Error(key.code);
+    keys.push(key.key.id);
+  }
+  return { accountId: made.account.id, keys };
+}
+
+async function daysOf(accountId: AccountId): Promise<Record<string, string | null>> {
+  const page = await listKeys(database.store, accountId, { limit: 100, after: null });
+  return Object.fromEntries(page.items.map(({ id, lastUsedOn }) => [id, lastUsedOn]));
+}
+
+test('a key is told once a day, again until the database has it, and no day goes back', async () => {
+  const { accountId, keys } = await accountWithKeys(3);
+  const [one, two, never] = keys as [ApiKeyId, ApiKeyId, ApiKeyId];
+  const told: string[] = [];
+  const listening = house.bus.connection.subscribe(keysUsedSubject, {
+    callback: (_error, msg) => void told.push(msg.string()),
+  });
+  const clock = new ManualClock(Date.UTC(2026, 10, 22, 12));
+  const used = new KeysUsed(house.bus, clock, 200);
+  for (let times = 0; times < 1_000; times += 1) used.note(one);
+  used.note(two);
+
+  // No control role runs: it is told again.
+  clock.advance(tellEveryMs);
+  await until('the first telling', () => told.length === 1);
+  await until('the second telling', () => {
+    clock.advance(tellEveryMs);
+    return told.length >= 2;
+  });
+  const stop = recordKeysUsed(house.bus, database.store);
+  await house.bus.connection.flush();
+  await until('it is written down', async () => {
+    clock.advance(tellEveryMs);
+    return (await daysOf(accountId))[one] !== null;
+  });
+  expect(await daysOf(accountId)).toEqual({ [one]: '2026-11-22', [two]: '2026-11-22', [never]: null });
+  expect(new Set(told)).toEqual(new Set([JSON.stringify({ day: '2026-11-22', keys: [one, two] })]));
+
+  const before = told.length;
+  used.note(one);
+  clock.advance(10 * tellEveryMs);
+  clock.advance(dayMs);
+  used.note(one);
+  await until('the next day is told', async () => {
+    clock.advance(tellEveryMs);
+    return (await daysOf(accountId))[one] === '2026-11-23';
+  });
+  expect(told.slice(before)).toEqual([JSON.stringify({ day: '2026-11-23', keys: [one] })]);
+
+  // Of another thread, whose telling was late.
+  await house.bus.connection.request(keysUsedSubject, JSON.stringify({ day: '2026-11-21', keys: [one, two] }));
+  expect(await daysOf(accountId)).toEqual({ [one]: '2026-11-23', [two]: '2026-11-22', [never]: null });
+  stop();
+  used.stop();
+  listening.unsubscribe();
+});
+
+test('it is no change of a key: neither the audit log nor the directory hears of it, and what is not readable is dropped', async () => {
+  const { accountId, keys } = await accountWithKeys(1);
+  const records = async () => (await listAuditRecords(database.store, { limit: 100, after: null })).items.length;
+  const [recordsBefore, outboxBefore] = [await records(), (await readOutbox(database.store, 100)).length];
+  const stop = recordKeysUsed(house.bus, database.store);
+  const tell = (text: string) => house.bus.connection.request(keysUsedSubject, text, { timeout: 500 });
+  for (const text of [
+    '',
+    '{}',
+    '{"day":"today","keys":[]}',
+    '{"day":"2026-11-22","keys":[1]}',
+    '{"day":"2026-13-99","keys":["x"]}',
+  ])
+    await expect(tell(text)).rejects.toThrow();
+  await tell(JSON.stringify({ day: '2026-11-22', keys: [...keys, 'key_of_nobody'] }));
+  expect(await daysOf(accountId)).toEqual({ [keys[0] as string]: '2026-11-22' });
+  expect([await records(), (await readOutbox(database.store, 100)).length]).toEqual([recordsBefore, outboxBefore]);
+  stop();
+});
