@@ -11,7 +11,7 @@ import { openHouse, post } from '../test/api/http/harness.ts';
 import { quantile } from './harness/median.ts';
 import type { BenchResult } from './harness/report.ts';
 import type { BatchTask, BatchTold } from './load/batch-thread.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const smallEveryMs = 4;
 /** Code that runs for the first time is slow once. */

@@ -17,7 +17,7 @@ import { quietHours } from '../policy/country/quiet-hours.ts';
 import { startBus } from '../test/support/bus.ts';
 import { benchNational } from './load/dnd-thread.ts';
 import type { BenchResult } from './harness/report.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const numbers = 20_000_000;
 const threads = 2;

@@ -5,7 +5,7 @@ import { encodeMessageId } from '../smpp/codec-hot.ts';
 import { BindFlight, bindFlightBytes } from '../smpp/flight/bind-flight.ts';
 import { buildReceiptText } from '../smpp/receipt-text.ts';
 import { encoded, message } from '../test/smpp/messages.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 import { cpuPerCallUs } from './harness/cpu-per-call.ts';
 import type { BenchResult } from './harness/report.ts';
 

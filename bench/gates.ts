@@ -2,7 +2,7 @@
 // (networks, rates, templates demanded, content rules, long suppression lists). The do-not-disturb registry has a bench
 // of its own. Messages differ, so that no answer can be remembered. It measures the door's own code, without I/O.
 import { admitForBench } from './load/gated-accounts.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 import { cpuPerCallUs } from './harness/cpu-per-call.ts';
 import type { BenchResult } from './harness/report.ts';
 

@@ -6,7 +6,8 @@
 // found answered by another store, and a sample of the filled ones too.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AcceptedFacts, keptOfAccepted } from '../api/http/accepted-answer.ts';
+import { keptOfAccepted } from '../api/http/accepted-answer.ts';
+import type { AcceptedFacts } from '../api/http/sms-answer.ts';
 import { bodyPrinter } from '../api/http/idempotency/body-print.ts';
 import { type Page, doneStamp, newPage, turnedPage } from '../api/http/idempotency/entry.ts';
 import { periodOf } from '../api/http/idempotency/archived-keys.ts';
@@ -28,7 +29,7 @@ import { latencyFigures } from './harness/latency-figures.ts';
 import { processTree } from './harness/processes.ts';
 import { endedBehindMs, servedPerS, servedShareMin } from './harness/rates.ts';
 import type { BenchResult } from './harness/report.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const rateDefault = 300;
 const daySeconds = 86_400;

@@ -6,7 +6,7 @@ import { systemClock } from '../platform/clock.ts';
 import { ignoring } from '../platform/errors.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 import { median } from './harness/median.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';

@@ -12,7 +12,7 @@ import { latencyFigures } from './harness/latency-figures.ts';
 import { servedPerS } from './harness/rates.ts';
 import type { BenchResult } from './harness/report.ts';
 import { type BusLoadResult, offerToBus } from './load/bus-load.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const tps = 1_000;
 const window = 50;

@@ -2,28 +2,8 @@
 // code 1 when a target is missed, 2 when an option is wrong or means nothing to this harness.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
-import { type BenchResult, report } from './harness/report.ts';
-
-export type BenchOptions = {
-  readonly seconds: number;
-  readonly seed: number;
-  /** How many of whatever it is about, for the benches that take it. */
-  readonly count?: number;
-  /** Segments per second, for the benches of a carrier's contract. */
-  readonly contracts?: readonly number[];
-  /** Messages offered per second, for the benches that offer a load. */
-  readonly rate?: number;
-};
-/** Options that only some benches have a use for. */
-export type BenchOption = 'count' | 'contracts' | 'rate';
-export type Bench = {
-  /** One line for the list of benches. */
-  readonly about: string;
-  readonly secondsDefault: number;
-  /** What it takes beside --seconds and --seed; anything else is refused, because it would change nothing. */
-  readonly takes?: readonly BenchOption[];
-  run(options: BenchOptions): Promise<BenchResult>;
-};
+import { report } from './harness/report.ts';
+import type { Bench } from './harness/bench.ts';
 
 const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   throughput: () => import('./throughput.ts'),

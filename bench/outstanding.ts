@@ -10,7 +10,7 @@ import { newMessageId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { messageWith } from '../test/support/messages.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 import type { BenchResult } from './harness/report.ts';
 
 export const bench: Bench = {

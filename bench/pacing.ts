@@ -9,7 +9,7 @@ import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
 import type { Arrival } from './harness/far-end.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const contractsDefault = [10, 100, 1_000, 5_000];
 const stallMs = 2_000;

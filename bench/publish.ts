@@ -7,7 +7,7 @@ import type { Bus } from '../cluster/bus/connect.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { startBus } from '../test/support/bus.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 import { median } from './harness/median.ts';
 import type { BenchResult } from './harness/report.ts';
 

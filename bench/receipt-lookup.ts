@@ -11,7 +11,7 @@ import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { seededRandom } from '../platform/random.ts';
 import type { BenchResult } from './harness/report.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 export const bench: Bench = {
   about: 'finding the submit of an old receipt in the event store, by the number of submits',

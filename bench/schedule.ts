@@ -21,7 +21,7 @@ import { quantile } from './harness/median.ts';
 import { processTree } from './harness/processes.ts';
 import { servedPerS } from './harness/rates.ts';
 import type { BenchResult } from './harness/report.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const countDefault = 50_000;
 const duePerSecondDefault = Math.ceil(1_000_000 / 60);

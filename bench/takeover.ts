@@ -14,7 +14,7 @@ import { type FarEnd, startFarEnd } from './harness/far-end.ts';
 import { median } from './harness/median.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const otpRate = 50;
 const tps = 300;

@@ -14,7 +14,7 @@ import type { BenchResult } from './harness/report.ts';
 import { type Attack, type AttackResult, type AttackTask, attacks } from './load/attack-process.ts';
 import type { LoadTask } from './load/http-load.ts';
 import { acceptedNonces, offerLoad } from './load/offer.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const otpPerSecond = 50;
 const slowerMax = 1.5;

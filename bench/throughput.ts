@@ -8,7 +8,7 @@ import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
 import { cpuBetween, processTree, watchMemory } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 import { type FarEnd, startFarEnd } from './harness/far-end.ts';

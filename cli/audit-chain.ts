@@ -3,9 +3,10 @@ import { FixSetup, messageOf } from '../platform/errors.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
 import type { Store } from '../control/store/store.ts';
-import type { VerifyOptions } from './audit-commands.ts';
 import { print } from './print.ts';
 import { withStore } from './tenants.ts';
+
+export type VerifyOptions = { readonly expect?: string; readonly json?: boolean };
 
 /** Rows are read at some 50,000 a second: 100 million of them take half an hour. */
 const verifiedWithinMs = 3_600_000;

@@ -1,6 +1,7 @@
 // `heliograph audit verify|partitions|detach`: what they are called and take. The work is done in audit-chain.ts, loaded
 // when it is needed. `audit` has a --json of its own, which takes theirs: so they ask for both.
 import type { Command } from 'commander';
+import type { VerifyOptions } from './audit-chain.ts';
 
 export function addAuditCommands(audit: Command): void {
   audit
@@ -30,5 +31,3 @@ export function addAuditCommands(audit: Command): void {
       await detachCommand(month, command.optsWithGlobals());
     });
 }
-
-export type VerifyOptions = { readonly expect?: string; readonly json?: boolean };

@@ -2,9 +2,15 @@
 import { FixSetup } from '../platform/errors.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, listAuditRecords } from '../control/store/audit-log.ts';
-import type { AuditOptions } from './carrier-commands.ts';
 import { print } from './print.ts';
 import { withStore } from './tenants.ts';
+
+export type AuditOptions = {
+  readonly target?: string;
+  readonly action?: string;
+  readonly limit?: string;
+  readonly json?: boolean;
+};
 
 const limitDefault = 50;
 const limitMax = 1_000;

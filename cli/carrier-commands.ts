@@ -3,6 +3,8 @@
 import type { Command } from 'commander';
 import { addAuditCommands } from './audit-commands.ts';
 import type { OrderVerb } from '../cluster/operator-commands/contract.ts';
+import type { AuditOptions } from './audit.ts';
+import type { OrderOptions } from './carriers.ts';
 
 const meaning: Record<OrderVerb, string> = {
   pause: 'submit nothing more to a carrier, or over one of its binds; sessions stay and receipts come in',
@@ -48,11 +50,3 @@ export function addCarrierCommands(program: Command): void {
     });
   addAuditCommands(audit);
 }
-
-export type OrderOptions = { readonly bind?: string; readonly reason?: string; readonly json?: boolean };
-export type AuditOptions = {
-  readonly target?: string;
-  readonly action?: string;
-  readonly limit?: string;
-  readonly json?: boolean;
-};

@@ -14,11 +14,12 @@ import {
   viewCarriers,
 } from '../cluster/operator-commands/carriers.ts';
 import type { Order, OrderVerb, Pace } from '../cluster/operator-commands/contract.ts';
-import type { OrderOptions } from './carrier-commands.ts';
 import { fileInForceOrWarn } from './file-in-force.ts';
 import { print } from './print.ts';
 import { whereFrom } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
+
+export type OrderOptions = { readonly bind?: string; readonly reason?: string; readonly json?: boolean };
 
 export async function listCarriers(name: string | undefined, options: { json?: boolean }): Promise<void> {
   const configured = await configuredCarriers();

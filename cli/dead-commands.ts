@@ -1,14 +1,6 @@
 // `heliograph dead …`: what the commands are called and take. The work is done in dead.ts, loaded when it is needed.
 import type { Command } from 'commander';
-
-export type DeadListOptions = { readonly stream?: string; readonly limit?: string; readonly json?: boolean };
-export type DeadReplayOptions = {
-  readonly all?: boolean;
-  readonly stream?: string;
-  readonly again?: boolean;
-  readonly json?: boolean;
-};
-export type DeadDropOptions = { readonly yes?: boolean; readonly json?: boolean };
+import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead.ts';
 
 export function addDeadCommands(program: Command): void {
   const dead = program.command('dead').description('records nobody could read or handle: the stream DEAD');

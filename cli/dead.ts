@@ -13,12 +13,20 @@ import { deadHeaders } from '../cluster/bus/dead.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { addAuditRecords } from '../control/store/audit-log.ts';
-import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead-commands.ts';
 import { contentsOf } from './dead-contents.ts';
 import { print } from './print.ts';
 import { whereFrom, whoAsks } from './who-asks.ts';
 import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
+
+export type DeadListOptions = { readonly stream?: string; readonly limit?: string; readonly json?: boolean };
+export type DeadReplayOptions = {
+  readonly all?: boolean;
+  readonly stream?: string;
+  readonly again?: boolean;
+  readonly json?: boolean;
+};
+export type DeadDropOptions = { readonly yes?: boolean; readonly json?: boolean };
 
 const limitDefault = 50;
 const hexOctets = 64;

@@ -1,6 +1,7 @@
 // `heliograph directory …`: whose accounts and keys the running system knows. The work is a record in the bucket, see
 // control/projection/owner.ts.
 import type { Command } from 'commander';
+import type { DirectoryOptions } from './directory.ts';
 
 export function addDirectoryCommands(program: Command): void {
   const directory = program.command('directory').description('what all doors know of accounts and keys');
@@ -22,5 +23,3 @@ export function addDirectoryCommands(program: Command): void {
       await releaseCommand(options);
     });
 }
-
-export type DirectoryOptions = { readonly yes?: boolean; readonly json?: boolean };

@@ -12,11 +12,12 @@ import {
 } from '../control/projection/owner.ts';
 import { databaseNameFile, installationId } from '../control/store/installation.ts';
 import { openStore } from '../control/store/store.ts';
-import type { DirectoryOptions } from './directory-commands.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { print } from './print.ts';
 import { whoAsks } from './who-asks.ts';
 import { withBus } from './with-bus.ts';
+
+export type DirectoryOptions = { readonly yes?: boolean; readonly json?: boolean };
 
 export async function ownerCommand(options: DirectoryOptions): Promise<void> {
   const owner = await withBus(directoryOwner);

@@ -10,7 +10,7 @@ import type { CarrierOrders } from '../cluster/operator-commands/contract.ts';
 import { readOrders } from '../cluster/operator-commands/orders.ts';
 import { askForCarriers } from '../cluster/operator-commands/reports.ts';
 import { aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 import { probeWords } from './probe-words.ts';
 
 export type CarrierCheck = {

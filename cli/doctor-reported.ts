@@ -5,7 +5,7 @@ import { type BindConfig, type CarrierConfig, bindsOf } from '../config/configur
 import type { BindView, CarrierView } from '../cluster/operator-commands/carriers.ts';
 import type { Pace } from '../cluster/operator-commands/contract.ts';
 import { orderWords, paceWords, seconds } from './carriers.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 import type { Sessions } from './probe-words.ts';
 import { reportedWords } from './reported-words.ts';
 

@@ -24,9 +24,9 @@ import { fileInForce, runningOn } from './file-in-force.ts';
 import { rightsTooWide } from '../control/store/rights.ts';
 import { openStore } from '../control/store/store.ts';
 import type { Connections } from '../cluster/supervisor/data-folder.ts';
+import type { Finding } from './finding.ts';
 
 /** `note`: nothing is wrong, and somebody should know of it all the same. */
-export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
 
 export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
 

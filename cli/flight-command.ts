@@ -1,5 +1,6 @@
 // `heliograph flight`: what it is called and takes. The work is done in flight.ts, loaded when it is needed.
 import type { Command } from 'commander';
+import type { FlightOptions } from './flight.ts';
 
 export function addFlightCommand(program: Command): void {
   program
@@ -15,10 +16,3 @@ export function addFlightCommand(program: Command): void {
       await flightCommand(carrier, options);
     });
 }
-
-export type FlightOptions = {
-  readonly bind?: string;
-  readonly pcap?: string;
-  readonly decisions?: boolean;
-  readonly json?: boolean;
-};

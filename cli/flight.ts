@@ -16,9 +16,15 @@ import {
   readDecisions,
   readPdus,
 } from '../actors/flight/flight.ts';
-import type { FlightOptions } from './flight-command.ts';
 import { print } from './print.ts';
 import { withBus } from './with-bus.ts';
+
+export type FlightOptions = {
+  readonly bind?: string;
+  readonly pcap?: string;
+  readonly decisions?: boolean;
+  readonly json?: boolean;
+};
 
 export async function flightCommand(carrier: string, options: FlightOptions): Promise<void> {
   if (options.pcap !== undefined && options.decisions === true) {

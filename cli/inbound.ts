@@ -4,9 +4,10 @@ import { isAccountId } from '../model/ids.ts';
 import { FixSetup } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { changeAccountSettings } from '../control/store/account-settings.ts';
-import type { InboundOptions } from './review-commands.ts';
 import { print } from './print.ts';
 import { withStore } from './tenants.ts';
+
+export type InboundOptions = { readonly keepText?: string; readonly helpText?: string; readonly json?: boolean };
 
 export async function setInbound(id: string, options: InboundOptions): Promise<void> {
   if (!isAccountId(id)) throw new FixSetup(`found "${id}", expected an account id (acc_…)`);

@@ -1,6 +1,8 @@
 // The operator's words about tenants: senders and templates are approved or rejected, accounts limited, suspended and
 // activated. What the commands are called and take; the work is done in review.ts, loaded when it is needed.
 import type { Command } from 'commander';
+import type { InboundOptions } from './inbound.ts';
+import type { LimitOptions } from './review.ts';
 
 export function addReviewCommands(program: Command, accounts: Command): void {
   for (const [noun, id] of [
@@ -98,13 +100,3 @@ export function addReviewCommands(program: Command, accounts: Command): void {
       });
   }
 }
-
-export type LimitOptions = {
-  readonly perSecond?: string;
-  readonly burst?: string;
-  readonly idempotencyKeysPerHour?: string;
-  readonly weight?: string;
-  readonly json?: boolean;
-};
-
-export type InboundOptions = { readonly keepText?: string; readonly helpText?: string; readonly json?: boolean };

@@ -12,9 +12,16 @@ import { activateAccount, suspendAccount } from '../control/store/accounts.ts';
 import type { SenderStatus } from '../control/store/schema.ts';
 import { type LikeSender, listSenders, senderLikenesses, setSenderStatus } from '../control/store/senders.ts';
 import { listTemplates, setTemplateStatus } from '../control/store/templates.ts';
-import type { LimitOptions } from './review-commands.ts';
 import { print, quoted } from './print.ts';
 import { withStore } from './tenants.ts';
+
+export type LimitOptions = {
+  readonly perSecond?: string;
+  readonly burst?: string;
+  readonly idempotencyKeysPerHour?: string;
+  readonly weight?: string;
+  readonly json?: boolean;
+};
 
 const pageMax = 100;
 type Noun = 'senders' | 'templates';

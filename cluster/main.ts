@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { FixSetup, messageOf } from '../platform/errors.ts';
 import { log } from '../platform/log.ts';
 import { keepFilesPrivate } from '../platform/private-files.ts';
-import { BadConfiguration, exitCodeBadConfiguration, isHandedOver, loadConfiguration } from '../config/load.ts';
+import { BadConfiguration } from '../config/bad-configuration.ts';
+import { exitCodeBadConfiguration, isHandedOver, loadConfiguration } from '../config/load.ts';
 import { loadSettings, parseRoles } from '../config/settings.ts';
 import { runSystem } from './supervisor/run-system.ts';
 

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { messageOf } from '../platform/errors.ts';
 import { type PackFile, type PackReader, packSchema } from './country-schema.ts';
-import { BadConfiguration } from './load.ts';
+import { BadConfiguration } from './bad-configuration.ts';
 import { problemsOf } from './problems.ts';
 import { readYaml } from './yaml-file.ts';
 

@@ -3,21 +3,12 @@
 // in their environment and need neither the file nor the parser.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { messageOf } from '../platform/errors.ts';
+import { BadConfiguration } from './bad-configuration.ts';
 import type { Configuration } from './configuration.ts';
 
 /** sysexits.h EX_CONFIG: process managers can tell a bad configuration from a crash. */
 export const exitCodeBadConfiguration = 78;
-
-/** `message` holds one line per problem. */
-export class BadConfiguration extends FixSetup {
-  readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'));
-    this.name = 'BadConfiguration';
-    this.problems = problems;
-  }
-}
 
 type Env = Record<string, string | undefined>;
 

@@ -3,7 +3,7 @@
 import type { Configuration } from './configuration.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { packReader } from './country-packs.ts';
-import { BadConfiguration } from './load.ts';
+import { BadConfiguration } from './bad-configuration.ts';
 import { type Place, problemAt, problemsOf } from './problems.ts';
 import { configurationSchema } from './schema.ts';
 import { storeMbNeeded, streamMbDefault } from '../platform/limits-streams.ts';

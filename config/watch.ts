@@ -9,7 +9,7 @@ import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import { metrics } from '../platform/telemetry.ts';
 import type { Configuration } from './configuration.ts';
-import { BadConfiguration } from './load.ts';
+import { BadConfiguration } from './bad-configuration.ts';
 import { reloadVerdict } from './reload.ts';
 
 export type WatchOptions = {

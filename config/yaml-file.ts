@@ -2,7 +2,7 @@
 // unfolds without end.
 import { LineCounter, parseDocument } from 'yaml';
 import { messageOf } from '../platform/errors.ts';
-import { BadConfiguration } from './load.ts';
+import { BadConfiguration } from './bad-configuration.ts';
 import type { Place } from './problems.ts';
 
 export function readYaml(text: string, fileName: string): { readonly place: Place; readonly content: unknown } {

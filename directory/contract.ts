@@ -75,6 +75,10 @@ export type TemplateEntry = {
   readonly variables: readonly TemplateVariableEntry[];
 };
 
+/** One block of an account's suppressed numbers: those whose place begins with `block`, of 2^`bits` blocks. */
+export type BlockName = { readonly accountId: AccountId; readonly bits: number; readonly block: number };
+export type BlockNumber = { readonly number: number; readonly sender: string; readonly category: Category | '' };
+
 /** Under `block.<accountId>.<bits>.<block>` in the bucket `suppression`: see model/suppression.ts. */
 export type SuppressionBlockEntry = {
   readonly v: 1;

@@ -3,8 +3,7 @@
 import { type Category, categories } from '../model/message.ts';
 import { type SuppressedNumbers, decodeNumbers, encodeNumbers } from '../model/suppression.ts';
 import type { AccountId } from '../model/ids.ts';
-import type { BlockName, BlockNumber } from '../control/store/suppression-rows.ts';
-import type { SuppressionBlockEntry } from './contract.ts';
+import type { BlockName, BlockNumber, SuppressionBlockEntry } from './contract.ts';
 
 const namePattern = /^block\.(acc_[0-9A-Z]{26})\.([0-8])\.(\d{1,3})$/;
 const versionPattern = /^\{"v":1,"version":"([A-Za-z0-9_-]{1,40})"/;

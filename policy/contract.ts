@@ -6,10 +6,21 @@ import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';
 import type { NationalLanguage, Shift } from '../model/text/national-languages.ts';
 import type { ContentRules } from './admission/content-rules.ts';
-import type { Suppressions } from './admission/opt-out-gate.ts';
-import type { ApprovedTemplates } from './admission/template-gate.ts';
+import type { TemplateSource } from './admission/template/template.ts';
 import type { CountryRules } from './country/contract.ts';
 import type { Registries } from './registry/contract.ts';
+
+/** The numbers of one account. `has`: whether one of its entries covers this sender and category. */
+export type Suppressions = { has(to: string, sender: string, category: Category): boolean };
+
+/** A template as the account's directory holds it: approved, or it would not be there. */
+export type ApprovedTemplate = TemplateSource & { readonly templateId: string; readonly category: Category };
+
+/** The approved templates of one account. */
+export type ApprovedTemplates = {
+  find(templateId: string): ApprovedTemplate | undefined;
+  ofCategory(category: Category): Iterable<ApprovedTemplate>;
+};
 
 /** Who wants to send. The directory's entries fit into it without being copied. */
 export type Applicant = {

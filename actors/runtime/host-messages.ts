@@ -1,7 +1,7 @@
 // What the actors process and its host threads say to each other over a MessagePort. Types only.
 import type { MessagePort } from 'node:worker_threads';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
-import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { MetricObject } from '../../platform/telemetry.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../config/configuration.ts';
 import type { RegistryNews } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';

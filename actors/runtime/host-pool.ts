@@ -5,7 +5,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
-import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { MetricObject } from '../../platform/telemetry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';

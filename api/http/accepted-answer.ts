@@ -3,24 +3,9 @@
 // of three hundred; and no number of anybody.
 import { assert } from '../../platform/assert.ts';
 import type { MessageId } from '../../model/ids.ts';
-import type { Message } from '../../model/message.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
-import { acceptedBody } from './sms-answer.ts';
+import { type AcceptedFacts, acceptedBody } from './sms-answer.ts';
 
-/** What the 202 says of a message. */
-export type AcceptedFacts = Pick<
-  Message,
-  | 'messageId'
-  | 'recipient'
-  | 'sender'
-  | 'category'
-  | 'encoding'
-  | 'segments'
-  | 'livemode'
-  | 'clientReference'
-  | 'acceptedAtMs'
-  | 'scheduledAtMs'
->;
 type Ucs2Because = Admitted['ucs2Because'];
 
 // The first octet: flags, and the segments in the upper four bits. What the flags name follows as numbers, in this order.

@@ -4,7 +4,21 @@ import type { MessageView } from '../../analytics/contract.ts';
 import type { Message } from '../../model/message.ts';
 import type { Admitted } from '../../policy/contract.ts';
 import { problem } from '../problem.ts';
-import type { AcceptedFacts } from './accepted-answer.ts';
+
+/** What the 202 says of a message. */
+export type AcceptedFacts = Pick<
+  Message,
+  | 'messageId'
+  | 'recipient'
+  | 'sender'
+  | 'category'
+  | 'encoding'
+  | 'segments'
+  | 'livemode'
+  | 'clientReference'
+  | 'acceptedAtMs'
+  | 'scheduledAtMs'
+>;
 
 /** The body of the 202, and of its replays. `ucs2_because` is there only when a character forced UCS-2. */
 export function acceptedBody(message: AcceptedFacts, ucs2Because: Admitted['ucs2Because'] = null): string {

@@ -1,6 +1,6 @@
 // What the ingress process and its listening threads say to each other. Types only.
 import type { RegistryNews } from '../../directory/registry/contract.ts';
-import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { MetricObject } from '../../platform/telemetry.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';

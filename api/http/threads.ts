@@ -7,7 +7,7 @@ import { type Server, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
 import type { RegistryNews } from '../../directory/registry/contract.ts';
-import type { MetricObject } from '../../cluster/supervisor/messages.ts';
+import type { MetricObject } from '../../platform/telemetry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { FixSetup, ignoring } from '../../platform/errors.ts';

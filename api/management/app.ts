@@ -30,8 +30,9 @@ import {
   suppressionHandlers,
 } from './routes/suppressions.ts';
 import { deleteTemplateById, getTemplate, getTemplates, postTemplate, templateHandlers } from './routes/templates.ts';
-import { type Variables, problemOfError, serveEndpoint } from './serve.ts';
+import { problemOfError, serveEndpoint } from './serve.ts';
 import { SharedWork } from './shared-work.ts';
+import type { Variables } from './variables.ts';
 
 export const apiVersion = '0.1.0';
 

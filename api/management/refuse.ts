@@ -1,7 +1,7 @@
 // A Problem as an HTTP answer of the management API.
 import type { Context } from 'hono';
 import { type Problem, problemBody, problemContentType } from '../problem.ts';
-import type { Variables } from './serve.ts';
+import type { Variables } from './variables.ts';
 
 export function answerProblem(c: Context<Variables>, of: Problem, headers: Record<string, string> = {}): Response {
   return c.body(problemBody(of, c.get('requestId')), of.status as 400, {

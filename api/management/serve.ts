@@ -19,8 +19,7 @@ import { answerProblem } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
-
-export type Variables = { Variables: { requestId: string } };
+import type { Variables } from './variables.ts';
 
 export type Asked<Body, Query, Params> = {
   readonly key: KeyEntry;

@@ -5,7 +5,7 @@ import type { KV, KvEntry } from '@nats-io/kv';
 import { assert } from '../../platform/assert.ts';
 import { isApiError, wrongLastSequence } from './api-errors.ts';
 import { type BodyKeys, bodyKeyId } from '../../model/records/body-keys.ts';
-import { BadConfiguration } from '../../config/load.ts';
+import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
 

@@ -8,7 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { keepFilesPrivate } from '../../platform/private-files.ts';
 import { collectProcessMetrics, currentMetrics, metrics } from '../../platform/telemetry.ts';
-import { BadConfiguration } from '../../config/load.ts';
+import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 

@@ -8,7 +8,7 @@ import { FixSetup, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Exit } from '../embedded/tether.ts';
-import { BadConfiguration } from '../../config/load.ts';
+import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';

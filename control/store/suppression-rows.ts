@@ -1,14 +1,10 @@
 // What the directory should say about suppressed numbers: which blocks exist in which version, and the numbers of one
 // block. A block is read alone; nobody ever reads a whole list.
-import type { AccountId } from '../../model/ids.ts';
-import type { Category } from '../../model/message.ts';
+import type { BlockName, BlockNumber } from '../../directory/contract.ts';
 import { placesOfBlock } from '../../model/suppression.ts';
 import type { Store } from './store.ts';
 
-export type BlockName = { readonly accountId: AccountId; readonly bits: number; readonly block: number };
 export type BlockVersion = BlockName & { readonly version: string };
-
-export type BlockNumber = { readonly number: number; readonly sender: string; readonly category: Category | '' };
 
 /** Every block there is. At most 256 for an account. */
 export async function readBlockVersions(store: Store): Promise<BlockVersion[]> {

@@ -1,10 +1,7 @@
 // Numbers this account must not send to: people who opted out, and numbers it suppressed itself. Asked at the door
 // and once more when a token is granted, because somebody may opt out while a campaign still waits.
 import type { Category } from '../../model/message.ts';
-import type { Refusal } from '../contract.ts';
-
-/** The numbers of one account. `has`: whether one of its entries covers this sender and category. */
-export type Suppressions = { has(to: string, sender: string, category: Category): boolean };
+import type { Refusal, Suppressions } from '../contract.ts';
 
 export function optOutGate(
   suppressions: Suppressions | undefined,

@@ -2,18 +2,9 @@
 // category demands templates, a text of its own must be one that some approved template could have given. What comes
 // out is the message's text, so every gate behind this one reads what the recipient will read.
 import type { Category } from '../../model/message.ts';
-import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
+import type { Applicant, ApprovedTemplate, Refusal, SmsRequest } from '../contract.ts';
 import { lengthGate } from './text-gates.ts';
-import { type CompiledTemplate, type TemplateSource, compileTemplate } from './template/template.ts';
-
-/** A template as the account's directory holds it: approved, or it would not be there. */
-export type ApprovedTemplate = TemplateSource & { readonly templateId: string; readonly category: Category };
-
-/** The approved templates of one account. */
-export type ApprovedTemplates = {
-  find(templateId: string): ApprovedTemplate | undefined;
-  ofCategory(category: Category): Iterable<ApprovedTemplate>;
-};
+import { type CompiledTemplate, compileTemplate } from './template/template.ts';
 
 export type TemplateVerdict =
   | { readonly ok: true; readonly text: string; readonly templateId: string | null }

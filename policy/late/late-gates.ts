@@ -4,11 +4,12 @@ import { type AccountId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Category, Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import { doNotDisturb } from '../admission/do-not-disturb-gate.ts';
-import { type Suppressions, optOutGate } from '../admission/opt-out-gate.ts';
+import { optOutGate } from '../admission/opt-out-gate.ts';
 import { isApproved } from '../admission/sender-gate.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import type { Registries } from '../registry/contract.ts';
+import type { Suppressions } from '../contract.ts';
 
 export type LateVerdict =
   | { readonly ok: true }

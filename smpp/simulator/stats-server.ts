@@ -7,7 +7,7 @@ import { faultNames, isFaultName } from './faults.ts';
 import type { SimulatorOptions } from './options.ts';
 import { listen } from './listen.ts';
 import { type Inbound, inboundForms } from './inbound.ts';
-import type { Simulator } from './simulator.ts';
+import type { Simulator } from './running-simulator.ts';
 import type { Smsc } from './smsc.ts';
 
 type Answer = { status: number; body: unknown };

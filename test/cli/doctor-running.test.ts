@@ -2,7 +2,7 @@
 // end. Whatever stops or slows a carrier is said where a person looks first, with what to do.
 import { afterEach, expect, test } from 'vitest';
 import { examineCarriers } from '../../cli/doctor-carriers.ts';
-import type { Finding } from '../../cli/doctor.ts';
+import type { Finding } from '../../cli/finding.ts';
 import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';
 import { giveOrder } from '../../cluster/operator-commands/orders.ts';
 import { askForCarriers } from '../../cluster/operator-commands/reports.ts';

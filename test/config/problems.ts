@@ -1,5 +1,5 @@
 // What is wrong with a configuration, as its reader says it; nothing when it can be read.
-import { BadConfiguration } from '../../config/load.ts';
+import { BadConfiguration } from '../../config/bad-configuration.ts';
 
 export function problemsIn(read: () => unknown): readonly string[] {
   try {

@@ -3,7 +3,7 @@
 import type { Hono } from 'hono';
 import { problem } from '../../problem.ts';
 import { answerProblem } from '../refuse.ts';
-import type { Variables } from '../serve.ts';
+import type { Variables } from '../variables.ts';
 import { readAsset } from './assets.ts';
 import { errorsPage } from './errors-page.ts';
 import { readerPage } from './reader-page.ts';

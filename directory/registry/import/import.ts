@@ -3,33 +3,19 @@
 // repeated. It reports what it did and refuses a file that looks like a mistake.
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
-import type { RegistryName } from '../../../policy/registry/contract.ts';
 import { type Merged, mergeDelta, mergeSnapshot } from '../../../policy/registry/merge.ts';
 import { openTable, readEntries, writeTable } from '../../../policy/registry/number-table.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { FixSetup } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import type { Configuration } from '../../../config/configuration.ts';
 import { type Pointer, RegistryVersions, versionName } from '../versions.ts';
 import { lockImport } from './lock.ts';
 import { type Marks, carrierMarks, preferenceMarks } from './marks.ts';
 import { type RowsRead, readRows } from './read-rows.ts';
 import { openSource } from './source.ts';
 import { Staging } from './staging.ts';
-
-export type ImportOrder = {
-  readonly name: RegistryName;
-  readonly file: string;
-  /** Rows begin with + or −, and change the version in force. */
-  readonly delta: boolean;
-  readonly badRowsMax: number;
-  /** A snapshot may take away most of what is there. */
-  readonly allowShrink: boolean;
-  readonly dataDir: string;
-  readonly configuration: Configuration;
-  readonly onProgress: (text: string) => void;
-};
+import type { ImportOrder } from './import-order.ts';
 
 export type ImportReport = {
   readonly version: string;

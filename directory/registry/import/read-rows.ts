@@ -4,7 +4,7 @@ import { limits } from '../../../platform/limits.ts';
 import { FixSetup } from '../../../platform/errors.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type Columns, headingOf, rowReader, usualColumns, withoutMark } from '../../../policy/registry/row.ts';
-import type { ImportOrder } from './import.ts';
+import type { ImportOrder } from './import-order.ts';
 import type { Marks } from './marks.ts';
 import type { Source } from './source.ts';
 import type { Checkpoint, Staging } from './staging.ts';

@@ -8,7 +8,7 @@ import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { bodyKeyId, bodyKeysText, parseBodyKeys } from '../../../model/records/body-keys.ts';
 import { type BodyKeysInUse, claimBodyKeys, decideKeysInUse } from '../../../cluster/bus/body-keys-in-use.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { BadConfiguration } from '../../../config/load.ts';
+import { BadConfiguration } from '../../../config/bad-configuration.ts';
 import { bodyKeysIn, rotated, startedWith } from '../../../cluster/embedded/body-key-file.ts';
 import { loadSecrets, rotateBodyKey } from '../../../cluster/embedded/secrets.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';

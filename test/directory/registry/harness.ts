@@ -9,11 +9,12 @@ import { gzipSync } from 'node:zlib';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 import { parseConfiguration } from '../../../config/parse.ts';
-import { type ImportOrder, type ImportReport, importRegistry } from '../../../directory/registry/import/import.ts';
+import { type ImportReport, importRegistry } from '../../../directory/registry/import/import.ts';
 import { RegistryVersions, versionName } from '../../../directory/registry/versions.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { NumberRegistry, RegistryName } from '../../../policy/registry/contract.ts';
 import { openTable } from '../../../policy/registry/number-table.ts';
+import type { ImportOrder } from '../../../directory/registry/import/import-order.ts';
 
 export const configurationText = `country:
   pack: bd

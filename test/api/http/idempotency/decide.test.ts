@@ -1,7 +1,8 @@
 // The pure half of idempotency: what a request does that finds an entry, and that pages survive their encoding.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type AcceptedFacts, acceptedAgain, keptOfAccepted } from '../../../../api/http/accepted-answer.ts';
+import { acceptedAgain, keptOfAccepted } from '../../../../api/http/accepted-answer.ts';
+import type { AcceptedFacts } from '../../../../api/http/sms-answer.ts';
 import { ArchiveReader, ArchivedKeys } from '../../../../api/http/idempotency/archived-keys.ts';
 import { bodyPrinter } from '../../../../api/http/idempotency/body-print.ts';
 import { decideIdempotent } from '../../../../api/http/idempotency/decide.ts';

@@ -1,0 +1,23 @@
+// What a bench is: main.ts runs each of them the same way.
+import type { BenchResult } from './report.ts';
+
+export type BenchOptions = {
+  readonly seconds: number;
+  readonly seed: number;
+  /** How many of whatever it is about, for the benches that take it. */
+  readonly count?: number;
+  /** Segments per second, for the benches of a carrier's contract. */
+  readonly contracts?: readonly number[];
+  /** Messages offered per second, for the benches that offer a load. */
+  readonly rate?: number;
+};
+/** Options that only some benches have a use for. */
+export type BenchOption = 'count' | 'contracts' | 'rate';
+export type Bench = {
+  /** One line for the list of benches. */
+  readonly about: string;
+  readonly secondsDefault: number;
+  /** What it takes beside --seconds and --seed; anything else is refused, because it would change nothing. */
+  readonly takes?: readonly BenchOption[];
+  run(options: BenchOptions): Promise<BenchResult>;
+};

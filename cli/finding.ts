@@ -1,0 +1,3 @@
+// What the doctor found out about one thing.
+
+export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };

@@ -1,0 +1,12 @@
+// The error of a heliograph.yaml that is refused, with every problem in it.
+import { FixSetup } from '../platform/errors.ts';
+
+/** `message` holds one line per problem. */
+export class BadConfiguration extends FixSetup {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'BadConfiguration';
+    this.problems = problems;
+  }
+}
