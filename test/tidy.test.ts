@@ -43,14 +43,6 @@ const knownCircles: readonly (readonly string[])[] = [
   ['actors/carrier/intake/held-message.ts', 'actors/carrier/outcome/put-offs.ts'],
   // What a submit is answered with names the token of its sender.
   ['actors/carrier/submit/sender.ts', 'actors/carrier/submit/submit-ports.ts'],
-  // The simulated carrier and its sessions name each other's classes as types.
-  [
-    'smpp/simulator/deliveries.ts',
-    'smpp/simulator/line-faults.ts',
-    'smpp/simulator/receipts.ts',
-    'smpp/simulator/smsc-session.ts',
-    'smpp/simulator/smsc.ts',
-  ],
 ];
 
 const linesMax = 350;

@@ -5,28 +5,18 @@ import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 import { commandStatus } from '../command-status.ts';
-import type { ShortMessage } from '../pdu.ts';
+import type { AccountDeliveries, Delivery, SimulatedSession } from './contract.ts';
 import type { Counters } from './counters.ts';
 import type { Faults } from './faults.ts';
-import type { SmscSession } from './smsc-session.ts';
 import type { TimingWheel } from './timing-wheel.ts';
 
-/** `from` is the session that submitted, for the fault that forbids it; `intendedUs` as in Taken. */
-export type Delivery = {
-  message: ShortMessage;
-  isReceipt: boolean;
-  from: SmscSession | undefined;
-  attempts: number;
-  intendedUs: number;
-};
-
-export class Deliveries {
+export class Deliveries implements AccountDeliveries {
   readonly #clock: Clock;
   readonly #faults: Faults;
   readonly #counters: Counters;
   readonly #wheel: TimingWheel<() => void>;
   readonly #pending = new RingQueue<Delivery>(limits.simulator.pendingMax);
-  readonly #receivers: SmscSession[] = [];
+  readonly #receivers: SimulatedSession[] = [];
   #turn = 0;
 
   constructor(clock: Clock, faults: Faults, counters: Counters, wheel: TimingWheel<() => void>) {
@@ -46,12 +36,12 @@ export class Deliveries {
     if (!this.#pending.push(delivery)) this.#counters.receiptsDropped += 1;
   }
 
-  addReceiver(session: SmscSession): void {
+  addReceiver(session: SimulatedSession): void {
     this.#receivers.push(session);
     this.pump();
   }
 
-  removeReceiver(session: SmscSession): void {
+  removeReceiver(session: SimulatedSession): void {
     const index = this.#receivers.indexOf(session);
     if (index < 0) return;
     this.#receivers.splice(index, 1);
@@ -60,7 +50,7 @@ export class Deliveries {
     for (const { delivery } of unanswered) this.#again(delivery, 0);
   }
 
-  onAnswer(session: SmscSession, sequence: number, status: number): void {
+  onAnswer(session: SimulatedSession, sequence: number, status: number): void {
     const sent = session.unanswered.get(sequence);
     if (!sent) return;
     session.unanswered.delete(sequence);
@@ -103,7 +93,7 @@ export class Deliveries {
     return true;
   }
 
-  #pick(delivery: Delivery): SmscSession | undefined {
+  #pick(delivery: Delivery): SimulatedSession | undefined {
     const { length } = this.#receivers;
     const notFrom = this.#faults.has('receipt-other-bind') ? delivery.from : undefined;
     for (let tries = 0; tries < length; tries += 1) {

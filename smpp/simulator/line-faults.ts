@@ -3,14 +3,18 @@
 import type { Random } from '../../platform/random.ts';
 import { commandStatus } from '../command-status.ts';
 import { commandId, type ShortMessagePdu } from '../pdu.ts';
+import type { SimulatedCarrier, SimulatedSession } from './contract.ts';
 import type { FaultName } from './faults.ts';
-import type { Smsc } from './smsc.ts';
-import type { SmscSession } from './smsc-session.ts';
 
 const onSubmitFaults = ['drop', 'unbind', 'garbage', 'bad-length', 'unknown-command'] as const;
 
 /** Plays what is to be played when a submit came; true when the submit is thereby dealt with. */
-export function playOnSubmit(smsc: Smsc, session: SmscSession, pdu: ShortMessagePdu, random: Random): boolean {
+export function playOnSubmit(
+  smsc: SimulatedCarrier,
+  session: SimulatedSession,
+  pdu: ShortMessagePdu,
+  random: Random,
+): boolean {
   const { faults } = smsc;
   // Reading stops with the next chunk; what came in this one is not answered either.
   if (faults.has('stall')) return true;
@@ -27,7 +31,7 @@ export function playOnSubmit(smsc: Smsc, session: SmscSession, pdu: ShortMessage
 }
 
 /** Plays a fault of the line at once; other faults have no effect here. */
-export function playOnLine(session: SmscSession, name: FaultName, arg: number | undefined, random: Random): void {
+export function playOnLine(session: SimulatedSession, name: FaultName, arg: number | undefined, random: Random): void {
   switch (name) {
     case 'drop':
       return session.destroy('fault: drop');

@@ -4,16 +4,16 @@ import { limits } from '../../platform/limits.ts';
 import { type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
 import type { ReceiptState } from '../receipt.ts';
 import { buildReceiptText, receiptStateNumber } from '../receipt-text.ts';
+import type { SimulatedSession } from './contract.ts';
 import type { IdStyle, ReceiptForm } from './options.ts';
 import { type AlphabetOptions, bodyOf, textOf } from './reading.ts';
-import type { SmscSession } from './smsc-session.ts';
 
 /** A submit the carrier took. */
 export type Taken = {
   responseId: string;
   receiptId: string;
   pdu: ShortMessagePdu;
-  session: SmscSession;
+  session: SimulatedSession;
   submittedAtMs: number;
   /** When the client meant to send it, epoch µs, where the text tells it; else 0. */
   intendedUs: number;

@@ -8,21 +8,20 @@ import { Link, type WriteBytes } from '../link.ts';
 import { type BindPdu, commandId, type Pdu } from '../pdu.ts';
 import { refusePdu } from '../refusal.ts';
 import { become, canReceive, isBound, mayReceive, type SessionState } from '../state.ts';
-import type { Delivery } from './deliveries.ts';
-import type { Account, Smsc } from './smsc.ts';
+import type { Account, Delivery, SimulatedCarrier, SimulatedSession } from './contract.ts';
 
-export class SmscSession {
+export class SmscSession implements SimulatedSession {
   readonly link: Link;
   /** Deliveries sent and not answered, by sequence number, oldest first. */
   readonly unanswered = new Map<number, { delivery: Delivery; sentAtMs: number }>();
-  readonly #smsc: Smsc;
+  readonly #smsc: SimulatedCarrier;
   #state: SessionState = 'open';
   #account: Account | undefined;
   #bind: BindPdu | undefined;
   #sequence = 0;
   readonly #cancelBindWait: () => void;
 
-  constructor(smsc: Smsc, socket: Socket) {
+  constructor(smsc: SimulatedCarrier, socket: Socket) {
     this.#smsc = smsc;
     const write: WriteBytes = (to, bytes) => {
       if (!smsc.faults.has('byte-at-a-time')) return void to.write(bytes);

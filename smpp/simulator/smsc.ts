@@ -8,14 +8,15 @@ import { encodeQueryResp } from '../codec.ts';
 import type { BindFields, QueryPdu, ShortMessage, ShortMessagePdu } from '../pdu.ts';
 import type { ReceiptState } from '../receipt.ts';
 import { receiptDate, receiptStateNumber } from '../receipt-text.ts';
+import type { Account, Delivery, SimulatedCarrier, SimulatedSession } from './contract.ts';
 import { Counters } from './counters.ts';
-import { Deliveries, type Delivery } from './deliveries.ts';
+import { Deliveries } from './deliveries.ts';
 import { Faults } from './faults.ts';
 import { playOnSubmit } from './line-faults.ts';
 import { type Fate, MagicNumbers } from './magic.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { Nonces } from './nonces.ts';
-import type { AccountOptions, SimulatorOptions } from './options.ts';
+import type { SimulatorOptions } from './options.ts';
 import { MessageIds, receiptFor, type Taken } from './receipts.ts';
 import { bodyOf, isPart, partOf, plainOctets } from './reading.ts';
 import { Recording } from './recording.ts';
@@ -24,9 +25,7 @@ import { SmscSession } from './smsc-session.ts';
 import { TimingWheel } from './timing-wheel.ts';
 import { refusalOf } from './validation.ts';
 
-export type Account = AccountOptions & { sessions: Set<SmscSession>; rate: SlidingRate; deliveries: Deliveries };
-
-export class Smsc {
+export class Smsc implements SimulatedCarrier {
   readonly clock: Clock;
   readonly faults = new Faults();
   /** From the numbers SMPP leaves to carriers on. */
@@ -113,7 +112,7 @@ export class Smsc {
     return { status: 0, account };
   }
 
-  onSubmit(session: SmscSession, pdu: ShortMessagePdu): void {
+  onSubmit(session: SimulatedSession, pdu: ShortMessagePdu): void {
     const { counters, faults } = this;
     const nowMs = this.clock.monotonicMs();
     counters.submits += 1;
@@ -136,7 +135,7 @@ export class Smsc {
     if (wantsReceipt && !early) this.#wheel.add(responseMs + receiptMs, () => this.#receipt(taken, fate));
   }
 
-  onQuery(session: SmscSession, pdu: QueryPdu): void {
+  onQuery(session: SimulatedSession, pdu: QueryPdu): void {
     this.counters.queries += 1;
     if (this.faults.take('no-query-resp')) return;
     const enroute = { state: 'enroute', doneAtMs: undefined } as const;
@@ -148,7 +147,7 @@ export class Smsc {
     session.link.sendBytes(encodeQueryResp(pdu.sequence, status, answer));
   }
 
-  #decide({ account, interfaceVersion }: SmscSession, pdu: ShortMessagePdu, nowMs: number): Fate {
+  #decide({ account, interfaceVersion }: SimulatedSession, pdu: ShortMessagePdu, nowMs: number): Fate {
     const { faults } = this;
     if (faults.any) {
       const refusedAfterMs = faults.argOf('queue-full') ?? 0;
@@ -170,7 +169,7 @@ export class Smsc {
     return (this.#options.magic ? this.#magic.fateOf(pdu.destination, nowMs) : undefined) ?? asUsual;
   }
 
-  #take(session: SmscSession, pdu: ShortMessagePdu): Taken {
+  #take(session: SimulatedSession, pdu: ShortMessagePdu): Taken {
     const { counters } = this;
     counters.accepted += 1;
     if (isPart(pdu)) counters.parts += 1;
@@ -197,7 +196,7 @@ export class Smsc {
     return fate.receipt !== false && !this.faults.take('no-receipt');
   }
 
-  #answer(session: SmscSession, sequence: number, status: number, id: string, delayMs: number): void {
+  #answer(session: SimulatedSession, sequence: number, status: number, id: string, delayMs: number): void {
     if (delayMs <= 0) return session.link.sendMessageId('submit_sm_resp', status, sequence, id);
     this.#wheel.add(delayMs, () => session.link.sendMessageId('submit_sm_resp', status, sequence, id));
   }
