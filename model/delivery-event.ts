@@ -48,7 +48,7 @@ export type DeliveryEvent = {
   readonly hop: number;
   /**
    * Tells submits of the same message on one hop apart: how often LATER released it times 16, plus the tries since
-   * (actors/carrier/submit/attempt.ts).
+   * (actors/carrier/in-flight/attempt.ts).
    */
   readonly attempt: number;
   /** 1..segments, or 0 when the event is about the whole message. */

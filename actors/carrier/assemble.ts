@@ -28,7 +28,7 @@ import { CarrierBinds } from './binds/binds.ts';
 import { fromBinds } from './binds/from-binds.ts';
 import { CarrierHealth } from './health/health.ts';
 import type { MoveRules } from './health/health-decision.ts';
-import type { HeldMessage } from './intake/held-message.ts';
+import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { InboundDoor } from './receipts/inbound-door.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
 import { type ClaimVerdict, SharedClaims, onlyOurs } from './repeats/intent-claims.ts';
@@ -95,7 +95,7 @@ export type AssembledCarrier = {
   /** What is in force; the parts hold on to this one object, so that a change of its live fields reaches them all. */
   readonly carrier: CarrierConfig;
   readonly clock: Clock;
-  readonly lanes: Lanes<HeldMessage>;
+  readonly lanes: Lanes<InFlightMessage>;
   readonly ledger: Ledger;
   /** From where a restart must read. */
   readonly floor: ReplayFloor;
@@ -121,7 +121,11 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { bus, publisher, cipher, simulated, reconnectBudget, clock = systemClock } = parts;
   const carrier = { ...parts.carrier };
   const { name } = carrier;
-  const lanes = new Lanes<HeldMessage>(parts.laneMax ?? laneHeldMax, limits.carrier.laneAccountsMax, parts.weightOf);
+  const lanes = new Lanes<InFlightMessage>(
+    parts.laneMax ?? laneHeldMax,
+    limits.carrier.laneAccountsMax,
+    parts.weightOf,
+  );
   const heard = new HeardTime(clock);
   const ledger = new Ledger({ ...clock, monotonicMs: () => heard.ms });
   const binding = bindsOf(carrier, simulated).length;
@@ -197,7 +201,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const leases = parts.leases ?? noOtherNodes;
   const shared = leases.shared ? new SharedClaims(ledger, () => leases.epoch(), clock) : null;
   const claims = shared ?? onlyOurs;
-  const onBehind = (held: HeldMessage, verdict: ClaimVerdict) => {
+  const onBehind = (held: InFlightMessage, verdict: ClaimVerdict) => {
     // Told for whoever comes next: its intent stands open, and nothing was written.
     if (verdict === 'lost') settlement.onNotWritten(held);
     intake.standBehind(held, verdict);
@@ -237,7 +241,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     isConfigured: parts.isConfigured,
     waysOfRemoved: parts.waysOfRemoved,
     intake: () => intake,
-    finish: (held) => settlement.finish(held),
+    settle: (held) => settlement.settle(held),
     wasTaken: (message) => wasTaken(bus, message),
   });
   const mover = new Mover({

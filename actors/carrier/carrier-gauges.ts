@@ -5,7 +5,7 @@ import { type Category, categories } from '../../model/message.ts';
 import type { Ordered } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AssembledCarrier, contractOf } from './assemble.ts';
-import type { HeldMessage } from './intake/held-message.ts';
+import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { bindStateOf } from './binds/take-orders.ts';
 
 const orderedOrder: readonly Ordered[] = ['running', 'paused', 'drained'];
@@ -44,10 +44,10 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
 }
 
 /** By category: since when the oldest message waits that nothing was sent of. */
-function oldestWaiting(held: Iterable<HeldMessage>): Map<Category, number> {
+function oldestWaiting(held: Iterable<InFlightMessage>): Map<Category, number> {
   const oldest = new Map<Category, number>();
-  for (const { category, message, outstanding, stage } of held) {
-    if (outstanding > 0 || stage === 'settling') continue;
+  for (const { category, message, isOut, state } of held) {
+    if (isOut || state === 'settling' || state === 'rerouting') continue;
     const sinceMs = message.scheduledAtMs ?? message.acceptedAtMs;
     if (sinceMs < (oldest.get(category) ?? Number.POSITIVE_INFINITY)) oldest.set(category, sinceMs);
   }

@@ -4,7 +4,8 @@
 import type { Decision, DecisionsPiece } from './flight.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { HeldMessage, Refusal } from '../carrier/intake/held-message.ts';
+import type { Refusal } from '../carrier/in-flight/facts.ts';
+import type { InFlightMessage } from '../carrier/in-flight/in-flight-message.ts';
 import type { Outcome } from '../carrier/outcome/outcome.ts';
 
 /** Told again after this long, although nothing has changed. */
@@ -58,7 +59,7 @@ export class DecisionRing {
 
   /** What the outcome table made of a refusal. */
   verdict(
-    { message }: Pick<HeldMessage, 'message'>,
+    { message }: Pick<InFlightMessage, 'message'>,
     { statusName, attempt, segment }: Refusal,
     outcome: Outcome,
   ): void {

@@ -19,7 +19,7 @@ import { BindLog } from './bind-log.ts';
 import { BindOrders, type OrderedBind } from './bind-orders.ts';
 import { QueryUnknown } from '../outcome/query-unknown.ts';
 import type { Respond } from '../receipts/receipts.ts';
-import type { SubmitToken } from '../submit/sender.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { SubmitPort } from '../submit/submit-ports.ts';
 import type { SubmitAnswer } from '../outcome/settlement.ts';
 import { submitPdu } from '../submit/submit-pdu.ts';

@@ -17,7 +17,7 @@ import { isCarriersDoing } from '../outcome/outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type RecipientOf, withNumbers } from '../receipts/receipt-numbers.ts';
 import type { Receipts, Respond } from '../receipts/receipts.ts';
-import type { SubmitToken } from '../submit/sender.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { Settlement, SubmitAnswer } from '../outcome/settlement.ts';
 import { segmentToldOf } from '../submit/submit-pdu.ts';
 

@@ -6,22 +6,22 @@ import { categories } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { isAvoided } from '../../../policy/routing/avoid.ts';
-import type { HeldMessage } from '../intake/held-message.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Reroute } from './reroute.ts';
 
 export type MoverParts = {
   readonly clock: Clock;
   readonly reroute: Pick<Reroute, 'go' | 'otherWay'>;
-  readonly held: () => Iterable<HeldMessage>;
+  readonly held: () => Iterable<InFlightMessage>;
   /** What ends or moves waits no more, though it is held until its events are durable. */
-  readonly leaveLane: (held: HeldMessage) => void;
+  readonly leaveLane: (held: InFlightMessage) => void;
   /** Whether its lane's stream and the events have room for one more move. */
-  readonly hasRoom: (held: HeldMessage) => boolean;
-  readonly onExpired: (held: HeldMessage) => void;
+  readonly hasRoom: (held: InFlightMessage) => boolean;
+  readonly onExpired: (held: InFlightMessage) => void;
   /** Set where the carrier is configured no more: what can go nowhere else ends. */
-  readonly onNoWay?: ((held: HeldMessage) => void) | null;
+  readonly onNoWay?: ((held: InFlightMessage) => void) | null;
   /** Its intent is durable and no PDU was written: told before it moves. */
-  readonly onNotWritten: (held: HeldMessage) => void;
+  readonly onNotWritten: (held: InFlightMessage) => void;
 };
 
 export class Mover {
@@ -57,19 +57,19 @@ export class Mover {
   }
 
   /** False when it stays: it has begun, or it has no better way. */
-  moveOne(held: HeldMessage, why: string): boolean {
+  moveOne(held: InFlightMessage, why: string): boolean {
     const { reroute, onNoWay = null } = this.#parts;
     if (!isIdle(held)) return onNoWay !== null && isPartTaken(held) && this.#end(held, onNoWay);
     const way = reroute.otherWay(held.message);
     if (way === null && onNoWay !== null) return this.#end(held, onNoWay);
     if (way === null || way.how !== 'good') return false;
     this.#parts.leaveLane(held);
-    if (held.stage === 'sending') this.#parts.onNotWritten(held);
+    if (held.state === 'sending') this.#parts.onNotWritten(held);
     reroute.go(held, way.to, why, true);
     return true;
   }
 
-  #end(held: HeldMessage, onNoWay: (held: HeldMessage) => void): boolean {
+  #end(held: InFlightMessage, onNoWay: (held: InFlightMessage) => void): boolean {
     this.#parts.leaveLane(held);
     onNoWay(held);
     return true;
@@ -77,17 +77,17 @@ export class Mover {
 }
 
 /** The carrier has parts of it and no PDU is out. */
-function isPartTaken(held: HeldMessage): boolean {
-  return held.takenBits !== 0 && held.outstanding === 0 && (held.stage === 'lane' || held.stage === 'resting');
+function isPartTaken(held: InFlightMessage): boolean {
+  return held.isPartAccepted && !held.isOut && (held.state === 'queued' || held.state === 'waiting');
 }
 
 /** Idle, or on its way into LATER without an answer: when one comes after all, its copy has expired too. */
-function mayEnd(held: HeldMessage): boolean {
-  return held.stage === 'put_off' ? held.eventsInFlight === 0 : isIdle(held);
+function mayEnd(held: InFlightMessage): boolean {
+  return held.state === 'deferring' ? held.pendingWrites === 0 : isIdle(held);
 }
 
 /** No PDU of it is out and none was taken. `sending`: its intent is durable, but no bind took a PDU. */
-function isIdle(held: HeldMessage): boolean {
-  if (held.takenBits !== 0 || held.outstanding !== 0) return false;
-  return held.stage === 'lane' || held.stage === 'resting' || held.stage === 'sending';
+function isIdle(held: InFlightMessage): boolean {
+  if (!held.isUntouched) return false;
+  return held.state === 'queued' || held.state === 'waiting' || held.state === 'sending';
 }

@@ -16,8 +16,8 @@ import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { CarrierHealthView } from '../../../policy/contract.ts';
 import { isAvoided } from '../../../policy/routing/avoid.ts';
-import { attemptNumber } from '../submit/attempt.ts';
-import type { HeldMessage } from '../intake/held-message.ts';
+import { attemptNumber } from '../in-flight/attempt.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
 import type { Ledger } from '../repeats/ledger.ts';
@@ -31,7 +31,7 @@ export type RerouteParts = {
   readonly ledger: Ledger;
   readonly claims: IntentClaims;
   /** Somebody else's word in EVENTS stands before the `rerouted` of this message. */
-  readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
+  readonly onBehind: (held: InFlightMessage, verdict: ClaimVerdict) => void;
   readonly clock: Clock;
   /** No event written from now on gets a lower sequence. */
   readonly nextSeq: () => number;
@@ -41,8 +41,8 @@ export type RerouteParts = {
   /** Without it this carrier is configured, and the message's own plan counts. */
   readonly waysOfRemoved?: ((message: Message) => readonly string[]) | undefined;
   readonly intake: () => Intake;
-  /** Acks the record when nothing else of it is on its way. */
-  readonly finish: (held: HeldMessage) => void;
+  /** The other carrier has it: its record is acked when nothing else of it is on its way. */
+  readonly settle: (held: InFlightMessage) => void;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
   readonly wasTaken: (message: Message) => Promise<EventStoreAnswer>;
 };
@@ -78,15 +78,14 @@ export class Reroute {
   }
 
   /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
-  go(held: HeldMessage, to: string, why: string, mayComeBack: boolean): void {
-    assert(held.takenBits === 0 && held.outstanding === 0, 'a part of the message may be at this carrier');
+  go(held: InFlightMessage, to: string, why: string, mayComeBack: boolean): void {
+    assert(held.isUntouched, 'a part of the message may be at this carrier');
     const { events, ledger, clock, claims, onBehind } = this.#parts;
     const { message } = held;
-    held.stage = 'settling';
+    held.reroute();
     held.epoch = claims.epoch();
     const from = { seq: this.#parts.nextSeq(), storedAtMs: Number.POSITIVE_INFINITY };
     if (held.neededFromSeq === 0) held.neededFromSeq = from.seq;
-    held.eventsInFlight += 1; // given back when the publish is acknowledged
     const rerouted = eventOfMessage(message, {
       kind: 'rerouted',
       attempt: attemptNumber(message.delays, held.tries),
@@ -104,50 +103,45 @@ export class Reroute {
         );
         return this.#publish(held, to, why, mayComeBack);
       }
-      held.eventsInFlight -= 1;
       onBehind(held, verdict);
     };
-    events.write(
-      rerouted,
-      (durable) => {
-        // Not durable: we stop, the record comes back and is decided anew.
-        if (durable) claims.confirm('rerouted', held, publish);
-      },
-      held.category === 'otp',
-    );
+    // Not durable: we stop, the record comes back and is decided anew.
+    const onOver = (_: InFlightMessage, durable: boolean) => durable && claims.confirm('rerouted', held, publish);
+    held.write(events, rerouted, onOver, null);
   }
 
   /** The record came back although its `rerouted` event is durable: whether the publish was made, nobody knows. */
-  repeat(held: HeldMessage, { to, why, atMs }: Rerouted): void {
-    held.stage = 'settling';
-    held.eventsInFlight += 1;
+  repeat(held: InFlightMessage, { to, why, atMs }: Rerouted): void {
+    held.reroute();
     this.#parts.ledger.keepReroute(held.key);
     if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(held, to, why, false);
+    const release = held.hold();
     void this.#parts.wasTaken(held.message).then((taken) => {
+      release();
       if (taken === 'no') return this.#publish(held, to, why, false, true);
-      held.eventsInFlight -= 1;
-      if (taken === 'yes') this.#parts.finish(held);
+      if (taken === 'yes') this.#parts.settle(held);
       else this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
     });
   }
 
-  #publish(held: HeldMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
+  #publish(held: InFlightMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
     const { publisher, cipher, carrier, waysOfRemoved } = this.#parts;
     const { message } = held;
     const moved =
       waysOfRemoved === undefined
         ? movedTo(message, to, why, mayComeBack)
         : movedTo({ ...message, plan: waysOfRemoved(message) }, to, why, false);
+    const release = held.hold();
     publisher.publish(
       messageSubject(moved.category, to, moved.accountId),
       encodeMessage(moved, cipher),
       messageRecordId(moved),
       (result) => {
-        held.eventsInFlight -= 1;
+        release();
         // Its queue is full or the bus is away: the event stands, so the record comes back and goes there and nowhere else.
         if (!result.ok) return this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
         metrics.rerouted.inc({ carrier, to, category: moved.category });
-        this.#parts.finish(held);
+        this.#parts.settle(held);
       },
       again ? asAgain : undefined,
     );

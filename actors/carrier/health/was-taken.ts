@@ -6,7 +6,7 @@ import type { PassedOn } from '../../../analytics/contract.ts';
 import { type EventStoreAnswer, askEventStore } from '../../ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Message } from '../../../model/message.ts';
-import { delaysOf } from '../submit/attempt.ts';
+import { delaysOf } from '../in-flight/attempt.ts';
 
 /** Whether the carrier a message was rerouted to has begun with it. What it was only given is not begun. */
 export function wasTaken(bus: Pick<Bus, 'connection'>, message: Message): Promise<EventStoreAnswer> {

@@ -11,14 +11,14 @@ import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { dropConsumer } from '../../../cluster/bus/ensure.ts';
 import { formerConsumerName, messageConsumer, streamNames } from '../../../cluster/bus/streams.ts';
-import { type Category, type Lane, categories, laneOf } from '../../../model/message.ts';
+import { type Category, type Lane, type Message, categories, laneOf } from '../../../model/message.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import type { AccountQueueMax } from '../../../platform/limits-lanes.ts';
 import { limits } from '../../../platform/limits.ts';
 import { AsideShards } from './aside-shards.ts';
-import { holdKey, triesOf } from '../submit/attempt.ts';
-import type { HeldMessage } from './held-message.ts';
+import { holdKey, triesOf } from '../in-flight/attempt.ts';
+import { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Lanes } from './lanes.ts';
 import { OwnOpen } from './own-open.ts';
 import type { ClaimVerdict } from '../repeats/intent-claims.ts';
@@ -36,19 +36,19 @@ export type IntakeParts = {
   readonly carrier: string;
   /** The sum of the carrier's windows, in PDUs. */
   readonly windowPdus: number;
-  readonly lanes: Lanes<HeldMessage>;
+  readonly lanes: Lanes<InFlightMessage>;
   readonly ledger: Ledger;
   readonly clock: Clock;
   /** Something new is in a lane. */
-  readonly onArrival: (held: HeldMessage) => void;
+  readonly onArrival: (held: InFlightMessage) => void;
   /** A record whose hold had lapsed came back. */
-  readonly onRegained: (held: HeldMessage) => void;
+  readonly onRegained: (held: InFlightMessage) => void;
   /** A record that an earlier life was putting off. */
-  readonly onPutOff: (held: HeldMessage, before: PutOff) => void;
+  readonly onPutOff: (held: InFlightMessage, before: PutOff) => void;
   /** A record whose intent an earlier life wrote, without an outcome. */
-  readonly onUnresolved: (held: HeldMessage) => void;
+  readonly onUnresolved: (held: InFlightMessage) => void;
   /** A record that is on its way to another carrier. */
-  readonly onRerouted: (held: HeldMessage, rerouted: Rerouted) => void;
+  readonly onRerouted: (held: InFlightMessage, rerouted: Rerouted) => void;
   /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
   readonly isLiving: (epoch: number) => boolean;
   /** What our own events are told apart by; 0 where there are no other nodes. */
@@ -66,7 +66,7 @@ const holdsMax = categories.length * laneHeldMax;
 
 export class Intake {
   readonly #parts: IntakeParts;
-  readonly #held = new Map<string, HeldMessage>();
+  readonly #held = new Map<string, InFlightMessage>();
   readonly #own: OwnOpen;
   readonly #consumptions: Consumption[] = [];
   readonly #cancels: Cancel[] = [];
@@ -106,12 +106,12 @@ export class Intake {
   }
 
   /** Everything held, in the order it came. */
-  held(): Iterable<HeldMessage> {
+  held(): Iterable<InFlightMessage> {
     return this.#held.values();
   }
 
   /** What is held under this key, if it is. */
-  find(key: string): HeldMessage | undefined {
+  find(key: string): InFlightMessage | undefined {
     return this.#held.get(key);
   }
 
@@ -154,54 +154,53 @@ export class Intake {
   close(): void {
     for (const cancel of this.#cancels) cancel();
     this.#aside.close();
-    for (const held of this.#held.values()) if (held.stage === 'lane' || held.stage === 'resting') held.record.nak();
+    for (const held of this.#held.values()) {
+      held.stopTimer();
+      if (held.state === 'queued' || held.state === 'waiting') held.record.nak();
+    }
     this.#held.clear();
   }
 
   /** Gives back what was not begun: another node can send it, and we cannot. */
   handBack(): void {
     for (const held of this.#held.values()) {
-      if (!isUnbegun(held)) continue;
-      held.stage = 'lapsed';
-      this.giveBack(held, 0);
+      if (isUnbegun(held)) this.giveBack(held, 0);
     }
   }
 
   /** Others have long been given what was not begun here: a word about it would only take it from them. */
   letGo(): void {
     for (const held of this.#held.values()) {
-      if (!isUnbegun(held)) continue;
-      held.stage = 'lapsed';
-      this.release(held);
+      if (isUnbegun(held)) this.release(held);
     }
   }
 
   /** In EVENTS another node's word about this message stands before ours: that one counts. */
-  standBehind(held: HeldMessage, verdict: ClaimVerdict): void {
+  standBehind(held: InFlightMessage, verdict: ClaimVerdict): void {
     const { ledger, isLiving } = this.#parts;
-    held.takenBits = ledger.takenBitsOf(held.key);
+    held.learnAccepted(ledger.takenBitsOf(held.key));
     const isTheirs = verdict !== 'rerouted' && isLiving(ledger.ownerOf(held.key));
     if (verdict !== 'lost' && !isTheirs && this.#goOnWith(held, verdict)) return;
-    held.stage = 'lapsed';
     this.release(held);
     // Whoever began with it settles it; when that fails the record comes again, to us or to another.
     if (verdict === 'settled') held.record.ack();
   }
 
   /** A message that was refused for a moment wants to go again. */
-  tryAgain(held: HeldMessage): void {
+  tryAgain(held: InFlightMessage): void {
     if (this.#held.get(held.key) === held) this.#toLane(held);
   }
 
   /** The message is settled and acked: forget it. */
-  release(held: HeldMessage): void {
+  release(held: InFlightMessage): void {
+    held.release();
     this.#held.delete(held.key);
     this.#parts.lanes.remove(held);
     this.#own.released(held);
   }
 
   /** Gives a record back to its stream, for another try in `delayMs` (at most a second). */
-  giveBack(held: HeldMessage, delayMs: number): void {
+  giveBack(held: InFlightMessage, delayMs: number): void {
     this.release(held);
     held.record.nak(Math.min(delayMs, limits.bus.nakDelayMsMax));
   }
@@ -209,7 +208,7 @@ export class Intake {
   #take(record: JsMsg, lane: Lane, fromAside: boolean): void {
     const { cipher, publisher, clock } = this.#parts;
     if (fromAside && isBlank(record)) return record.ack();
-    let held: HeldMessage;
+    let held: InFlightMessage;
     try {
       held = holdOf(record, decodeMessage(record.data, cipher), clock.monotonicMs());
     } catch (error) {
@@ -223,25 +222,23 @@ export class Intake {
   }
 
   /** True when nothing is left to do with the record: its message is held, or has its outcome. */
-  #isKnown({ key, record, holdUntilMs }: HeldMessage): boolean {
+  #isKnown({ key, record, ackDeadlineMs }: InFlightMessage): boolean {
     const before = this.#held.get(key);
     if (before === undefined) {
       if (this.#parts.ledger.verdictOf(key) !== 'settled') return false;
       record.ack();
       return true;
     }
-    before.record = record;
-    before.holdUntilMs = holdUntilMs;
-    if (before.stage === 'lapsed') this.#parts.onRegained(before);
+    if (before.redelivered(record, ackDeadlineMs)) this.#parts.onRegained(before);
     return true;
   }
 
-  #hold(held: HeldMessage): void {
+  #hold(held: InFlightMessage): void {
     const { ledger } = this.#parts;
     if (this.#held.size >= holdsMax) return held.record.nak(limits.bus.nakDelayMsMax);
     const verdict = ledger.verdictOf(held.key);
     if (isOpen(verdict) && !this.#isLeftOpen(held.key)) return held.record.nak(limits.bus.nakDelayMsMax);
-    held.takenBits = ledger.takenBitsOf(held.key);
+    held.learnAccepted(ledger.takenBitsOf(held.key));
     held.tries = triesOf(ledger.attemptOf(held.key));
     held.neededFromSeq = ledger.neededFromSeq(held.key);
     ledger.markResent(held);
@@ -250,7 +247,7 @@ export class Intake {
   }
 
   /** False when nobody else began with it, or when it has ended. */
-  #goOnWith(held: HeldMessage, verdict: LedgerVerdict): boolean {
+  #goOnWith(held: InFlightMessage, verdict: LedgerVerdict): boolean {
     const { ledger, onRerouted, onPutOff, onUnresolved } = this.#parts;
     const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;
     const putOff = verdict === 'put_off' ? ledger.putOffOf(held.key) : null;
@@ -270,8 +267,8 @@ export class Intake {
   }
 
   /** Puts a message (back) into its lane; a full lane gives it back to its stream. */
-  #toLane(held: HeldMessage): void {
-    held.stage = 'lane';
+  #toLane(held: InFlightMessage): void {
+    held.queue();
     if (!this.#parts.lanes.put(held)) return this.giveBack(held, limits.bus.nakDelayMsMax);
     this.#parts.onArrival(held);
   }
@@ -283,14 +280,15 @@ export class Intake {
     const now = this.#parts.clock.monotonicMs();
     for (const held of this.#held.values()) {
       if (held.category !== category) continue;
-      if (held.holdUntilMs <= now) {
-        // Long lapsed: somebody else has settled it, or it will come back as a new record.
-        if (held.stage === 'lapsed' && held.holdUntilMs + limits.carrier.replayWindowMs < now) this.release(held);
+      if (!held.isOursAt(now)) {
+        // Long lapsed: another node has settled it, or it will come back as a new record.
+        const isLong = held.ackDeadlineMs + limits.carrier.replayWindowMs < now;
+        if (held.state === 'lapsed' && isLong && !held.isOut) this.release(held);
         continue;
       }
-      if (held.holdUntilMs - now > (ackWaitMs * 2) / 3) continue;
+      if (held.ackDeadlineMs - now > (ackWaitMs * 2) / 3) continue;
       held.record.working();
-      held.holdUntilMs = now + ackWaitMs;
+      held.ackDeadlineMs = now + ackWaitMs;
     }
   }
 }
@@ -300,38 +298,17 @@ function isOpen(verdict: LedgerVerdict): boolean {
   return verdict === 'intent_without_outcome' || verdict === 'put_off';
 }
 
-function isUnbegun({ stage, outstanding, eventsInFlight, takenBits }: HeldMessage): boolean {
-  if (outstanding > 0 || eventsInFlight > 0 || takenBits > 0) return false;
-  return stage === 'lane' || stage === 'resting' || stage === 'lapsed';
+function isUnbegun({ state, isUntouched, pendingWrites }: InFlightMessage): boolean {
+  if (!isUntouched || pendingWrites > 0) return false;
+  return state === 'queued' || state === 'waiting' || state === 'lapsed';
 }
 
 function ackWaitOf(category: Category): number {
   return category === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs;
 }
 
-function holdOf(record: JsMsg, message: HeldMessage['message'], nowMs: number): HeldMessage {
-  return {
-    key: holdKey(message.messageId, message.hop, message.delays),
-    message,
-    category: message.category,
-    record,
-    holdUntilMs: nowMs + ackWaitOf(message.category),
-    stage: 'lane',
-    restUntilMs: 0,
-    cancelRest: () => {},
-    putOff: null,
-    closing: null,
-    place: null,
-    tries: 0,
-    epoch: 0,
-    intentAtMs: 0,
-    neededFromSeq: 0,
-    leaving: null,
-    lastRefusal: message.delays > 0 ? putOffFor(message) : null,
-    pdus: [],
-    header: undefined,
-    takenBits: 0,
-    outstanding: 0,
-    eventsInFlight: 0,
-  };
+function holdOf(record: JsMsg, message: Message, nowMs: number): InFlightMessage {
+  const key = holdKey(message.messageId, message.hop, message.delays);
+  const lastRefusal = message.delays > 0 ? putOffFor(message) : null;
+  return new InFlightMessage(key, message, record, nowMs + ackWaitOf(message.category), lastRefusal);
 }

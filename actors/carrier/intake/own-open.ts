@@ -4,12 +4,12 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { Generations } from '../repeats/generations.ts';
-import type { HeldMessage } from './held-message.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 
 export class OwnOpen {
   readonly #clock: Clock;
   /** Released with events on their way. */
-  readonly #telling = new Map<string, HeldMessage>();
+  readonly #telling = new Map<string, InFlightMessage>();
   /** Since when each came back in vain. */
   readonly #sinceMs: Generations<string, number>;
 
@@ -19,14 +19,14 @@ export class OwnOpen {
   }
 
   /** We hold it no more. */
-  released(held: HeldMessage): void {
-    if (held.eventsInFlight > 0) this.#telling.set(held.key, held);
+  released(held: InFlightMessage): void {
+    if (held.pendingWrites > 0) this.#telling.set(held.key, held);
   }
 
   /** Its record came again. True when we shall never tell more about it. */
   isLeft(key: string): boolean {
     const nowMs = this.#clock.monotonicMs();
-    const isTelling = (this.#telling.get(key)?.eventsInFlight ?? 0) > 0;
+    const isTelling = (this.#telling.get(key)?.pendingWrites ?? 0) > 0;
     const sinceMs = isTelling ? nowMs : (this.#sinceMs.get(key) ?? nowMs);
     this.#sinceMs.set(key, sinceMs);
     return nowMs - sinceMs >= limits.carrier.ownOpenWaitMs;
@@ -34,6 +34,6 @@ export class OwnOpen {
 
   /** Now and then: what has told everything. */
   forget(): void {
-    for (const [key, held] of this.#telling) if (held.eventsInFlight === 0) this.#telling.delete(key);
+    for (const [key, held] of this.#telling) if (held.pendingWrites === 0) this.#telling.delete(key);
   }
 }

@@ -23,20 +23,20 @@ import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { AsideShards } from './aside-shards.ts';
 import { Generations } from '../repeats/generations.ts';
-import { type HeldMessage, holdIsValid } from './held-message.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { type Lanes, keptInLane } from './lanes.ts';
 
 export type SetAsideParts = {
   readonly bus: Bus;
   readonly carrier: string;
   readonly windowPdus: number;
-  readonly lanes: Pick<Lanes<HeldMessage>, 'waitingOf' | 'accounts'>;
+  readonly lanes: Pick<Lanes<InFlightMessage>, 'waitingOf' | 'accounts'>;
   readonly shards: Pick<AsideShards, 'see' | 'floods' | 'waitingOf' | 'wasLeft'>;
   readonly clock: Clock;
   /** Nobody has begun with it, as far as the ledger reaches: it may still wait elsewhere. */
   readonly isUntouched: (key: string) => boolean;
   /** It stays: into its lane, whatever waits there. */
-  readonly stay: (held: HeldMessage) => void;
+  readonly stay: (held: InFlightMessage) => void;
   /** Whether the carrier has begun with a message, by its recorded events. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
@@ -49,9 +49,9 @@ const nothing = new Uint8Array(0);
 export class SetAside {
   readonly #parts: SetAsideParts;
   /** Records of account shards whose move has begun, by key. */
-  readonly #moving = new Map<string, HeldMessage>();
+  readonly #moving = new Map<string, InFlightMessage>();
   /** Records of aside shards that are asked about. */
-  readonly #asked = new Map<string, HeldMessage>();
+  readonly #asked = new Map<string, InFlightMessage>();
   /** Keys of those whose copy is durable: only their acks may have been lost. */
   readonly #moved: Generations<string, true>;
   /** When a move was first given up: whether it had come to the stream, nobody knows. */
@@ -68,11 +68,10 @@ export class SetAside {
   }
 
   /** Whether a record of an account shard is one whose move this life has begun. Then nothing else is to be done. */
-  knows(held: HeldMessage): boolean {
+  knows(held: InFlightMessage): boolean {
     const moving = this.#moving.get(held.key);
     if (moving !== undefined) {
-      moving.record = held.record;
-      moving.holdUntilMs = held.holdUntilMs;
+      moving.redelivered(held.record, held.ackDeadlineMs);
       return true;
     }
     if (this.#moved.get(held.key) !== true) return false;
@@ -81,7 +80,7 @@ export class SetAside {
   }
 
   /** A new record of an account shard. False when it stays. */
-  takes(held: HeldMessage): boolean {
+  takes(held: InFlightMessage): boolean {
     const { redelivered } = held.record;
     if (isAgain(held.record)) return false; // asked about instead
     if (!redelivered && !this.#isTooMuch(held)) return false;
@@ -93,15 +92,12 @@ export class SetAside {
   }
 
   /** A new record that is not moved. False when it may go into its lane. */
-  asks(held: HeldMessage, fromAside: boolean): boolean {
+  asks(held: InFlightMessage, fromAside: boolean): boolean {
     if (fromAside) this.#parts.shards.see(laneOf[held.category], held.message.accountId);
     if (!isAgain(held.record) || !this.#parts.isUntouched(held.key)) return false;
     const asked = this.#asked.get(held.key);
     if (asked === undefined) void this.#askAbout(held, fromAside);
-    else {
-      asked.record = held.record;
-      asked.holdUntilMs = held.holdUntilMs;
-    }
+    else asked.redelivered(held.record, held.ackDeadlineMs);
     return true;
   }
 
@@ -113,7 +109,7 @@ export class SetAside {
     this.#publisher = null;
   }
 
-  #isTooMuch({ category, message }: HeldMessage): boolean {
+  #isTooMuch({ category, message }: InFlightMessage): boolean {
     const { lanes, shards, windowPdus } = this.#parts;
     // While its excess waits, what comes later must not go before it.
     if (shards.floods(laneOf[category], message.accountId)) return true;
@@ -126,7 +122,7 @@ export class SetAside {
    * An OTP behind a flood must not wait for its end. In the other lanes a move only changes who goes first: a backlog
    * from when nobody served the carrier must not cost twice its work at once.
    */
-  #mayMove({ category }: HeldMessage): boolean {
+  #mayMove({ category }: InFlightMessage): boolean {
     if (this.#moving.size >= aside.inFlightMax) return false;
     if (category === 'otp') return true;
     const nowMs = this.#parts.clock.monotonicMs();
@@ -141,7 +137,7 @@ export class SetAside {
     return true;
   }
 
-  async #moveOrStay(held: HeldMessage): Promise<void> {
+  async #moveOrStay(held: InFlightMessage): Promise<void> {
     const { stay } = this.#parts;
     this.#moving.set(held.key, held);
     const waiting = await this.#waitingAside(held);
@@ -153,7 +149,7 @@ export class SetAside {
   }
 
   /** How many records wait in the aside shard of its account; null when the server does not say. */
-  #waitingAside({ category, message }: HeldMessage): Promise<number | null> {
+  #waitingAside({ category, message }: InFlightMessage): Promise<number | null> {
     return this.#parts.shards.waitingOf(laneOf[category], message.accountId).catch((error: unknown) => {
       ignoring(error, 'the record comes again, and is looked for again');
       return null;
@@ -161,24 +157,24 @@ export class SetAside {
   }
 
   /** Whether a copy of it may be older than what the stream remembers of ids. */
-  #isForgotten({ key, category, record }: HeldMessage): boolean {
+  #isForgotten({ key, category, record }: InFlightMessage): boolean {
     const { shards, clock } = this.#parts;
     const triedAtMs = this.#tried.get(key) ?? Number.POSITIVE_INFINITY;
     return clock.monotonicMs() - triedAtMs > aside.forgottenMs || shards.wasLeft(laneOf[category], record);
   }
 
-  #move(held: HeldMessage, again: boolean): void {
+  #move(held: InFlightMessage, again: boolean): void {
     this.#parts.shards.see(laneOf[held.category], held.message.accountId);
     const extra = again || isAgain(held.record) ? asAgain : undefined;
     this.#publish(held, held.record.data, extra, (seq) => this.#moveIsDone(held, seq));
   }
 
-  #blank(held: HeldMessage): void {
+  #blank(held: InFlightMessage): void {
     this.#publish(held, nothing, { [blankHeader]: '1' }, () => this.#parts.stay(held));
   }
 
   #publish(
-    held: HeldMessage,
+    held: InFlightMessage,
     payload: Uint8Array,
     extra: Record<string, string> | undefined,
     onStored: (seq: number) => void,
@@ -190,7 +186,7 @@ export class SetAside {
     this.#publisher.publish(subject, payload, `${held.key}.aside`, (r) => this.#onAnswer(held, r, onStored), extra);
   }
 
-  #onAnswer(held: HeldMessage, result: PublishResult, onStored: (seq: number) => void): void {
+  #onAnswer(held: InFlightMessage, result: PublishResult, onStored: (seq: number) => void): void {
     if (this.#moving.get(held.key) !== held) return; // closed
     if (result.ok && result.duplicate) return void this.#lookAtCopy(held, result.seq);
     this.#moving.delete(held.key);
@@ -202,17 +198,17 @@ export class SetAside {
     held.record.nak(limits.bus.nakDelayMsMax);
   }
 
-  #moveIsDone(held: HeldMessage, seq: number): void {
+  #moveIsDone(held: InFlightMessage, seq: number): void {
     const { clock, carrier } = this.#parts;
     // Somebody else may have the record by now, and have looked for a copy before there was one: then there is none.
-    if (!holdIsValid(held, clock.monotonicMs())) return void this.#takeBack(held, seq);
+    if (!held.isOursAt(clock.monotonicMs())) return void this.#takeBack(held, seq);
     this.#moved.set(held.key, true);
     metrics.setAside.inc({ carrier, category: held.category });
     held.record.ack();
   }
 
   /** Something was published under the id of its copy: the copy, or a blank. Gone: settled, or it was a blank. */
-  async #lookAtCopy(held: HeldMessage, seq: number): Promise<void> {
+  async #lookAtCopy(held: InFlightMessage, seq: number): Promise<void> {
     const { bus, stay } = this.#parts;
     try {
       const stream = streamNames.messages[laneOf[held.category]];
@@ -231,13 +227,13 @@ export class SetAside {
     }
   }
 
-  async #takeBack(held: HeldMessage, seq: number): Promise<void> {
+  async #takeBack(held: InFlightMessage, seq: number): Promise<void> {
     await this.#parts.bus.manager.streams
       .deleteMessage(streamNames.messages[laneOf[held.category]], seq)
       .catch((error: unknown) => ignoring(error, 'it was taken already, or is found to be a copy'));
   }
 
-  async #askAbout(held: HeldMessage, fromAside: boolean): Promise<void> {
+  async #askAbout(held: InFlightMessage, fromAside: boolean): Promise<void> {
     this.#asked.set(held.key, held);
     // Its first record may wait there: it goes behind that one, and is asked about when it comes out.
     const waiting = fromAside ? 0 : await this.#waitingAside(held);

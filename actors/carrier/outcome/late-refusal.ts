@@ -6,8 +6,9 @@ import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
-import type { HeldMessage, Refusal } from '../intake/held-message.ts';
-import type { SubmitToken } from '../submit/sender.ts';
+import type { Refusal } from '../in-flight/facts.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import { segmentToldOf } from '../submit/submit-pdu.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
 import { type SpareParts, spareCarrier } from './spare-carrier.ts';
@@ -17,7 +18,7 @@ export type LateRefusalParts = SpareParts & {
   readonly events: EventWriter;
   /** No receipt that still comes is this submit's. */
   readonly onNotTaken: (rejected: DeliveryEvent) => void;
-  readonly onVerdict: (held: HeldMessage, refusal: Refusal, outcome: Outcome) => void;
+  readonly onVerdict: (held: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
 };
 
 export function refusedLate(parts: LateRefusalParts, { held, segment, attempt }: SubmitToken, status: number): void {

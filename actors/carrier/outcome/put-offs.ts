@@ -15,8 +15,9 @@ import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { attemptNumber } from '../submit/attempt.ts';
-import type { HeldMessage } from '../intake/held-message.ts';
+import { attemptNumber } from '../in-flight/attempt.ts';
+import type { Deferral } from '../in-flight/facts.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { type PutOff, putOffText } from './put-off-event.ts';
 
 export type PutOffParts = {
@@ -24,24 +25,13 @@ export type PutOffParts = {
   readonly cipher: BodyCipher;
   readonly clock: Clock;
   /** Writes an event of the message; `then` is called when it is durable. */
-  readonly tell: (held: HeldMessage, happening: Happening, then?: () => void) => void;
+  readonly tell: (held: InFlightMessage, happening: Happening, then?: () => void) => void;
   /** Nothing but its events and its ack is left. */
-  readonly settle: (held: HeldMessage) => void;
+  readonly settle: (held: InFlightMessage) => void;
   /** It stays here, and goes back to its lane after the wait. */
-  readonly rest: (held: HeldMessage, afterMs: number) => void;
+  readonly rest: (held: InFlightMessage, afterMs: number) => void;
   /** Whether the carrier has begun with a message: asked when the streams may have forgotten an earlier publish. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
-};
-
-/** A message on its way into LATER. */
-export type PutOffWait = {
-  readonly dueAtMs: number;
-  readonly why: string;
-  readonly attempt: number;
-  /** The segment whose refusal closes an intent; null when no intent is open. */
-  readonly refused: number | null;
-  /** An earlier life began with it, and may have come as far as the publish: then only LATER may have it. */
-  readonly isRepeat: boolean;
 };
 
 export class PutOffs {
@@ -52,14 +42,13 @@ export class PutOffs {
   }
 
   /** `refused`: the segment a refusal of the carrier is about; null when the message was not submitted. */
-  begin(held: HeldMessage, why: string, afterMs: number, refused: number | null): void {
-    assert(held.takenBits === 0 && held.outstanding === 0, 'the carrier may have a part of what is put off');
+  begin(held: InFlightMessage, why: string, afterMs: number, refused: number | null): void {
+    assert(held.isUntouched, 'the carrier may have a part of what is put off');
     const { clock, tell } = this.#parts;
     const attempt = attemptNumber(held.message.delays, held.tries);
     const dueAtMs = Math.min(clock.nowMs() + afterMs, held.message.validUntilMs);
-    const wait: PutOffWait = { dueAtMs, why, attempt, refused, isRepeat: false };
-    held.stage = 'put_off';
-    held.putOff = wait;
+    const wait: Deferral = { dueAtMs, why, attempt, refused, isRepeat: false };
+    held.defer(wait);
     if (refused === null) return this.#publish(held, wait);
     const error = putOffText(dueAtMs, why);
     const detail = `put_off.${held.tries}`;
@@ -69,33 +58,33 @@ export class PutOffs {
   }
 
   /** An earlier life told that it is put off, and no more: whether LATER has it, nobody knows. */
-  repeat(held: HeldMessage, { dueAtMs, why }: PutOff): void {
+  repeat(held: InFlightMessage, { dueAtMs, why }: PutOff): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
-    const wait: PutOffWait = { dueAtMs, why, attempt, refused: null, isRepeat: true };
-    held.stage = 'put_off';
-    held.putOff = wait;
+    const wait: Deferral = { dueAtMs, why, attempt, refused: null, isRepeat: true };
+    held.defer(wait);
     this.#repeat(held, wait);
   }
 
-  #repeat(held: HeldMessage, wait: PutOffWait): void {
-    if (held.putOff !== wait) return;
+  #repeat(held: InFlightMessage, wait: Deferral): void {
+    if (held.deferral !== wait) return;
     const { clock, wasBegun, settle } = this.#parts;
     // A second copy would be due in the same second and be released under the same id, which the stream still knows.
     if (clock.nowMs() < wait.dueAtMs + surelyRememberedMs) return this.#publish(held, wait);
     void wasBegun(held.message).then((begun) => {
-      if (held.putOff !== wait) return;
+      if (held.deferral !== wait) return;
       if (begun === 'yes') return settle(held);
       if (begun === 'no') return this.#publish(held, wait);
       this.#again(held, wait);
     });
   }
 
-  #again(held: HeldMessage, wait: PutOffWait): void {
-    this.#parts.clock.after(limits.carrier.putOffAgainMs, () => this.#repeat(held, wait));
+  #again(held: InFlightMessage, wait: Deferral): void {
+    const { clock } = this.#parts;
+    held.deferAgain(clock, limits.carrier.putOffAgainMs, () => this.#repeat(held, wait));
   }
 
-  #publish(held: HeldMessage, wait: PutOffWait): void {
-    if (held.putOff !== wait) return; // it ended meanwhile
+  #publish(held: InFlightMessage, wait: Deferral): void {
+    if (held.deferral !== wait) return; // it ended meanwhile
     const { publisher, cipher, clock } = this.#parts;
     const { message } = held;
     const delayed = { ...message, delays: message.delays + 1, trace: traceWith(message.trace, wait.why) };
@@ -109,8 +98,8 @@ export class PutOffs {
     publishLater(publisher, record, clock.nowMs(), (result) => this.#onPublished(held, wait, result));
   }
 
-  #onPublished(held: HeldMessage, wait: PutOffWait, result: PublishResult): void {
-    if (held.putOff !== wait) return;
+  #onPublished(held: InFlightMessage, wait: Deferral, result: PublishResult): void {
+    if (held.deferral !== wait) return;
     const { clock, tell, settle } = this.#parts;
     const { why: error, attempt } = wait;
     if (result.ok) {
@@ -124,12 +113,11 @@ export class PutOffs {
   }
 
   /** LATER has refused it, so no copy of it is there. */
-  #stay(held: HeldMessage, wait: PutOffWait): void {
+  #stay(held: InFlightMessage, wait: Deferral): void {
     const { clock, tell, rest } = this.#parts;
     const { why: error, attempt, refused } = wait;
     const back = () => {
-      if (held.putOff !== wait) return;
-      held.putOff = null;
+      if (held.deferral !== wait) return;
       rest(held, Math.min(Math.max(0, wait.dueAtMs - clock.nowMs()), limits.carrier.restMsMax));
     };
     metrics.putOffsInMemory.inc({ carrier: held.message.carrier, category: held.category });

@@ -7,7 +7,7 @@ import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { type HeldMessage, allTakenBits } from '../intake/held-message.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { segmentToldOf } from '../submit/submit-pdu.ts';
 
 /** Whether an account wants messages of this category sent once more when their outcome is unknown. */
@@ -20,14 +20,14 @@ export type ResendParts = {
   readonly clock: Clock;
   readonly policy: ResendPolicy;
   /** Writes an event of the message; its ack waits for it. */
-  readonly write: (held: HeldMessage, happening: Happening) => DeliveryEvent;
+  readonly write: (held: InFlightMessage, happening: Happening) => DeliveryEvent;
   /** A late receipt may still tell what became of this segment. */
   readonly onUnknown: (resent: DeliveryEvent) => void;
-  readonly tryAgain: (held: HeldMessage) => void;
+  readonly tryAgain: (held: InFlightMessage) => void;
   /** Back to its lane after a wait. */
-  readonly rest: (held: HeldMessage, afterMs: number) => void;
+  readonly rest: (held: InFlightMessage, afterMs: number) => void;
   /** Acks the record when nothing of it is on its way any more. */
-  readonly finish: (held: HeldMessage) => void;
+  readonly finish: (held: InFlightMessage) => void;
 };
 
 export class Resend {
@@ -41,16 +41,14 @@ export class Resend {
    * A segment was submitted and its outcome is unknown: true when it is sent again. Of a long message only what the
    * carrier has not taken goes again, under the same reference: the phone puts the parts together, or knows a copy.
    */
-  take(held: HeldMessage, segment: number, attempt: number, why: string): boolean {
+  take(held: InFlightMessage, segment: number, attempt: number, why: string): boolean {
     const { carrier, clock, policy, write, onUnknown } = this.#parts;
     const nowMs = clock.nowMs();
-    if (held.stage !== 'resending') {
-      if (held.stage === 'settling' || held.message.resends > 0) return false;
+    if (held.state === 'settling') return false;
+    if (!held.isResendDecided) {
+      if (held.message.resends > 0) return false;
       if (nowMs >= held.message.validUntilMs || !policy(held.message)) return false;
-      held.message = { ...held.message, resends: 1 };
-      held.stage = 'resending';
-      held.leaving = null;
-      held.closing = null;
+      held.sendOnceMore();
       metrics.resentByPolicy.inc({ carrier, category: held.category });
     }
     const error = `resent_by_policy:${why}`;
@@ -60,9 +58,9 @@ export class Resend {
   }
 
   /** Back to its lane, as soon as the decision is durable and every other segment of it was answered. */
-  goOn(held: HeldMessage): void {
+  goOn(held: InFlightMessage): void {
     const { rest, tryAgain } = this.#parts;
-    if (held.stage !== 'resending' || held.outstanding > 0 || held.eventsInFlight > 0) return;
+    if (held.state !== 'resending' || held.isOut || held.pendingWrites > 0) return;
     if (held.category === 'otp') tryAgain(held);
     else rest(held, limits.carrier.resendWaitMs);
   }
@@ -71,21 +69,20 @@ export class Resend {
    * The carrier did take this segment (0: all of it). `ends`: it also told that the message has failed. Returns what
    * to call when the event that says so is durable.
    */
-  arrived(held: HeldMessage | undefined, segment: number, ends = false): () => void {
-    if (held === undefined || held.message.resends === 0 || !waiting.has(held.stage)) return () => {};
-    const all = allTakenBits(Math.max(1, held.pdus.length));
-    held.takenBits |= segment === 0 ? all : 1 << segment;
-    held.eventsInFlight += 1;
-    if (ends || held.takenBits === all) held.stage = 'settling';
+  arrived(held: InFlightMessage | undefined, segment: number, ends = false): () => void {
+    if (held === undefined || held.message.resends === 0 || !waiting.has(held.state)) return () => {};
+    held.accept(segment);
+    const release = held.hold();
+    if (ends || held.isAllAccepted) held.settle();
     return () => {
-      held.eventsInFlight -= 1;
+      release();
       this.#parts.finish(held);
     };
   }
 }
 
 /** The second copy is decided and not chosen: nothing of it can be on the wire. */
-const waiting: ReadonlySet<HeldMessage['stage']> = new Set(['resending', 'resting', 'lane']);
+const waiting: ReadonlySet<InFlightMessage['state']> = new Set(['resending', 'waiting', 'queued']);
 
 /**
  * How a message ends that goes out no more. When a copy of it may be at a carrier, only that copy's receipt knows: so

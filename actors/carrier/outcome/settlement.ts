@@ -14,9 +14,9 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
-import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
-import { allTakenBits, isDone, progressOf, segmentsToSend } from '../intake/held-message.ts';
-import type { Closing, HeldMessage, Refusal } from '../intake/held-message.ts';
+import { attemptNumber, delaysOf, holdKey } from '../in-flight/attempt.ts';
+import { type Closing, type Refusal, waitAgainMs } from '../in-flight/facts.ts';
+import type { InFlightMessage, WriteEnd } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Ledger } from '../repeats/ledger.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
@@ -26,7 +26,7 @@ import type { PutOff } from './put-off-event.ts';
 import type { Reroute } from '../health/reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
 import { spareCarrier } from './spare-carrier.ts';
-import type { SubmitToken } from '../submit/sender.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import { segmentToldOf, segmentsOf } from '../submit/submit-pdu.ts';
 import type { Submitted } from '../receipts/submit-store.ts';
 
@@ -51,7 +51,7 @@ export type SettlementParts = {
   /** The outcome of a submit is not known: a late receipt may still tell. */
   readonly onUnknown: (unknown: DeliveryEvent) => void;
   /** What a refusal is taken for. */
-  readonly onVerdict?: (held: HeldMessage, refusal: Refusal, outcome: Outcome) => void;
+  readonly onVerdict?: (held: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
   /** Whether the carrier has begun with a message, by its recorded events. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
@@ -62,7 +62,6 @@ export type SubmitAnswer = { readonly status: number; readonly carrierMessageId:
 const triesInMemoryMax = 8;
 /** Longer than this and it waits in LATER at once. */
 const restInMemoryMsMax = 1_000;
-const restAgainMs = 100;
 
 export class Settlement {
   readonly #parts: SettlementParts;
@@ -78,21 +77,21 @@ export class Settlement {
       write: (held, happening) => this.#write(held, happening),
       onUnknown: parts.onUnknown,
       tryAgain: (held) => parts.intake().tryAgain(held),
-      rest: (held, afterMs) => this.#rest(held, afterMs),
+      rest: (held, afterMs) => this.#wait(held, afterMs),
       finish: (held) => this.#finishWhenDone(held),
     });
     this.#putOffs = new PutOffs({
       ...parts,
       tell: (held, happening, then) => void this.#write(held, happening, then),
       settle: (held) => this.#settle(held),
-      rest: (held, afterMs) => this.#rest(held, afterMs),
+      rest: (held, afterMs) => this.#wait(held, afterMs),
     });
   }
 
   /** submit_sm_resp. */
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
     const { held, segment, attempt } = token;
-    held.outstanding -= 1;
+    held.answered(segment);
     const statusName = nameOfStatus(answer.status);
     metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(answer.status) });
     if (answer.status === commandStatus.ESME_ROK) this.#taken(held, segment, attempt, answer.carrierMessageId);
@@ -103,11 +102,11 @@ export class Settlement {
     this.#closeWhenAnswered(held);
   }
 
-  #refused(held: HeldMessage, refusal: Refusal): void {
+  #refused(held: InFlightMessage, refusal: Refusal): void {
     const { carrier, clock } = this.#parts;
     const { statusName, segment, attempt } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
-    const mayLeave = held.takenBits === 0 && held.stage !== 'settling' && held.stage !== 'resending';
+    const mayLeave = !held.isPartAccepted && held.state !== 'settling' && held.state !== 'resending';
     const otherWay = mayLeave ? this.#parts.reroute().otherWay(held.message) : null;
     const outcome = decideOutcome({
       status: refusal.status,
@@ -126,29 +125,28 @@ export class Settlement {
         this.#write(held, { ...endOf(held.message, 'rejected', statusName), segment, attempt, atMs: clock.nowMs() });
         return this.#settle(held);
       case 'stop':
-        if (held.stage === 'resending') return this.#resend.goOn(held);
+        if (held.state === 'resending') return this.#resend.goOn(held);
         if (outcome.goesElsewhere) return this.#leave(held, { ...refusal, mayComeBack: true });
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
       case 'next':
         return this.#leave(held, refusal);
       case 'later':
         // Another segment of it goes again already, and this one with it.
-        if (held.stage === 'resending') return this.#resend.goOn(held);
+        if (held.state === 'resending') return this.#resend.goOn(held);
         if (held.leaving !== null) return this.#leave(held, held.leaving);
         return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
     }
   }
 
   /** To the next carrier, as soon as every segment that is out has been refused. */
-  #leave(held: HeldMessage, refusal: Refusal): void {
-    if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+  #leave(held: InFlightMessage, refusal: Refusal): void {
+    if (held.state === 'settling') return this.#finishWhenDone(held); // another segment already ended it
     const { segment, attempt, statusName: error } = refusal;
-    if (held.stage === 'lapsed') return this.#close(held, { segment, attempt, error, detail: String(held.tries) });
-    held.stage = 'resting';
-    held.leaving = refusal;
-    if (held.outstanding > 0) return;
-    held.leaving = null;
-    const way = held.takenBits === 0 ? this.#parts.reroute().otherWay(held.message) : null;
+    if (held.state === 'lapsed') return this.#close(held, { segment, attempt, error, detail: String(held.tries) });
+    held.leave(refusal);
+    if (held.isOut) return;
+    held.endLeaving();
+    const way = held.isUntouched ? this.#parts.reroute().otherWay(held.message) : null;
     // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
     if (way === null) return this.#refused(held, refusal);
     this.#parts.reroute().go(held, way.to, refusal.statusName, refusal.mayComeBack);
@@ -156,7 +154,7 @@ export class Settlement {
 
   /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
   onNoAnswer(token: SubmitToken, why: string): void {
-    token.held.outstanding -= 1;
+    token.held.answered(token.segment);
     this.#becomeUnknown(token.held, token.segment, token.attempt, why);
     this.#closeWhenAnswered(token.held);
   }
@@ -176,7 +174,7 @@ export class Settlement {
    * The record's intent was written by an earlier life that left no outcome. Each segment without one is told by
    * itself: one segment's receipt must not speak for the others.
    */
-  onUnresolved(held: HeldMessage): void {
+  onUnresolved(held: InFlightMessage): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
     try {
       held.pdus = segmentsOf(held.message, this.#parts.carrier);
@@ -184,7 +182,7 @@ export class Settlement {
       ignoring(error, 'the configuration changed since: the message is told as a whole');
     }
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
-    const open = held.pdus.length === 0 ? [0] : segmentsToSend(held);
+    const open = held.pdus.length === 0 ? [0] : held.segmentsToSend();
     const why = 'no_outcome_after_restart';
     const again = open.filter((segment) => this.#resend.take(held, segment, attempt, why));
     if (again.length > 0) return;
@@ -193,7 +191,7 @@ export class Settlement {
   }
 
   /** The message ends before it was written. */
-  onRefused(held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
+  onRefused(held: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
     // Why it could not go out in time is what the client wants to know.
     const reason = status === 'expired' ? (held.lastRefusal ?? this.#parts.whyAvoided()) : '';
@@ -203,18 +201,21 @@ export class Settlement {
   }
 
   /** It came into hours in which its category keeps quiet: it comes back when they end. */
-  onPutOff(held: HeldMessage, code: string, untilMs: number): void {
+  onPutOff(held: InFlightMessage, code: string, untilMs: number): void {
     this.#putOffs.begin(held, code, Math.max(0, untilMs - this.#parts.clock.nowMs()), null);
   }
 
   /** An earlier life was putting it off: whether LATER has it, nobody knows. */
-  onPutOffBefore(held: HeldMessage, before: PutOff): void {
+  onPutOffBefore(held: InFlightMessage, before: PutOff): void {
     this.#putOffs.repeat(held, before);
   }
 
   /** Its hold had lapsed, and the record came back: it goes on when what is out of it was answered. */
-  onRegained(held: HeldMessage): void {
-    if (held.outstanding > 0) this.#rest(held, restAgainMs);
+  onRegained(held: InFlightMessage): void {
+    if (held.isResendDecided) {
+      held.goOnResending();
+      this.#resend.goOn(held);
+    } else if (held.isOut) this.#wait(held, waitAgainMs);
     else this.#parts.intake().tryAgain(held);
   }
 
@@ -222,14 +223,14 @@ export class Settlement {
    * Its intent is durable but nothing more of it is written now (its hold lapsed, or we stop). Told, so that the next
    * owner sends it instead of taking it for `unknown`.
    */
-  onNotWritten(held: HeldMessage): void {
+  onNotWritten(held: InFlightMessage): void {
     const attempt = attemptNumber(held.message.delays, held.tries);
-    const segment = segmentsToSend(held)[0] ?? 1;
+    const segment = held.segmentsToSend()[0] ?? 1;
     this.#close(held, { segment, attempt, error: 'not_written', detail: `not_written.${held.tries}` });
   }
 
-  #taken(held: HeldMessage, segment: number, attempt: number, carrierMessageId: string): void {
-    held.takenBits |= 1 << segment;
+  #taken(held: InFlightMessage, segment: number, attempt: number, carrierMessageId: string): void {
+    held.accept(segment);
     const submitted = this.#write(held, {
       kind: 'submitted',
       segment: segmentToldOf(held.message, held.pdus, segment),
@@ -238,19 +239,19 @@ export class Settlement {
       atMs: this.#parts.clock.nowMs(),
     });
     this.#parts.onSubmitted(submitted);
-    if (held.takenBits === allTakenBits(held.pdus.length)) return this.#settle(held);
+    if (held.isAllAccepted) return this.#settle(held);
     if (held.leaving !== null) return this.#leave(held, held.leaving);
     this.#finishWhenDone(held);
   }
 
-  #becomeUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
+  #becomeUnknown(held: InFlightMessage, segment: number, attempt: number, why: string): void {
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
     if (this.#resend.take(held, segment, attempt, why)) return;
     this.#tellUnknown(held, segment, attempt, why);
     this.#settle(held);
   }
 
-  #tellUnknown(held: HeldMessage, segment: number, attempt: number, why: string): void {
+  #tellUnknown(held: InFlightMessage, segment: number, attempt: number, why: string): void {
     const unknown = this.#write(held, {
       kind: 'unknown',
       segment: segmentToldOf(held.message, held.pdus, segment),
@@ -261,87 +262,66 @@ export class Settlement {
     this.#parts.onUnknown(unknown);
   }
 
-  #notNow(held: HeldMessage, segment: number, attempt: number, error: string, afterMs: number): void {
-    if (held.stage === 'settling') return this.#finishWhenDone(held); // another segment already ended it
+  #notNow(held: InFlightMessage, segment: number, attempt: number, error: string, afterMs: number): void {
+    if (held.state === 'settling') return this.#finishWhenDone(held); // another segment already ended it
     // A message of which the carrier has taken a part must not lose that knowledge: it rests here.
-    const mayWaitElsewhere = held.takenBits === 0 && held.outstanding === 0 && held.stage !== 'lapsed';
+    const mayWaitElsewhere = held.isUntouched && held.state !== 'lapsed';
     const isShort = held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax;
     if (mayWaitElsewhere && !isShort) return this.#putOffs.begin(held, error, afterMs, segment);
     this.#close(held, { segment, attempt, error, detail: String(held.tries) });
     // Another node may have it by now: only a redelivery brings it back.
-    if (held.stage !== 'lapsed') this.#rest(held, Math.min(afterMs, limits.carrier.restMsMax));
+    if (held.state !== 'lapsed') this.#wait(held, Math.min(afterMs, limits.carrier.restMsMax));
   }
 
   /** Tells that its intent is over, as soon as no segment of it is out: what is out is still covered by that intent. */
-  #close(held: HeldMessage, closing: Closing): void {
-    held.closing = closing;
+  #close(held: InFlightMessage, closing: Closing): void {
+    held.closeIntent(closing);
     this.#closeWhenAnswered(held);
   }
 
-  #closeWhenAnswered(held: HeldMessage): void {
-    const { closing } = held;
-    if (closing === null || held.outstanding > 0) return;
-    held.closing = null;
-    // Else another event has closed it: its end, or what became of its last segment.
-    if (held.stage === 'settling') return;
+  #closeWhenAnswered(held: InFlightMessage): void {
+    const closing = held.takeClosing();
+    // Where it goes is told already, and closes it.
+    if (closing === null || held.state === 'rerouting') return;
     const { nextSeq, clock } = this.#parts;
     const fromSeq = nextSeq();
-    const deferred = { ...closing, kind: 'deferred', progress: progressOf(held), atMs: clock.nowMs() } as const;
+    const deferred = { ...closing, kind: 'deferred', progress: held.progress, atMs: clock.nowMs() } as const;
     // Whoever reads it knows what the carrier has of the message, and need not look further back.
     this.#write(held, deferred, () => (held.neededFromSeq = Math.min(fromSeq, nextSeq())));
   }
 
-  /**
-   * Back to its lane after the wait, and not before the segments still out are answered or given up. Of two segments
-   * refused one after the other the longer wait counts, and no timer of an earlier rest ends a later one.
-   */
-  #rest(held: HeldMessage, afterMs: number): void {
-    const { clock } = this.#parts;
-    const nowMs = clock.monotonicMs();
-    const longerMs = held.stage === 'resting' ? held.restUntilMs - nowMs : 0;
-    const waitMs = Math.max(afterMs, longerMs);
-    held.stage = 'resting';
-    held.restUntilMs = nowMs + waitMs;
-    held.cancelRest();
-    held.cancelRest = clock.after(waitMs, () => {
-      if (held.stage !== 'resting') return;
-      // An event that comes late must not close the next intent: attempts are counted to fifteen only.
-      if (held.outstanding > 0 || held.eventsInFlight > 0) return this.#rest(held, restAgainMs);
-      this.#parts.intake().tryAgain(held);
-    });
+  /** Back to its lane after the wait, and not before the segments still out are answered or given up. */
+  #wait(held: InFlightMessage, afterMs: number): void {
+    held.wait(this.#parts.clock, afterMs, this.#tryAgain);
   }
 
-  #write(held: HeldMessage, happening: Happening, then: () => void = () => {}): DeliveryEvent {
+  readonly #tryAgain = (held: InFlightMessage): void => this.#parts.intake().tryAgain(held);
+
+  #write(held: InFlightMessage, happening: Happening, then: (() => void) | null = null): DeliveryEvent {
     const event = eventOfMessage(held.message, { epoch: held.epoch, ...happening });
-    held.eventsInFlight += 1;
-    this.#parts.events.write(
-      event,
-      (durable) => {
-        held.eventsInFlight -= 1;
-        if (!durable) return;
-        then();
-        this.#finishWhenDone(held);
-      },
-      held.category === 'otp',
-    );
+    held.write(this.#parts.events, event, this.#isWritten, then);
     return event;
   }
 
-  #settle(held: HeldMessage): void {
-    held.stage = 'settling';
-    held.putOff = null;
-    held.closing = null;
+  readonly #isWritten: WriteEnd<(() => void) | null> = (held, durable, then) => {
+    if (!durable) return;
+    if (then !== null) then();
+    this.#finishWhenDone(held);
+  };
+
+  #settle(held: InFlightMessage): void {
+    held.settle();
     this.#finishWhenDone(held);
   }
 
-  /** Acks the record when nothing of it is on its way any more. */
-  finish(held: HeldMessage): void {
-    this.#finishWhenDone(held);
+  /** Its end is durable elsewhere: acks its record when nothing of it is on its way any more. */
+  settle(held: InFlightMessage): void {
+    this.#settle(held);
   }
 
-  #finishWhenDone(held: HeldMessage): void {
+  #finishWhenDone(held: InFlightMessage): void {
     this.#resend.goOn(held);
-    if (!isDone(held)) return;
+    if (!held.isDone) return;
     this.#parts.ledger.settle(held.key);
     this.#parts.intake().release(held);
     held.record.ack();

@@ -5,8 +5,8 @@
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { attemptNumber, delaysOf, holdKey } from '../submit/attempt.ts';
-import type { HeldMessage } from '../intake/held-message.ts';
+import { attemptNumber, delaysOf, holdKey } from '../in-flight/attempt.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { EventPlace, Ledger, LedgerVerdict } from './ledger.ts';
 
 /** `new`: ours counts, go on · `lost`: nobody can tell us any more · otherwise what stood before it. */
@@ -18,7 +18,7 @@ export type IntentClaims = {
   /** What our events are told apart by; 0 where there are no other nodes. */
   epoch(): number;
   /** The event is durable. `then` is called once: at once, or as soon as everything before the event is known. */
-  confirm(kind: ClaimKind, held: HeldMessage, then: (verdict: ClaimVerdict) => void): void;
+  confirm(kind: ClaimKind, held: InFlightMessage, then: (verdict: ClaimVerdict) => void): void;
 };
 
 export const onlyOurs: IntentClaims = { epoch: () => 0, confirm: (_kind, _held, then) => then('new') };
@@ -43,7 +43,7 @@ export class SharedClaims implements IntentClaims {
     return this.#epoch();
   }
 
-  confirm(kind: ClaimKind, held: HeldMessage, answer: (verdict: ClaimVerdict) => void): void {
+  confirm(kind: ClaimKind, held: InFlightMessage, answer: (verdict: ClaimVerdict) => void): void {
     const { epoch } = held;
     const then = (verdict: ClaimVerdict) => {
       // We may hold it since before another node decided to send it once more: ours is that one time.

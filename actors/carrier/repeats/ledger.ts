@@ -5,9 +5,10 @@
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { delaysOf, holdKey } from '../submit/attempt.ts';
+import { delaysOf, holdKey } from '../in-flight/attempt.ts';
 import { Generations } from './generations.ts';
-import { type HeldMessage, allTakenBits } from '../intake/held-message.ts';
+import { allSegmentBits } from '../in-flight/facts.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { type Rerouted, readRerouted } from '../health/rerouted-event.ts';
 import { type PutOff, readPutOff } from '../outcome/put-off-event.ts';
 
@@ -88,7 +89,7 @@ export class Ledger {
   }
 
   /** Gives a message the mark that goes with that, and that travels with it from now on. */
-  markResent(held: Pick<HeldMessage, 'key' | 'message'>): void {
+  markResent(held: Pick<InFlightMessage, 'key' | 'message'>): void {
     if (this.wasResent(held.key)) held.message = { ...held.message, resends: 1 };
   }
 
@@ -247,7 +248,7 @@ export class Ledger {
     if (progress === undefined) return;
     progress.bits |= 1 << event.segment;
     // Segment 0: one PDU carried the whole text.
-    if (event.segment === 0 || progress.bits === allTakenBits(event.segments)) this.settle(key);
+    if (event.segment === 0 || progress.bits === allSegmentBits(event.segments)) this.settle(key);
   }
 
   #remember(key: string, progress: Progress): void {

@@ -9,7 +9,7 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { type HeldMessage, progressOf } from '../intake/held-message.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { HeardTime } from './heard-time.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -19,13 +19,13 @@ export type ReplayFloorParts = {
   readonly clock: Clock;
   /** Events of this life get higher sequences than this. */
   readonly writtenTo: () => number;
-  readonly held: () => Iterable<HeldMessage>;
+  readonly held: () => Iterable<InFlightMessage>;
   readonly ledger: Pick<Ledger, 'needsFromSeq' | 'forgetBefore' | 'needAll'>;
   readonly heard: HeardTime;
   /** Whether the lanes' consumers are heard now. */
   readonly isHeard: () => boolean;
   /** Told once more in EVENTS, so that what came long before need not be kept. */
-  readonly tellAgain: (held: HeldMessage) => void;
+  readonly tellAgain: (held: InFlightMessage) => void;
 };
 
 /** Where EVENTS ended at a moment, in the time in which the consumers were heard. */
@@ -133,7 +133,7 @@ export class ReplayFloor {
     const { held, tellAgain } = this.#parts;
     let left: number = limits.carrier.toldAgainAtOnce;
     for (const one of held()) {
-      if (!isNeeded(one) || one.neededFromSeq >= windowSeq || !isWaiting(one)) continue;
+      if (!isNeeded(one) || one.neededFromSeq >= windowSeq || !one.isAtRest) continue;
       tellAgain(one);
       left -= 1;
       if (left === 0) return;
@@ -176,11 +176,6 @@ export function kept(samples: readonly Sample[], sinceMs: number): Sample[] {
 }
 
 /** Something was written about it that a restart must know: not when all was closed again, and nothing was taken. */
-function isNeeded(held: HeldMessage): boolean {
-  return held.neededFromSeq > 0 && (!isWaiting(held) || progressOf(held) !== 0);
-}
-
-/** Nothing of it is out, and no event of it is on its way. */
-function isWaiting({ stage, outstanding, eventsInFlight }: HeldMessage): boolean {
-  return (stage === 'lane' || stage === 'resting') && outstanding === 0 && eventsInFlight === 0;
+function isNeeded(held: InFlightMessage): boolean {
+  return held.neededFromSeq > 0 && (!held.isAtRest || held.progress !== 0);
 }

@@ -11,48 +11,37 @@ import { RejectMessage } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
-import { attemptNumber, triesMax } from './attempt.ts';
-import { type HeldMessage, holdIsValid, progressOf, segmentsToSend } from '../intake/held-message.ts';
+import { attemptNumber } from '../in-flight/attempt.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
 import { type Lanes, slotsKeptFor, tokensKeptFor } from '../intake/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';
 import { segmentsOf, segmentsPerPdu, submitHeader, submitPdu } from './submit-pdu.ts';
 
-/** What a response is matched with: the session gives it back with the answer. */
-export type SubmitToken = {
-  readonly held: HeldMessage;
-  readonly segment: number;
-  readonly attempt: number;
-  /** When it was written, monotonic. */
-  readonly writtenAtMs: number;
-  /** The port it was written to, and the number pacing knows it by. */
-  readonly bind: number;
-  number: number;
-};
-
 export type SenderParts = {
   readonly carrier: CarrierConfig;
-  readonly lanes: Lanes<HeldMessage>;
+  readonly lanes: Lanes<InFlightMessage>;
   /** Decides when the next message is chosen, and when the next PDU may be written: intents come back in bursts. */
   readonly pacing: Pacing;
   readonly events: EventWriter;
   /** Whose intent counts, where nodes share the carrier. */
   readonly claims: IntentClaims;
   /** Somebody else's word in EVENTS stands before the intent of this message. */
-  readonly onBehind: (held: HeldMessage, verdict: ClaimVerdict) => void;
+  readonly onBehind: (held: InFlightMessage, verdict: ClaimVerdict) => void;
   readonly ports: readonly SubmitPort[];
   readonly clock: Clock;
   /** The message ends before it was written. */
-  readonly onRefused: (held: HeldMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
+  readonly onRefused: (held: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
   /** It may go out at that time: it waits in LATER. */
-  readonly onPutOff: (held: HeldMessage, code: string, untilMs: number) => void;
+  readonly onPutOff: (held: InFlightMessage, code: string, untilMs: number) => void;
   /** Whether it may still go out, asked when its turn has come. */
   readonly lateGates: LateGates;
   /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
-  readonly onNotWritten: (held: HeldMessage) => void;
+  readonly onNotWritten: (held: InFlightMessage) => void;
   /** The same of one whose intent has become old: it goes back to its lane, and begins with a new intent. */
-  readonly onIntentOld: (held: HeldMessage) => void;
+  readonly onIntentOld: (held: InFlightMessage) => void;
   /** No event written from now on gets a lower sequence. */
   readonly nextSeq: () => number;
   /** The next message or PDU has to wait, and what for. */
@@ -64,7 +53,8 @@ export type HeldBackBy = 'bind' | 'window' | 'bus' | 'pacing';
 /** However long it is told to wait, it looks again: what it waits for may have changed. */
 const wakeWithinMs = 1_000;
 
-type ReadySegment = { readonly held: HeldMessage; readonly segment: number };
+/** May be written under the intent of that round, and under no later one. */
+type ReadySegment = { readonly held: InFlightMessage; readonly segment: number; readonly round: number };
 
 export class Sender {
   readonly #parts: SenderParts;
@@ -115,17 +105,14 @@ export class Sender {
   }
 
   /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
-  standDown(): ReadonlySet<HeldMessage> {
+  standDown(): ReadonlySet<InFlightMessage> {
     const ready = this.#ready.slice(this.#readyAt);
-    const idle = ready.filter(({ held }) => held.stage === 'sending' && held.outstanding + held.takenBits === 0);
+    const idle = ready.filter(({ held, round }) => held.isSending(round) && held.isUntouched);
     const back = new Set(idle.map(({ held }) => held));
     if (back.size === 0) return back;
     this.#ready = ready.filter(({ held }) => !back.has(held));
     this.#readyAt = 0;
-    for (const held of back) {
-      held.stage = 'resting';
-      this.#parts.onNotWritten(held);
-    }
+    for (const held of back) this.#parts.onNotWritten(held);
     return back;
   }
 
@@ -135,9 +122,9 @@ export class Sender {
     this.#closed = true;
     this.#timer?.();
     this.#timer = null;
-    for (const { held } of this.#ready.slice(this.#readyAt)) {
-      if (held.stage !== 'sending') continue;
-      held.stage = 'resting';
+    for (const { held, round } of this.#ready.slice(this.#readyAt)) {
+      if (!held.isSending(round)) continue;
+      held.stopSending();
       this.#parts.onNotWritten(held);
     }
     this.#ready = [];
@@ -152,7 +139,7 @@ export class Sender {
       const held = this.#parts.lanes.peek();
       if (held === undefined) return;
       if (!this.#mayBegin(held)) continue;
-      const pdus = Math.max(1, segmentsToSend(held).length);
+      const pdus = Math.max(1, held.segmentCountToSend);
       const windows = windowsBound(this.#parts.ports);
       if (windows === 0) return this.#parts.onHeldBack?.('bind'); // it wakes us
       const kept = slotsKeptFor(held.category, windows);
@@ -176,21 +163,21 @@ export class Sender {
   }
 
   /** False when the message was taken out of its lane instead. */
-  #mayBegin(held: HeldMessage): boolean {
+  #mayBegin(held: InFlightMessage): boolean {
     const { lanes, clock, onRefused, onPutOff, lateGates } = this.#parts;
-    if (held.stage !== 'lane') {
+    if (held.state !== 'queued') {
       lanes.remove(held); // it was ended while it waited here, and its events are on their way
       return false;
     }
     // Before anything is decided about it: it may be somebody else's by now.
-    if (!holdIsValid(held, clock.monotonicMs())) {
+    if (!held.isOursAt(clock.monotonicMs())) {
       lanes.next();
-      held.stage = 'lapsed';
+      held.lapse();
       return false;
     }
     const verdict = lateGates(held.message, clock.nowMs());
     // Of a message the carrier has a part of, the rest is not held until the morning: its phone shows nothing before.
-    const isBegun = !verdict.ok && verdict.status === 'held' && held.takenBits > 0;
+    const isBegun = !verdict.ok && verdict.status === 'held' && held.isPartAccepted;
     if (!verdict.ok && !isBegun) {
       lanes.next();
       if (verdict.status === 'held') onPutOff(held, verdict.code, verdict.untilMs);
@@ -213,46 +200,41 @@ export class Sender {
     }
   }
 
-  #begin(held: HeldMessage, slots: number, chosenAtMs: number): void {
-    const { events, clock, pacing, claims } = this.#parts;
-    held.stage = 'intent';
-    held.epoch = claims.epoch();
-    held.tries = Math.min(held.tries + 1, triesMax);
-    held.eventsInFlight += 1;
+  #begin(held: InFlightMessage, slots: number, chosenAtMs: number): void {
+    const { events, clock, claims, nextSeq } = this.#parts;
+    held.beginIntent(claims.epoch(), chosenAtMs, nextSeq(), slots);
     this.#reserved += slots;
+    const { epoch, progress } = held;
     const attempt = attemptNumber(held.message.delays, held.tries);
-    const fromSeq = this.#parts.nextSeq();
-    held.intentAtMs = chosenAtMs;
-    if (held.neededFromSeq === 0) held.neededFromSeq = fromSeq;
-    const begin = (verdict: ClaimVerdict) => {
-      this.#reserved -= slots;
-      pacing.intentTook(clock.monotonicMs() - chosenAtMs);
-      if (verdict !== 'new') return this.#parts.onBehind(held, verdict);
-      if (this.#closed) return this.#parts.onNotWritten(held);
-      held.stage = 'sending';
-      for (const segment of segmentsToSend(held)) this.#ready.push({ held, segment });
-      this.wake();
-    };
-    const happening = { kind: 'intent', attempt, epoch: held.epoch, progress: progressOf(held) } as const;
-    const intent = eventOfMessage(held.message, { ...happening, atMs: clock.nowMs() });
-    events.write(
-      intent,
-      (durable) => {
-        held.eventsInFlight -= 1;
-        if (durable && this.#closed) return this.#isTooLate(held);
-        if (durable) {
-          // It says all that was known by then: what stands before it is not needed any more.
-          held.neededFromSeq = Math.min(fromSeq, this.#parts.nextSeq());
-          return claims.confirm('intent', held, begin);
-        }
-        this.#reserved -= slots; // stopping: the record goes back to its stream unwritten
-      },
-      held.category === 'otp',
-    );
+    const happening = { kind: 'intent', attempt, epoch, progress, atMs: clock.nowMs() } as const;
+    held.write(events, eventOfMessage(held.message, happening), this.#intentIsOver, null);
+  }
+
+  readonly #intentIsOver = (held: InFlightMessage, durable: boolean): void => {
+    const { claims, nextSeq } = this.#parts;
+    if (durable && this.#closed) return this.#isTooLate(held);
+    if (durable) {
+      // It says all that was known by then: what stands before it is not needed any more.
+      held.neededFromSeq = Math.min(held.intentFromSeq, nextSeq());
+      return claims.confirm('intent', held, (verdict) => this.#claimed(held, verdict));
+    }
+    this.#reserved -= held.slots; // stopping: the record goes back to its stream unwritten
+  };
+
+  #claimed(held: InFlightMessage, verdict: ClaimVerdict): void {
+    const { clock, pacing, onBehind, onNotWritten } = this.#parts;
+    this.#reserved -= held.slots;
+    pacing.intentTook(clock.monotonicMs() - held.intentAtMs);
+    if (verdict !== 'new') return onBehind(held, verdict);
+    if (this.#closed) return onNotWritten(held);
+    held.send();
+    const { round } = held;
+    for (const segment of held.segmentsToSend()) this.#ready.push({ held, segment, round });
+    this.wake();
   }
 
   /** The bus was away when we stopped, and now the intent is durable: nobody else can tell that nothing was written. */
-  #isTooLate(held: HeldMessage): void {
+  #isTooLate(held: InFlightMessage): void {
     this.#parts.onNotWritten(held);
     this.#parts.events.flush();
   }
@@ -266,30 +248,27 @@ export class Sender {
     const beforeMs = clock.monotonicMs() - limits.carrier.intentAgeMsMax;
     const oldest = this.#ready[this.#readyAt];
     if (oldest === undefined || oldest.held.intentAtMs > beforeMs) return;
-    const isOld = ({ held }: ReadySegment) =>
-      held.stage === 'sending' && held.intentAtMs <= beforeMs && held.outstanding === 0;
+    const isOld = ({ held, round }: ReadySegment) =>
+      held.isSending(round) && held.intentAtMs <= beforeMs && !held.isOut;
     const ready = this.#ready.slice(this.#readyAt);
     const old = new Set(ready.filter(isOld).map(({ held }) => held));
     if (old.size === 0) return;
     this.#ready = ready.filter(({ held }) => !old.has(held));
     this.#readyAt = 0;
-    for (const held of old) {
-      held.stage = 'resting';
-      onIntentOld(held);
-    }
+    for (const held of old) onIntentOld(held);
   }
 
   #writeReady(): void {
     const { clock, pacing, onNotWritten } = this.#parts;
     while (this.#readyAt < this.#ready.length) {
-      const { held, segment } = this.#ready[this.#readyAt] as ReadySegment;
+      const { held, segment, round } = this.#ready[this.#readyAt] as ReadySegment;
       const now = clock.monotonicMs();
-      if (held.stage === 'sending' && !holdIsValid(held, now)) {
-        held.stage = 'lapsed';
+      if (held.isSending(round) && !held.isOursAt(now)) {
+        held.lapse();
         onNotWritten(held);
       }
       // Not ours any more, or a segment before it was refused: then it is not written.
-      if (held.stage === 'sending') {
+      if (held.isSending(round)) {
         const bind = widestPort(this.#parts.ports);
         if (bind < 0) break;
         const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.pdus), now);
@@ -310,13 +289,13 @@ export class Sender {
     }
   }
 
-  #write(bind: number, held: HeldMessage, segment: number, nowMs: number): boolean {
+  #write(bind: number, held: InFlightMessage, segment: number, nowMs: number): boolean {
     const { ports, pacing } = this.#parts;
     const attempt = attemptNumber(held.message.delays, held.tries);
     const token: SubmitToken = { held, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
     if (ports[bind]?.submit(this.#pduOf(held, segment), token) !== true) return false;
     token.number = pacing.written(segmentsPerPdu(held.message, held.pdus), bind, nowMs);
-    held.outstanding += 1;
+    held.written(segment);
     this.#submits[held.category]?.inc();
     if (segment === 1 && held.tries === 1) {
       this.#latency[held.category]?.observe(
@@ -326,7 +305,7 @@ export class Sender {
     return true;
   }
 
-  #pduOf(held: HeldMessage, segment: number): ShortMessage {
+  #pduOf(held: InFlightMessage, segment: number): ShortMessage {
     const { carrier, clock } = this.#parts;
     return submitPdu(held.message, held.pdus[segment - 1] as EncodedSegment, carrier, clock.nowMs(), held.header);
   }

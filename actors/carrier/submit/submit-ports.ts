@@ -1,6 +1,6 @@
 // A carrier's binds as the sender sees them: how many submits they may have out, and which takes the next.
 import type { ShortMessage } from '../../../smpp/pdu.ts';
-import type { SubmitToken } from './sender.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 
 /** One bind as the sender sees it. */
 export type SubmitPort = {

@@ -2,8 +2,8 @@
 // timer is left behind, and a message whose hold has lapsed comes back by a redelivery of its record only.
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
-import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
-import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
+import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
+import { Settlement, type SettlementParts, type SubmitAnswer } from '../../../../actors/carrier/outcome/settlement.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { segmentsOf } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
@@ -16,16 +16,16 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 const carrier = carrierWith({ port: 1 });
-const throttled = { status: commandStatus.ESME_RTHROTTLED, carrierMessageId: '' };
-const taken = { status: commandStatus.ESME_ROK, carrierMessageId: 'abc' };
+const throttled: SubmitAnswer = { status: commandStatus.ESME_RTHROTTLED, carrierMessageId: '' };
+const taken: SubmitAnswer = { status: commandStatus.ESME_ROK, carrierMessageId: 'abc' };
 
 /** A settlement whose events become durable when the test says so, and what it does with messages. */
 function setUp(resends = false) {
   const clock = new ManualClock();
   const done: EventDone[] = [];
   const told: DeliveryEvent[] = [];
-  const back: HeldMessage[] = [];
-  const acked: HeldMessage[] = [];
+  const back: InFlightMessage[] = [];
+  const acked: InFlightMessage[] = [];
   const parts = {
     carrier,
     clock,
@@ -39,11 +39,14 @@ function setUp(resends = false) {
     ledger: new Ledger(clock),
     nextSeq: () => 1,
     intake: () => ({
-      tryAgain(held: HeldMessage) {
-        held.stage = 'lane';
+      tryAgain(held: InFlightMessage) {
+        held.queue();
         back.push(held);
       },
-      release: (held: HeldMessage) => acked.push(held),
+      release(held: InFlightMessage) {
+        held.release();
+        acked.push(held);
+      },
     }),
     reroute: () => ({ otherWay: () => null }),
     whyAvoided: () => '',
@@ -62,46 +65,28 @@ function setUp(resends = false) {
     durable() {
       for (const over of done.splice(0)) over(true);
     },
-    answer: (held: HeldMessage, segment: number, answer = throttled) =>
+    answer: (held: InFlightMessage, segment: number, answer = throttled) =>
       settlement.onAnswer({ held, segment, attempt: held.tries, writtenAtMs: 0, bind: 0, number: 0 }, answer),
-    noAnswer: (held: HeldMessage, segment: number) =>
+    noAnswer: (held: InFlightMessage, segment: number) =>
       settlement.onNoAnswer({ held, segment, attempt: held.tries, writtenAtMs: 0, bind: 0, number: 0 }, 'no_response'),
   };
 }
 
 /** A message all of whose segments are written, for the first time. */
-function written(changes: Partial<Message> = {}): HeldMessage {
+function written(changes: Partial<Message> = {}, tries = 1): InFlightMessage {
   const message = messageWith({ body: { text: 'long '.repeat(80) }, segments: 3, ...changes });
-  return {
-    key: message.messageId,
-    message,
-    category: message.category,
-    record: { ack() {} } as JsMsg,
-    holdUntilMs: 1_000_000,
-    stage: 'sending',
-    restUntilMs: 0,
-    cancelRest() {},
-    putOff: null,
-    closing: null,
-    place: null,
-    tries: 1,
-    epoch: 0,
-    intentAtMs: 0,
-    neededFromSeq: 1,
-    leaving: null,
-    lastRefusal: null,
-    pdus: segmentsOf(message, carrier),
-    header: undefined,
-    takenBits: 0,
-    outstanding: 3,
-    eventsInFlight: 0,
-  };
+  const held = new InFlightMessage(message.messageId, message, { ack() {} } as JsMsg, 1_000_000);
+  held.pdus = segmentsOf(message, carrier);
+  held.queue();
+  send(held, tries);
+  return held;
 }
 
-function sendAgain(held: HeldMessage, outstanding: number): void {
-  held.stage = 'sending';
-  held.tries += 1;
-  held.outstanding = outstanding;
+function send(held: InFlightMessage, tries: number): void {
+  held.tries = tries - 1;
+  held.beginIntent(0, 0, 1, 1);
+  held.send();
+  for (const segment of held.segmentsToSend()) held.written(segment);
 }
 
 test('two segments refused one after the other: neither timer ends the wait that is decided after the next try', () => {
@@ -114,8 +99,7 @@ test('two segments refused one after the other: neither timer ends the wait that
   durable();
   clock.advance(1_000);
   expect(back).toHaveLength(1);
-  sendAgain(held, 2);
-  held.tries = 5;
+  send(held, 5);
   answer(held, 2); // eight seconds to sixteen
   answer(held, 3);
   durable();
@@ -127,8 +111,7 @@ test('two segments refused one after the other: neither timer ends the wait that
 
 test('a later, shorter wait does not shorten a longer one', () => {
   const { clock, back, answer, durable } = setUp();
-  const held = written();
-  held.tries = 6;
+  const held = written({}, 6);
   answer(held, 1, taken);
   answer(held, 2); // sixteen seconds to 32
   held.tries = 1;
@@ -154,8 +137,7 @@ test('what is settled while it waits leaves no timer behind', () => {
 
 test('sent once more while it waits for another segment: the timer of that wait is gone', () => {
   const { clock, back, answer, noAnswer, durable } = setUp(true);
-  const held = written({ category: 'otp' });
-  held.tries = 4;
+  const held = written({ category: 'otp' }, 4);
   answer(held, 1, taken);
   answer(held, 2);
   noAnswer(held, 3);
@@ -169,16 +151,16 @@ test('an answer of a lapsed message, of whatever kind, does not bring it back in
     const { clock, back, answer, noAnswer, durable, settlement } = setUp(true);
     const held = written({ category: 'otp' });
     answer(held, 1, taken);
-    held.stage = 'lapsed';
+    held.lapse();
     if (how === 'refused') answer(held, 2);
     else noAnswer(held, 2);
     durable();
     noAnswer(held, 3);
     durable();
     clock.advance(limits.carrier.restMsMax * 2);
-    expect([how, held.stage, back.length]).toEqual([how, 'lapsed', 0]);
+    expect([how, held.state, back.length]).toEqual([how, 'lapsed', 0]);
     // Its record comes again: now it is ours, and goes.
-    settlement.onRegained(held);
+    if (held.redelivered(held.record, 2_000_000)) settlement.onRegained(held);
     clock.advance(limits.carrier.resendWaitMs);
     expect(back).toEqual([held]);
     expect(held.message.resends).toBe(1);

@@ -1,13 +1,15 @@
 // When an open intent of our own that nobody here holds is taken as left: both sides of the time, and never while one of
 // its events is still on its way.
+import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
-import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { OwnOpen } from '../../../../actors/carrier/intake/own-open.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { messageWith } from '../../../support/messages.ts';
 
 const { ownOpenWaitMs } = limits.carrier;
-const heldWith = (eventsInFlight: number) => ({ key: 'one', eventsInFlight }) as HeldMessage;
+const held = new InFlightMessage('one', messageWith(), {} as JsMsg, 0);
 
 test('a record that comes back again and again is left after the time in which its events can be read', () => {
   const clock = new ManualClock();
@@ -22,14 +24,14 @@ test('a record that comes back again and again is left after the time in which i
 test('while its events are on their way it is not, and its time begins when they are durable', () => {
   const clock = new ManualClock();
   const own = new OwnOpen(clock);
-  const held = heldWith(1);
+  const release = held.hold();
   own.released(held);
   for (let seconds = 0; seconds < 60; seconds += 1) {
     clock.advance(1_000);
     own.forget();
     expect(own.isLeft('one')).toBe(false);
   }
-  held.eventsInFlight = 0;
+  release();
   own.forget();
   clock.advance(ownOpenWaitMs - 1);
   expect(own.isLeft('one')).toBe(false);

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
 import { isBehind } from '../../../../actors/carrier/health/was-taken.ts';
-import { attemptNumber } from '../../../../actors/carrier/submit/attempt.ts';
+import { attemptNumber } from '../../../../actors/carrier/in-flight/attempt.ts';
 import { asAgain } from '../../../../cluster/bus/again.ts';
 import { Releasers } from '../../../../actors/later/releasers.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';

@@ -2,9 +2,9 @@
 // against the simulator, where the receipt can never come because nobody is bound to take it.
 import { afterEach, describe, expect, test } from 'vitest';
 import { CarrierBinds } from '../../../../actors/carrier/binds/binds.ts';
-import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { QueryUnknown } from '../../../../actors/carrier/outcome/query-unknown.ts';
-import type { SubmitToken } from '../../../../actors/carrier/submit/sender.ts';
+import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
 import { segmentsOf, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { plainWire } from '../../../../config/wire.ts';
@@ -168,7 +168,7 @@ describe('on real binds', () => {
     await until('the bind', () => binds.boundCount === 1);
     const message = messageWith();
     const pdus = segmentsOf(message, carrier);
-    const token = { held: { message, pdus } as unknown as HeldMessage, segment: 1, attempt: 1 } as SubmitToken;
+    const token = { held: { message, pdus } as unknown as InFlightMessage, segment: 1, attempt: 1 } as SubmitToken;
     expect(binds.ports[0]!.submit(submitPdu(message, pdus[0]!, carrier, systemClock.nowMs()), token)).toBe(true);
     await until('the late answer', () => seen.late.length === 1);
     const pdu = await until('the receipt made of the answer', () => seen.delivers[0]);

@@ -1,7 +1,7 @@
 // Two nodes hold one record, and one of them decides to send it once more: whoever goes on with it knows that, so that
 // nobody makes a third copy. Pure: a ledger, the claims, and events in stream order.
 import { expect, test } from 'vitest';
-import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { type ClaimVerdict, SharedClaims } from '../../../../actors/carrier/repeats/intent-claims.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { type Happening, eventOfMessage } from '../../../../model/delivery-event.ts';
@@ -16,7 +16,7 @@ function claimBehind(...told: Partial<Happening>[]): { verdict: ClaimVerdict | n
   const message = messageWith();
   const ledger = new Ledger(clock);
   const claims = new SharedClaims(ledger, () => ours, clock);
-  const held = { key: message.messageId, message, epoch: ours, tries: 1 } as unknown as HeldMessage;
+  const held = { key: message.messageId, message, epoch: ours, tries: 1 } as unknown as InFlightMessage;
   const event = (happening: Partial<Happening>) =>
     eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1, epoch: theirs, ...happening });
   let verdict: ClaimVerdict | null = null;

@@ -1,7 +1,8 @@
 // EVENTS is made anew, or put back from a backup, and gives its sequences out again (fault 63): a carrier's replay floor
 // speaks of the stream at hand or is none, and what is begun meanwhile is within it.
+import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, expect, test } from 'vitest';
-import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { HeardTime } from '../../../../actors/carrier/repeats/heard-time.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { ReplayFloor, type ReplayFloorParts } from '../../../../actors/carrier/repeats/replay-floor.ts';
@@ -40,7 +41,10 @@ test('EVENTS made anew: the floor is one of the new stream from its beginning, f
   const clock = new ManualClock();
   const ledger = new Ledger(clock);
   const writer = new EventWriter(house.publisher, { lingerMs: 0 });
-  const one = { stage: 'sending', neededFromSeq: 0, outstanding: 1, eventsInFlight: 0 } as HeldMessage;
+  const one = new InFlightMessage('one', messageWith(), {} as JsMsg, 0);
+  one.queue();
+  one.beginIntent(0, 0, 0, 1);
+  one.send();
   const floor = floorWith(clock, ledger, { writtenTo: () => writer.lastSeq, held: () => [one] });
   writer.onWentBack = () => floor.startAgain();
   const write = () => {

@@ -3,8 +3,8 @@
 // stream saying in between that it was not written.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { attemptNumber, triesOf } from '../../../../actors/carrier/submit/attempt.ts';
-import type { HeldMessage } from '../../../../actors/carrier/intake/held-message.ts';
+import { attemptNumber, triesOf } from '../../../../actors/carrier/in-flight/attempt.ts';
+import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { type ClaimVerdict, SharedClaims, onlyOurs } from '../../../../actors/carrier/repeats/intent-claims.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
 import { type DeliveryEvent, type Happening, eventOfMessage } from '../../../../model/delivery-event.ts';
@@ -14,7 +14,7 @@ import { messageWith } from '../../../support/messages.ts';
 
 const message = messageWith();
 const key = message.messageId;
-const heldBy = (epoch: number, tries = 1) => ({ key, message, epoch, tries }) as unknown as HeldMessage;
+const heldBy = (epoch: number, tries = 1) => ({ key, message, epoch, tries }) as unknown as InFlightMessage;
 const eventBy = (epoch: number, happening: Partial<Happening> = {}): DeliveryEvent =>
   eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1, epoch, ...happening });
 
@@ -104,7 +104,7 @@ class ModelNode {
   readonly epoch: number;
   readonly claims: SharedClaims;
   readAt = 0;
-  held: HeldMessage | null = null;
+  held: InFlightMessage | null = null;
   /** idle: may begin · asked: its intent is on the way · may: it may write · out: it has. */
   stage: 'idle' | 'asked' | 'may' | 'out' = 'idle';
   constructor(epoch: number) {

@@ -1,7 +1,7 @@
 // The ledger: what a redelivery may do, told by the events of an earlier life. A generation map forgets by time and
 // by count, never early by time alone.
 import { describe, expect, test } from 'vitest';
-import { attemptNumber, delaysOf, holdKey, triesMax } from '../../../../actors/carrier/submit/attempt.ts';
+import { attemptNumber, delaysOf, holdKey, triesMax } from '../../../../actors/carrier/in-flight/attempt.ts';
 import { Generations } from '../../../../actors/carrier/repeats/generations.ts';
 import { putOffText } from '../../../../actors/carrier/outcome/put-off-event.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';

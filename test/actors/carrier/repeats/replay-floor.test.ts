@@ -8,7 +8,7 @@ import { HeardTime } from '../../../../actors/carrier/repeats/heard-time.ts';
 import { ReplayFloor, floorOf, kept } from '../../../../actors/carrier/repeats/replay-floor.ts';
 import { replayEvents } from '../../../../actors/carrier/repeats/replay.ts';
 import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
-import { attemptNumber } from '../../../../actors/carrier/submit/attempt.ts';
+import { attemptNumber } from '../../../../actors/carrier/in-flight/attempt.ts';
 import { ReplayFloors } from '../../../../cluster/bus/replay-floors.ts';
 import { connectBus } from '../../../../cluster/bus/connect.ts';
 import { encodeEvents } from '../../../../model/records/event-record.ts';

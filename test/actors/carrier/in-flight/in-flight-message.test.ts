@@ -1,0 +1,271 @@
+// The table of states, and messages through the real sender, settlement, reroute and mover: whatever happens to them in
+// whatever order, none takes an edge that is not in the table, none is acked while something of it is out or pending,
+// and none leaves a timer behind.
+import { readFileSync } from 'node:fs';
+import type { JsMsg } from '@nats-io/jetstream';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
+import { type InFlightState, edges } from '../../../../actors/carrier/in-flight/states.ts';
+import type { ClaimVerdict } from '../../../../actors/carrier/repeats/intent-claims.ts';
+import { AssertionFailed } from '../../../../platform/assert.ts';
+import { log } from '../../../../platform/log.ts';
+import { commandStatus } from '../../../../smpp/command-status.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { messageWith } from '../../../support/messages.ts';
+import { Flow, type Known } from './flow.ts';
+
+log.level = 'silent';
+
+const states = Object.keys(edges) as InFlightState[];
+const known: readonly (Known | null)[] = [null, null, null, null, 'rerouted', 'put_off', 'intent_without_outcome'];
+const verdicts: readonly ClaimVerdict[] = [
+  'new',
+  'new',
+  'new',
+  'new',
+  'lost',
+  'settled',
+  'rerouted',
+  'put_off',
+  'intent_without_outcome',
+];
+const answers = [
+  'ESME_ROK',
+  'ESME_ROK',
+  'ESME_RTHROTTLED',
+  'ESME_RMSGQFUL',
+  'ESME_RSUBMITFAIL',
+  'ESME_RINVSCHED',
+  'ESME_RINVSYSID',
+] as const;
+const results = [
+  { ok: true, seq: 1, duplicate: false },
+  { ok: true, seq: 1, duplicate: false },
+  { ok: false, failure: 'unavailable' },
+  { ok: false, failure: 'full' },
+] as const;
+const times = [10, 60, 400, 3_000, 12_000, 40_000];
+const gates = ['open', 'open', 'open', 'held', 'expired'] as const;
+const carrierStates = ['good', 'good', 'down', 'weak'] as const;
+
+/** What may happen, by weight; `n` chooses among what is there. */
+const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number): void }> = {
+  deliver: {
+    weight: 4,
+    run(flow, n) {
+      const category = (['otp', 'transactional', 'promotional'] as const)[n % 3]!;
+      const long = n % 2 === 0 ? { body: { text: 'long '.repeat(60) }, segments: 2 } : {};
+      flow.deliver({ category, plan: n % 5 < 3 ? ['beta'] : [], ...long }, pick(known, n));
+    },
+  },
+  redeliver: { weight: 3, run: (flow, n) => flow.all.length > 0 && flow.redeliver(pick(flow.all, n)) },
+  wake: { weight: 2, run: (flow) => flow.sender.wake() },
+  durable: { weight: 8, run: (flow, n) => flow.writes.splice(0, 1 + (n % 4)).forEach((done) => done(true)) },
+  published: { weight: 4, run: (flow, n) => flow.publishes.shift()?.(pick(results, n)) },
+  claimed: { weight: 8, run: (flow, n) => flow.claim(pick(verdicts, n)) },
+  answer: {
+    weight: 8,
+    run(flow, n) {
+      const [token] = flow.out.splice(n % Math.max(1, flow.out.length), 1);
+      const status = commandStatus[pick(answers, Math.floor(n / 8))];
+      if (token !== undefined) flow.settlement.onAnswer(token, { status, carrierMessageId: 'x' });
+      flow.sender.wake();
+    },
+  },
+  noAnswer: {
+    weight: 4,
+    run(flow, n) {
+      const [token] = flow.out.splice(n % Math.max(1, flow.out.length), 1);
+      if (token === undefined) return;
+      flow.givenUp.push(token);
+      flow.settlement.onNoAnswer(token, 'no_response');
+    },
+  },
+  lateAnswer: {
+    weight: 2,
+    run(flow) {
+      const token = flow.givenUp.shift();
+      if (token !== undefined) flow.writes.push(ifDurable(flow.settlement.onLateTaken(token)));
+    },
+  },
+  receipt: {
+    weight: 2,
+    run(flow, n) {
+      const token = flow.givenUp.shift();
+      if (token === undefined) return;
+      const { held, segment, attempt } = token;
+      const { messageId, hop } = held.message;
+      const submitted = { messageId, hop, attempt, segment: n % 4 === 0 ? 0 : segment };
+      const kind = n % 2 === 0 ? 'delivered' : 'undelivered';
+      flow.writes.push(ifDurable(flow.settlement.onReceipt(submitted as never, kind)));
+    },
+  },
+  asked: { weight: 2, run: (flow, n) => flow.questions.shift()?.(pick(['yes', 'no', 'unclear'], n)) },
+  time: { weight: 6, run: (flow, n) => flow.clock.advance(pick(times, n)) },
+  keepHold: { weight: 4, run: (flow) => flow.keepHold() },
+  expire: { weight: 2, run: (flow) => flow.mover.expire() },
+  move: { weight: 2, run: (flow) => flow.mover.move('down', 'no_bind') },
+  handBack: { weight: 1, run: (flow) => flow.handBack() },
+  standDown: { weight: 1, run: (flow) => flow.standDown() },
+  bound: { weight: 2, run: (flow, n) => void (flow.isBound = n % 4 !== 0) },
+  paced: { weight: 2, run: (flow, n) => void (flow.isPaced = n % 3 === 0) },
+  gate: { weight: 2, run: (flow, n) => void (flow.gate = pick(gates, n)) },
+  state: { weight: 1, run: (flow, n) => void (flow.state = pick(carrierStates, n)) },
+  otherState: { weight: 1, run: (flow, n) => void (flow.otherState = pick(carrierStates, n)) },
+  otherNode: { weight: 1, run: (flow, n) => void (flow.isOtherAlive = n % 2 === 0) },
+};
+
+function pick<T>(from: readonly T[], n: number): T {
+  return from[n % from.length] as T;
+}
+
+const ifDurable = (then: () => void) => (durable: boolean) => durable && then();
+
+/** Microtasks: the sender's pump, and answers to questions. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Everything that can still happen does, in favour of the messages. */
+async function finish(flow: Flow): Promise<void> {
+  Object.assign(flow, { isBound: true, isPaced: false, gate: 'open', state: 'good', otherState: 'good' });
+  for (let round = 0; round < 300 && flow.held.size > 0; round += 1) {
+    for (const held of flow.held.values()) flow.redeliver(held);
+    while (flow.writes.length > 0) flow.writes.shift()?.(true);
+    while (flow.publishes.length > 0) flow.publishes.shift()?.({ ok: true, seq: 1, duplicate: false });
+    while (flow.claims.length > 0) flow.claim('new');
+    while (flow.questions.length > 0) flow.questions.shift()?.('yes');
+    for (const token of flow.out.splice(0)) flow.settlement.onAnswer(token, { status: 0, carrierMessageId: 'x' });
+    flow.sender.wake();
+    await turn();
+    flow.clock.advance(1_000);
+    flow.keepHold();
+    flow.mover.expire();
+  }
+}
+
+const step = fc.tuple(
+  fc.oneof(...Object.entries(steps).map(([does, { weight }]) => ({ weight, arbitrary: fc.constant(does) }))),
+  fc.nat({ max: 1_000 }),
+);
+
+describe('whatever happens in whatever order', () => {
+  test('no message takes an illegal edge, is acked with work pending, or leaves a timer behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 40, maxLength: 250, size: 'max' }),
+        fc.boolean(),
+        async (todo, resends) => {
+          const flow = new Flow(resends);
+          for (const [does, n] of todo) {
+            steps[does]?.run(flow, n);
+            await turn();
+            expect(flow.strayTimers).toBe(0);
+          }
+          await finish(flow);
+          // Nothing is stuck: each was acked, given back or left to another node, and nothing of it runs any more.
+          expect(flow.all.map(({ state }) => state)).toEqual(flow.all.map(() => 'released'));
+          expect(flow.strayTimers).toBe(0);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe('the table', () => {
+  test('in the head of states.ts says the same as the edges', () => {
+    const source = readFileSync(new URL('../../../../actors/carrier/in-flight/states.ts', import.meta.url), 'utf8');
+    const rows = source.split('\n').filter((line) => line.startsWith('// |') && !line.startsWith('// |--'));
+    const [head = [], ...cells] = rows.map((row) =>
+      row
+        .slice(4, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    );
+    const drawn = new Map(head.slice(1).map((state) => [state, new Set<string>()]));
+    for (const row of cells) {
+      for (const [column, cell] of row.slice(1).entries()) {
+        for (const next of cell.split(/[ ,]+/)) if (next !== '') drawn.get(head[column + 1]!)?.add(next);
+      }
+    }
+    // A state that is drawn in its own column stays what it is; only these two become themselves.
+    for (const [state, to] of drawn)
+      if (!edges[state as InFlightState].includes(state as InFlightState)) to.delete(state);
+    const asDrawn = [...drawn].map(([state, to]) => [state, [...to].toSorted()]);
+    expect(asDrawn).toEqual(asDrawn.map(([state]) => [state, edges[state as InFlightState].toSorted()]));
+    expect(states).toEqual([...drawn.keys(), 'settling', 'released']);
+    expect([edges.settling, edges.released]).toEqual([['released'], []]);
+  });
+
+  test('a state that may not follow is an assertion, and changes nothing', () => {
+    const clock = new ManualClock();
+    const illegal: [InFlightState, InFlightMessage, (held: InFlightMessage) => void][] = [
+      ['lapsed', lapsed(), (held) => held.queue()],
+      ['lapsed', lapsed(), (held) => held.wait(clock, 1, () => {})],
+      ['lapsed', lapsed(), (held) => held.goOnResending()],
+      ['settling', settled(), (held) => held.wait(clock, 1, () => {})],
+      ['settling', settled(), (held) => held.queue()],
+      ['queued', queued(), (held) => held.send()],
+      ['queued', queued(), (held) => held.wait(clock, 1, () => {})],
+      ['released', released(), (held) => held.settle()],
+      ['released', released(), (held) => held.release()],
+    ];
+    for (const [state, held, change] of illegal) {
+      expect(() => change(held)).toThrow(AssertionFailed);
+      expect(held.state).toBe(state);
+    }
+    expect(clock.timers).toBe(0);
+  });
+
+  test('segments are out once, are answered once, and are never left to nobody', () => {
+    const held = sending();
+    held.written(1);
+    expect(() => held.written(1)).toThrow(AssertionFailed);
+    expect(() => held.answered(2)).toThrow(AssertionFailed);
+    held.settle();
+    expect(() => held.release()).toThrow(AssertionFailed);
+    held.answered(1);
+    expect(() => held.answered(1)).toThrow(AssertionFailed);
+    const release = held.hold();
+    expect(held.isDone).toBe(false);
+    release();
+    expect(() => release()).toThrow(AssertionFailed);
+    expect(held.isDone).toBe(true);
+  });
+});
+
+function received(): InFlightMessage {
+  const message = messageWith();
+  return new InFlightMessage(message.messageId, message, {} as JsMsg, 1_000);
+}
+
+function queued(): InFlightMessage {
+  const held = received();
+  held.queue();
+  return held;
+}
+
+function sending(): InFlightMessage {
+  const held = queued();
+  held.beginIntent(0, 0, 1, 1);
+  held.send();
+  return held;
+}
+
+function lapsed(): InFlightMessage {
+  const held = sending();
+  held.lapse();
+  return held;
+}
+
+function settled(): InFlightMessage {
+  const held = queued();
+  held.settle();
+  return held;
+}
+
+function released(): InFlightMessage {
+  const held = queued();
+  held.release();
+  return held;
+}
