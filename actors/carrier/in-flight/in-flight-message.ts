@@ -26,8 +26,6 @@ export class InFlightMessage {
   /** In its lane: from the moment it begins to wait until its turn, its move or its end. The queue's own. */
   place: Place | null = null;
   tries = 0;
-  /** Its intents so far: what became ready under a former one is not written under the next. */
-  round = 0;
   /** Of its last intent: the epoch it was written under (intent-claims.ts), when (monotonic), from which sequence on. */
   epoch = 0;
   intentAtMs = 0;
@@ -164,7 +162,6 @@ export class InFlightMessage {
     this.#become('intent', 'it was chosen');
     this.epoch = epoch;
     this.tries = Math.min(this.tries + 1, triesMax);
-    this.round += 1;
     this.intentAtMs = atMs;
     this.intentFromSeq = fromSeq;
     this.slots = slots;
@@ -174,11 +171,6 @@ export class InFlightMessage {
   /** Its intent is durable and counts. */
   send(): void {
     this.#become('sending', 'its intent is durable');
-  }
-
-  /** Whether what became ready under that intent may still be written. */
-  isSending(round: number): boolean {
-    return this.#state === 'sending' && this.round === round;
   }
 
   written(segment: number): void {

@@ -53,8 +53,8 @@ export type HeldBackBy = 'bind' | 'window' | 'bus' | 'pacing';
 /** However long it is told to wait, it looks again: what it waits for may have changed. */
 const wakeWithinMs = 1_000;
 
-/** May be written under the intent of that round, and under no later one. */
-type ReadySegment = { readonly held: InFlightMessage; readonly segment: number; readonly round: number };
+/** Those of one message follow each other: when it leaves `sending`, the rest of them is passed over before its next turn. */
+type ReadySegment = { readonly held: InFlightMessage; readonly segment: number };
 
 export class Sender {
   readonly #parts: SenderParts;
@@ -107,7 +107,7 @@ export class Sender {
   /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
   standDown(): ReadonlySet<InFlightMessage> {
     const ready = this.#ready.slice(this.#readyAt);
-    const idle = ready.filter(({ held, round }) => held.isSending(round) && held.isUntouched);
+    const idle = ready.filter(({ held }) => held.state === 'sending' && held.isUntouched);
     const back = new Set(idle.map(({ held }) => held));
     if (back.size === 0) return back;
     this.#ready = ready.filter(({ held }) => !back.has(held));
@@ -122,8 +122,8 @@ export class Sender {
     this.#closed = true;
     this.#timer?.();
     this.#timer = null;
-    for (const { held, round } of this.#ready.slice(this.#readyAt)) {
-      if (!held.isSending(round)) continue;
+    for (const { held } of this.#ready.slice(this.#readyAt)) {
+      if (held.state !== 'sending') continue;
       held.stopSending();
       this.#parts.onNotWritten(held);
     }
@@ -228,8 +228,7 @@ export class Sender {
     if (verdict !== 'new') return onBehind(held, verdict);
     if (this.#closed) return onNotWritten(held);
     held.send();
-    const { round } = held;
-    for (const segment of held.segmentsToSend()) this.#ready.push({ held, segment, round });
+    for (const segment of held.segmentsToSend()) this.#ready.push({ held, segment });
     this.wake();
   }
 
@@ -248,8 +247,7 @@ export class Sender {
     const beforeMs = clock.monotonicMs() - limits.carrier.intentAgeMsMax;
     const oldest = this.#ready[this.#readyAt];
     if (oldest === undefined || oldest.held.intentAtMs > beforeMs) return;
-    const isOld = ({ held, round }: ReadySegment) =>
-      held.isSending(round) && held.intentAtMs <= beforeMs && !held.isOut;
+    const isOld = ({ held }: ReadySegment) => held.state === 'sending' && held.intentAtMs <= beforeMs && !held.isOut;
     const ready = this.#ready.slice(this.#readyAt);
     const old = new Set(ready.filter(isOld).map(({ held }) => held));
     if (old.size === 0) return;
@@ -261,14 +259,14 @@ export class Sender {
   #writeReady(): void {
     const { clock, pacing, onNotWritten } = this.#parts;
     while (this.#readyAt < this.#ready.length) {
-      const { held, segment, round } = this.#ready[this.#readyAt] as ReadySegment;
+      const { held, segment } = this.#ready[this.#readyAt] as ReadySegment;
       const now = clock.monotonicMs();
-      if (held.isSending(round) && !held.isOursAt(now)) {
+      if (held.state === 'sending' && !held.isOursAt(now)) {
         held.lapse();
         onNotWritten(held);
       }
       // Not ours any more, or a segment before it was refused: then it is not written.
-      if (held.isSending(round)) {
+      if (held.state === 'sending') {
         const bind = widestPort(this.#parts.ports);
         if (bind < 0) break;
         const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.pdus), now);

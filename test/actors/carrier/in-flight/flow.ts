@@ -51,6 +51,7 @@ export class Flow {
   isPaced = false;
   isOtherAlive = false;
   acks = 0;
+  #asked = 0;
   readonly settlement: Settlement;
   readonly sender: Sender;
   readonly reroute: Reroute;
@@ -116,7 +117,8 @@ export class Flow {
         take: () => true,
         waitMs: () => 0,
         ratePerS: () => 1_000,
-        writeWaitMs: () => (this.isPaced ? 50 : 0),
+        // One PDU, then a wait: parts of a long message are out while others are not written yet.
+        writeWaitMs: () => (this.isPaced && (this.#asked += 1) % 2 === 0 ? 50 : 0),
         written: () => 0,
         intentTook() {},
       },

@@ -55,7 +55,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
     weight: 4,
     run(flow, n) {
       const category = (['otp', 'transactional', 'promotional'] as const)[n % 3]!;
-      const long = n % 2 === 0 ? { body: { text: 'long '.repeat(60) }, segments: 2 } : {};
+      const long = n % 2 === 0 ? { body: { text: 'long '.repeat(90) }, segments: 3 } : {};
       flow.deliver({ category, plan: n % 5 < 3 ? ['beta'] : [], ...long }, pick(known, n));
     },
   },
@@ -103,6 +103,13 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
   },
   asked: { weight: 2, run: (flow, n) => flow.questions.shift()?.(pick(['yes', 'no', 'unclear'], n)) },
   time: { weight: 6, run: (flow, n) => flow.clock.advance(pick(times, n)) },
+  lapse: {
+    weight: 3,
+    run(flow, n) {
+      if (flow.all.length > 0) pick(flow.all, n).ackDeadlineMs = flow.clock.monotonicMs();
+      flow.sender.wake();
+    },
+  },
   keepHold: { weight: 4, run: (flow) => flow.keepHold() },
   expire: { weight: 2, run: (flow) => flow.mover.expire() },
   move: { weight: 2, run: (flow) => flow.mover.move('down', 'no_bind') },
