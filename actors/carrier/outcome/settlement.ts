@@ -8,10 +8,8 @@ import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type DeliveryEvent, type EventKind, type Happening, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import type { Message } from '../../../model/message.ts';
-import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
-import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, holdKey } from '../in-flight/attempt.ts';
@@ -19,6 +17,7 @@ import { type Closing, type Refusal, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage, WriteEnd } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { Ledger } from '../repeats/ledger.ts';
+import { type NextStep, nextStep } from './next-step.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { PutOffs } from './put-offs.ts';
@@ -57,11 +56,6 @@ export type SettlementParts = {
 };
 
 export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };
-
-/** After this many tries in memory a message waits in LATER, where waiting costs nothing. */
-const triesInMemoryMax = 8;
-/** Longer than this and it waits in LATER at once. */
-const restInMemoryMsMax = 1_000;
 
 export class Settlement {
   readonly #parts: SettlementParts;
@@ -103,8 +97,8 @@ export class Settlement {
   }
 
   #refused(held: InFlightMessage, refusal: Refusal): void {
-    const { carrier, clock } = this.#parts;
-    const { statusName, segment, attempt } = refusal;
+    const { carrier } = this.#parts;
+    const { statusName } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
     const mayLeave = !held.isPartAccepted && held.state !== 'settling' && held.state !== 'resending';
     const otherWay = mayLeave ? this.#parts.reroute().otherWay(held.message) : null;
@@ -118,31 +112,34 @@ export class Settlement {
     });
     this.#parts.onVerdict?.(held, refusal, outcome);
     spareCarrier(this.#parts, outcome, statusName);
-    switch (outcome.action) {
-      case 'submitted':
-        return assert(false, 'a refusal was taken for a submit');
-      case 'reject':
-        this.#write(held, { ...endOf(held.message, 'rejected', statusName), segment, attempt, atMs: clock.nowMs() });
+    this.#carryOut(held, refusal, nextStep(held, refusal, outcome));
+  }
+
+  #carryOut(held: InFlightMessage, refusal: Refusal, step: NextStep): void {
+    const { segment, attempt, statusName: error } = refusal;
+    switch (step.do) {
+      case 'reject': {
+        const atMs = this.#parts.clock.nowMs();
+        this.#write(held, { ...endOf(held.message, 'rejected', error), segment, attempt, atMs });
         return this.#settle(held);
-      case 'stop':
-        if (held.state === 'resending') return this.#resend.goOn(held);
-        if (outcome.goesElsewhere) return this.#leave(held, { ...refusal, mayComeBack: true });
-        return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
-      case 'next':
-        return this.#leave(held, refusal);
-      case 'later':
-        // Another segment of it goes again already, and this one with it.
-        if (held.state === 'resending') return this.#resend.goOn(held);
-        if (held.leaving !== null) return this.#leave(held, held.leaving);
-        return this.#notNow(held, segment, attempt, statusName, outcome.afterMs);
+      }
+      case 'finish':
+        return this.#finishWhenDone(held);
+      case 'resend':
+        return this.#resend.goOn(held);
+      case 'leave':
+        return this.#leave(held, step.refusal);
+      case 'defer':
+        return this.#putOffs.begin(held, error, step.afterMs, segment);
+      case 'retry':
+        this.#close(held, { segment, attempt, error, detail: String(held.tries) });
+        return this.#wait(held, step.afterMs);
+      case 'awaitRedelivery':
+        return this.#close(held, { segment, attempt, error, detail: String(held.tries) });
     }
   }
 
-  /** To the next carrier, as soon as every segment that is out has been refused. */
   #leave(held: InFlightMessage, refusal: Refusal): void {
-    if (held.state === 'settling') return this.#finishWhenDone(held); // another segment already ended it
-    const { segment, attempt, statusName: error } = refusal;
-    if (held.state === 'lapsed') return this.#close(held, { segment, attempt, error, detail: String(held.tries) });
     held.leave(refusal);
     if (held.isOut) return;
     held.endLeaving();
@@ -260,17 +257,6 @@ export class Settlement {
       atMs: this.#parts.clock.nowMs(),
     });
     this.#parts.onUnknown(unknown);
-  }
-
-  #notNow(held: InFlightMessage, segment: number, attempt: number, error: string, afterMs: number): void {
-    if (held.state === 'settling') return this.#finishWhenDone(held); // another segment already ended it
-    // A message of which the carrier has taken a part must not lose that knowledge: it rests here.
-    const mayWaitElsewhere = held.isUntouched && held.state !== 'lapsed';
-    const isShort = held.tries < triesInMemoryMax && afterMs <= restInMemoryMsMax;
-    if (mayWaitElsewhere && !isShort) return this.#putOffs.begin(held, error, afterMs, segment);
-    this.#close(held, { segment, attempt, error, detail: String(held.tries) });
-    // Another node may have it by now: only a redelivery brings it back.
-    if (held.state !== 'lapsed') this.#wait(held, Math.min(afterMs, limits.carrier.restMsMax));
   }
 
   /** Tells that its intent is over, as soon as no segment of it is out: what is out is still covered by that intent. */
