@@ -24,8 +24,8 @@ export async function askEventStore(
 ): Promise<EventStoreAnswer> {
   let reply: GetMessageReply;
   try {
-    const question = JSON.stringify({ accountId, messageId, upToDate: true });
-    const answer = await bus.connection.request(querySubjects.get, question, { timeout: queryTimeoutMs });
+    const query = JSON.stringify({ accountId, messageId, upToDate: true });
+    const answer = await bus.connection.request(querySubjects.get, query, { timeout: queryTimeoutMs });
     reply = answer.json<GetMessageReply>();
   } catch (error) {
     ignoring(error, 'the event store did not answer about a message');

@@ -8,11 +8,11 @@ export type CarrierStatus = {
   readonly bindsWanted: number;
   /** Binds that another node has. */
   readonly elsewhere: number;
-  /** As the doors are told, and why when it is not good. */
+  /** As published to the entry points, and why when it is not good. */
   readonly state: CarrierState;
   readonly why: string;
   /** Messages taken from the streams and not settled yet. */
-  readonly held: number;
+  readonly inFlight: number;
   /** Why binds are down, one line each. */
   readonly reasons: readonly string[];
 };

@@ -5,7 +5,7 @@ import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
-import { changeSince } from '../cluster/bus/stream-place.ts';
+import { changeSince } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
@@ -15,7 +15,7 @@ import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { type Purge, startPurge } from './purge.ts';
-import { type Answers, answerQuestions } from './queries/answers.ts';
+import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './queries/unflushed.ts';
@@ -49,8 +49,8 @@ export async function startAnalytics(
   let keepers: { readonly reaper: Reaper; readonly purge: Purge } | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
-  const places = new SharedBound('store_questions', shares.store_questions);
-  const answers: Answers = answerQuestions(bus, engine, { recorded, unflushed, arrivals, upToDate, clock }, places);
+  const places = new SharedBound('store_queries', shares.store_queries);
+  const answers: QueryServer = serveQueries(bus, engine, { recorded, unflushed, arrivals, upToDate, clock }, places);
 
   async function record(): Promise<void> {
     const started = await startRecorder({
@@ -133,7 +133,7 @@ export async function startAnalytics(
       writer.flush();
       await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.8)]);
       await withDeadline('the last events', deadlineMs * 0.1, publisher.idle()).catch((error: unknown) =>
-        ignoring(error, 'the reaper tells its events again after the next start'),
+        ignoring(error, 'the reaper publishes its events again after the next start'),
       );
       writer.close();
       publisher.close();

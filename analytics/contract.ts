@@ -49,7 +49,7 @@ export type Unavailable = {
 export type UnavailableWhy = 'away' | 'behind' | 'busy' | 'young';
 
 /** The question itself is wrong: a cursor that is none, a limit out of range. */
-export type BadQuestion = { readonly result: 'bad_request'; readonly detail: string };
+export type BadQuery = { readonly result: 'bad_request'; readonly detail: string };
 
 /** The node gives up inside after 2 s and says so; an asker that waits a little longer always gets a reply. */
 export const queryTimeoutMs = 2_500;
@@ -59,7 +59,7 @@ export type GetMessage = {
   readonly messageId: string;
   /** False: a young message that nobody knows yet is not waited for. */
   readonly wait?: boolean;
-  /** Who wants to tell an event of the message asks for one of its events, which has all that they share. */
+  /** Who wants to publish an event of the message asks for one of its events, which has all that they share. */
   readonly withEvent?: boolean;
   /** `found` too is only said with every event up to the time of asking: for who acts on what is not in the history. */
   readonly upToDate?: boolean;
@@ -110,12 +110,12 @@ export type Direction = 'outbound' | 'inbound';
  */
 export type ListMessagesReply =
   | Answer<{ readonly messages: readonly MessageView[]; readonly nextCursor: string | null }>
-  | BadQuestion;
+  | BadQuery;
 
 /** The folded state of one message, ready for the API. Times are wall time in milliseconds since the epoch. */
 export type MessageView = {
   readonly id: string;
-  /** A request that was refused at the door: it never was a message, and its recipient is masked. */
+  /** A request that was refused at the ingress: it never was a message, and its recipient is masked. */
   readonly refused: boolean;
   readonly direction: Direction;
   readonly status: MessageStatus;
@@ -150,7 +150,7 @@ export type InboundView = {
 /** Which submit is this receipt about? Asked by a carrier actor whose memory does not hold it. */
 export type FindSubmitted = {
   readonly carrier: string;
-  /** E.164, likeliest first: a carrier's ids are short and come again, the recipient tells them apart. */
+  /** E.164, likeliest first: a carrier's ids are short and come again, the recipient distinguishes them. */
   readonly recipients: readonly string[];
   /** The id in every form the response may have had, likeliest first: lower case, without leading zeros. */
   readonly carrierMessageIds: readonly string[];

@@ -5,7 +5,7 @@
 import { waitsFor } from '../cluster/bus/oldest-message.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '../cluster/bus/replay-floors.ts';
-import { changeSince, type StreamPlace } from '../cluster/bus/stream-place.ts';
+import { changeSince, type StreamPosition } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
@@ -32,7 +32,7 @@ export type ReaderPosition = {
 export type Sample = { readonly atMs: number; readonly lastSeq: number };
 
 /** `recorded`: the last record that is in ClickHouse; nothing is purged of another EVENTS than the one it is of. */
-export function startPurge(bus: Bus, recorded: () => StreamPlace, clock: Clock = systemClock): Purge {
+export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Clock = systemClock): Purge {
   const floors = new ReplayFloors(bus);
   /** Where the stream ended at past moments: one for each run within the time that is kept, and one before. */
   let samples: Sample[] = [];
@@ -56,7 +56,7 @@ export function startPurge(bus: Bus, recorded: () => StreamPlace, clock: Clock =
       firstSeq: state.first_seq,
       lastSeq: state.last_seq,
     });
-    if (fullness > limits.recorder.streamAlarmRatio) tellFilling(state.bytes, config.max_bytes, kept, recordedTo);
+    if (fullness > limits.recorder.streamAlarmRatio) logFilling(state.bytes, config.max_bytes, kept, recordedTo);
     if (kept.upTo < state.first_seq || state.messages === 0) return;
     const { purged } = await bus.manager.streams.purge(streamNames.events, { seq: kept.upTo + 1 });
     metrics.eventsPurged.inc(purged);
@@ -83,7 +83,7 @@ export function startPurge(bus: Bus, recorded: () => StreamPlace, clock: Clock =
 /** What may be purged, and the carrier whose floor is the reason that it is not more. */
 type Kept = { readonly upTo: number; readonly by: string | null };
 
-function tellFilling(bytes: number, max: number, { upTo, by }: Kept, recordedTo: number): void {
+function logFilling(bytes: number, max: number, { upTo, by }: Kept, recordedTo: number): void {
   const why = by === null ? 'what is not recorded yet' : `carrier ${by}: what it has begun has no outcome`;
   log.error({ alarm: 'events_filling', bytes, max, keptFrom: upTo + 1, recordedTo, by, why }, 'EVENTS is filling up');
 }
@@ -114,7 +114,7 @@ export function readersThatCount(all: readonly ReaderPosition[], fullness: numbe
   const left = all.filter(({ durable, outstanding }) => durable && outstanding > 0);
   for (const { name, outstanding } of left) {
     log.error(
-      { alarm: 'events_reader_left', consumer: name, outstanding },
+      { alarm: 'events_reader_missing', consumer: name, outstanding },
       'EVENTS is purged before this reader has read it',
     );
   }

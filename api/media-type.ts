@@ -1,4 +1,4 @@
-// Which bodies are read: JSON in UTF-8, as it is. The same for the hot door and the management API, which see headers each
+// Which bodies are read: JSON in UTF-8, as it is. The same for the hot entry point and the management API, which see headers each
 // in their server's way.
 import { type Problem, problem } from './problem.ts';
 

@@ -64,7 +64,7 @@ export const problemCatalogue = {
     'The key is mistyped, revoked or expired: use another one, or create one.',
   ),
   scope_missing: entry(403, 'owner', 'The API key may not do this', 'Use a key with the scope named in `detail`.'),
-  key_beyond_yours: entry(
+  key_exceeds_own_permissions: entry(
     403,
     'owner',
     'The key may do more than the one that asks',

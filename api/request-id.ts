@@ -1,5 +1,5 @@
 // The id a request is found by in answers, logs and audits. A client's own is kept, so that its logs and ours can be
-// laid side by side; anything odd is replaced. One rule for every door: a forwarded request must not get a second id.
+// laid side by side; anything odd is replaced. One rule for every entry point: a forwarded request must not get a second id.
 import { newRequestId } from '../model/ids.ts';
 import { limits } from '../platform/limits.ts';
 

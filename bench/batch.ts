@@ -7,10 +7,10 @@ import { Worker } from 'node:worker_threads';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
-import { openHouse, post } from '../test/api/http/harness.ts';
+import { openHarness, post } from '../test/api/http/harness.ts';
 import { quantile } from './harness/median.ts';
 import type { BenchResult } from './harness/report.ts';
-import type { BatchTask, BatchTold } from './load/batch-thread.ts';
+import type { BatchTask, BatchResult } from './load/batch-thread.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const smallEveryMs = 4;
@@ -23,16 +23,16 @@ const { messagesMax } = limits.http.batch;
 export const bench: Bench = { about: 'batches of 1,000, and how long others wait behind them', secondsDefault: 8, run };
 
 async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
-  const house = await openHouse();
-  const tenant = await house.tenant();
-  const ingress = await house.ingress();
+  const harness = await openHarness();
+  const tenant = await harness.tenant();
+  const ingress = await harness.ingress();
   await until('the directory', async () => (await post(ingress, tenant.live, '{')).status === 400);
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   const durationMs = (seconds * 1_000) / 2;
   const url = ingress.url('/health/live');
   await smallRequests(agent, url, warmUpMs);
   const alone = await smallRequests(agent, url, durationMs);
-  const batchesFor = (ms: number): Promise<[BatchTold]> => {
+  const batchesFor = (ms: number): Promise<[BatchResult]> => {
     const task: BatchTask = {
       url: ingress.url('/v1/sms/batch'),
       token: tenant.live,
@@ -41,15 +41,15 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
       pauseMs,
     };
     const worker = new Worker(new URL('./load/batch-thread.ts', import.meta.url), { workerData: task });
-    return once(worker, 'message') as Promise<[BatchTold]>;
+    return once(worker, 'message') as Promise<[BatchResult]>;
   };
   const [warm] = await batchesFor(warmUpMs);
-  const told = batchesFor(durationMs);
+  const result = batchesFor(durationMs);
   const besideMs = await smallRequests(agent, url, durationMs);
-  const [{ batches, accepted, refused, spentMs, overMs }] = await told;
-  const stored = await house.count();
+  const [{ batches, accepted, refused, spentMs, overMs }] = await result;
+  const stored = await harness.count();
   agent.destroy();
-  await house.stop();
+  await harness.stop();
 
   return {
     bench: 'batch',

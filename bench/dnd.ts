@@ -122,7 +122,7 @@ function numberPlanUs(country: CountryRules): number {
   return (tookMs * 1_000) / rounds;
 }
 
-/** A message every 10 ms over an hour: every 6,000th comes in a new minute and is looked up anew. */
+/** A message every 10 ms over an hour: every 6,000th comes in a new minute and is looked up again. */
 function quietHoursUs(country: CountryRules): number {
   const quiet = quietHours(country.quietHours ?? []);
   const startMs = systemClock.nowMs();

@@ -1,6 +1,6 @@
 // What all gates together cost one message, in one thread: 10,000 accounts with everything of their own switched on
 // (networks, rates, templates demanded, content rules, long suppression lists). The do-not-disturb registry has a bench
-// of its own. Messages differ, so that no answer can be remembered. It measures the door's own code, without I/O.
+// of its own. Messages differ, so that no answer can be remembered. It measures the ingress's own code, without I/O.
 import { admitForBench } from './load/gated-accounts.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 import { cpuPerCallUs } from './harness/cpu-per-call.ts';

@@ -2,7 +2,7 @@
 // leaves in 24 hours (--count), laid out as the product lays them out: pages with a full period, and the archives of eleven
 // before. The pages are written again in any order, because a store that is written at random has holes, and the server
 // keeps those in memory too. After a restart a thread reads ahead as the ingress does, and keys are claimed and answered
-// at --rate through the product's own code. What is counted is counted at the far end: every key of the load must be
+// at --rate through the product's own code. What is counted is counted at the SMSC peer: every key of the load must be
 // found answered by another store, and a sample of the filled ones too.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -181,8 +181,8 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> 
 
   async function write(name: string, page: Page, revision: number, done: (revision: number) => void): Promise<void> {
     const subject = subjectInBucket('idempotency', name);
-    const hasRoom = () => publisher.hasRoom(subject);
-    if (!hasRoom()) await until('room', hasRoom, { limitMs: 60_000, everyMs: 1 });
+    const hasCapacity = () => publisher.hasCapacity(subject);
+    if (!hasCapacity()) await until('room', hasCapacity, { limitMs: 60_000, everyMs: 1 });
     const expected = { 'Nats-Expected-Last-Subject-Sequence': String(revision) };
     const ended = (result: PublishResult) => {
       if (result.ok) done(result.seq);

@@ -1,7 +1,7 @@
 // An OTP behind everything else: one account's promotional backlog keeps a carrier at its contract while several
 // accounts send OTP, that account too; then one account floods the OTP lane itself, ten times as fast as the carrier
-// takes them, and the others still send theirs. Measured at the far end by nonce, from the intended time of each OTP.
-// Accounts that share a shard with the flood are told apart: they are protected only by what sets its excess aside.
+// takes them, and the others still send theirs. Measured at the SMSC peer by nonce, from the intended time of each OTP.
+// Accounts that share a shard with the flood are told apart: they are protected only by what moves its excess to overflow.
 import type { AccountId } from '../model/ids.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
@@ -61,7 +61,7 @@ async function measure(link: CarrierLink, { seconds, seed, count, otpRate }: Wan
     firstNonce: nonces.backlog,
   });
   await link.startActors();
-  await until('the carrier is at its contract', async () => isSteady((await link.farEnd.stats()).submits), {
+  await until('the carrier is at its contract', async () => isSteady((await link.smscPeer.stats()).submits), {
     limitMs: 30_000,
   });
 
@@ -80,13 +80,13 @@ async function measure(link: CarrierLink, { seconds, seed, count, otpRate }: Wan
   const beside = await offerToBus({ ...otp, accounts: others, firstNonce: nonces.others });
   const { accepted: floodAccepted, offeredPerS: floodOfferedPerS } = await flood;
   const wanted = [...noncesFrom(nonces.otp, otpCount), ...noncesFrom(nonces.others, otpCount)];
-  await until('every OTP has come', async () => hasAll(await link.farEnd.arrivals(), wanted), {
+  await until('every OTP has come', async () => hasAll(await link.smscPeer.arrivals(), wanted), {
     limitMs: (seconds + 60) * 1_000,
     everyMs: 1_000,
   });
 
-  const arrivals = await link.farEnd.arrivals();
-  const { submits, nonces: counted } = await link.farEnd.stats();
+  const arrivals = await link.smscPeer.arrivals();
+  const { submits, nonces: counted } = await link.smscPeer.stats();
   const latencies = (load: BusLoadResult, firstNonce: number, of: (n: number) => boolean) => {
     const histogram = new LatencyHistogram();
     for (let n = 0; n < otpCount; n += 1) {

@@ -1,12 +1,12 @@
 // Pacing at the contract's edge: a carrier of 10, 100, 1,000 and 5,000 segments per second, each against a simulator
 // that counts any second, wherever it begins, and throttles what is beyond. More is offered than the contract, from
 // idle; then the actors' event loop stands still for two seconds, and everything it missed must not come in a burst.
-// The achieved rate is counted at the far end, over the given seconds from the first arrival after idle or the stall.
+// The achieved rate is counted at the SMSC peer, over the given seconds from the first arrival after idle or the stall.
 import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
-import type { Arrival } from './harness/far-end.ts';
+import type { Arrival } from './harness/smsc-peer.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
@@ -70,11 +70,11 @@ async function measure(link: CarrierLink, tps: number, seconds: number) {
   await systemClock.sleep((seconds + 1) * 1_000);
   host.stallThread(0, stallMs);
   const { accepted } = await offered;
-  await until('all have come', async () => (await link.farEnd.stats()).nonces.distinct >= accepted, {
+  await until('all have come', async () => (await link.smscPeer.stats()).nonces.distinct >= accepted, {
     limitMs: (offeredSeconds + 30) * 1_000,
     everyMs: 250,
   });
-  const [{ nonces, submits }, arrivals] = [await link.farEnd.stats(), await link.farEnd.arrivals()];
+  const [{ nonces, submits }, arrivals] = [await link.smscPeer.stats(), await link.smscPeer.arrivals()];
   return {
     shares: sharesOf(arrivals, tps, seconds),
     peakPerS: submits.peakPerS,
@@ -84,7 +84,7 @@ async function measure(link: CarrierLink, tps: number, seconds: number) {
   };
 }
 
-/** The stall is the longest silence at the far end. */
+/** The stall is the longest silence at the SMSC peer. */
 function sharesOf(arrivals: ReadonlyMap<number, Arrival>, tps: number, seconds: number) {
   const timesUs = [...arrivals.values()].map((each) => each.atUs).toSorted((one, other) => one - other);
   let resumed = 0;

@@ -65,7 +65,7 @@ async function run({
       let landed = 0;
       let refused = 0;
       const fill = () => {
-        while (next < count && publisher.hasRoom(waitFilter('scheduled'))) {
+        while (next < count && publisher.hasCapacity(waitFilter('scheduled'))) {
           const id = `${prefix}${next}`;
           const record = { subject, payload, dueAtMs: dueOf(next), id, shardKey: id, cancelable: id };
           next += 1;

@@ -10,7 +10,7 @@ import { type HostChild, nodeNamed, startHostChild } from '../test/support/host-
 import { statesOf } from '../test/support/invariant.ts';
 import { type NatsCluster, startNatsCluster } from '../test/support/nats-cluster.ts';
 import { carrierAt, openLoad } from './harness/carrier-link.ts';
-import { type FarEnd, startFarEnd } from './harness/far-end.ts';
+import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { median } from './harness/median.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
@@ -55,14 +55,14 @@ async function run({ seconds, seed, count = roundsDefault }: BenchOptions): Prom
     for (const [name, shape] of Object.entries(shapes)) {
       const rounds: Round[] = [];
       for (let nth = 0; nth < count; nth += 1) {
-        const farEnd = await startFarEnd('bench', { tps, responseMs: 'fixed:10', latencyMs: 'fixed:100' });
+        const smscPeer = await startSmscPeer('bench', { tps, responseMs: 'fixed:10', latencyMs: 'fixed:100' });
         try {
-          rounds.push(await oneRound({ cluster, bus, farEnd, shape, carrier: `${name}-${nth}`, seconds }));
-          const { submits, nonces } = await farEnd.stats();
+          rounds.push(await oneRound({ cluster, bus, smscPeer, shape, carrier: `${name}-${nth}`, seconds }));
+          const { submits, nonces } = await smscPeer.stats();
           total.throttled += submits.throttled;
           total.duplicated += nonces.duplicated;
         } finally {
-          await farEnd.stop();
+          await smscPeer.stop();
         }
       }
       total.otp_sent += rounds.reduce((sum, { sent }) => sum + sent, 0);
@@ -88,14 +88,14 @@ async function run({ seconds, seed, count = roundsDefault }: BenchOptions): Prom
 type RoundParts = {
   readonly cluster: NatsCluster;
   readonly bus: Bus;
-  readonly farEnd: FarEnd;
+  readonly smscPeer: SmscPeer;
   readonly shape: Shape;
   readonly carrier: string;
   readonly seconds: number;
 };
 
-async function oneRound({ cluster, bus, farEnd, shape, carrier, seconds }: RoundParts): Promise<Round> {
-  const config = carrierAt(farEnd, { name: carrier, tps, window: 20, binds: shape.binds });
+async function oneRound({ cluster, bus, smscPeer, shape, carrier, seconds }: RoundParts): Promise<Round> {
+  const config = carrierAt(smscPeer, { name: carrier, tps, window: 20, binds: shape.binds });
   const { load, close } = openLoad(bus, carrier);
   const nodes: HostChild[] = [];
   try {
@@ -103,9 +103,9 @@ async function oneRound({ cluster, bus, farEnd, shape, carrier, seconds }: Round
       const shared = nodeNamed(`${carrier}-n${nth}`, 3);
       nodes.push(await startHostChild(cluster.url(nth), [config], { shared }));
       // The first has the only bind, and keeps it; three are spread when nothing moves any more.
-      await until('the binds are open', async () => (await farEnd.stats()).binds.now === shape.binds);
+      await until('the binds are open', async () => (await smscPeer.stats()).binds.now === shape.binds);
     }
-    await quiet(farEnd);
+    await quiet(smscPeer);
     const count = otpRate * seconds;
     const offered = offerToBus({
       ...load,
@@ -118,16 +118,16 @@ async function oneRound({ cluster, bus, farEnd, shape, carrier, seconds }: Round
     await systemClock.sleep(killAfterMs);
     await nodes[0]?.kill9();
     const killedAtMs = systemClock.monotonicMs();
-    await until('its sessions are gone', async () => (await farEnd.stats()).binds.now < shape.binds, { everyMs: 2 });
-    await until('its binds are open elsewhere', async () => (await farEnd.stats()).binds.now === shape.binds, {
+    await until('its sessions are gone', async () => (await smscPeer.stats()).binds.now < shape.binds, { everyMs: 2 });
+    await until('its binds are open elsewhere', async () => (await smscPeer.stats()).binds.now === shape.binds, {
       limitMs: 30_000,
       everyMs: 5,
     });
     const movedMs = systemClock.monotonicMs() - killedAtMs;
     const { intendedUs, messageIds } = await offered;
     // What was in an intent when the node died is unknown and never comes: the rest has, long before.
-    await systemClock.sleep(2 * limits.leases.deadAfterMs);
-    const arrivals = await farEnd.arrivals();
+    await systemClock.sleep(2 * limits.leases.expireAfterMs);
+    const arrivals = await smscPeer.arrivals();
     const waitedMs = Array.from({ length: count }, (_, n) => arrivals.get(n + 1)).flatMap((arrival, n) =>
       arrival === undefined ? [] : [(arrival.atUs - intendedUs(n)) / 1_000],
     );
@@ -142,11 +142,11 @@ async function oneRound({ cluster, bus, farEnd, shape, carrier, seconds }: Round
 }
 
 /** No session was opened for a while. */
-async function quiet(farEnd: FarEnd): Promise<void> {
+async function quiet(smscPeer: SmscPeer): Promise<void> {
   let seen = -1;
   let sinceMs = 0;
   const isQuiet = async () => {
-    const { total } = (await farEnd.stats()).binds;
+    const { total } = (await smscPeer.stats()).binds;
     if (total !== seen) sinceMs = systemClock.monotonicMs();
     seen = total;
     return systemClock.monotonicMs() - sinceMs > settledMs;

@@ -1,5 +1,5 @@
 // Whether one account can hold up another: an account that sends 50 one-time passwords a second alone, and then beside each
-// thing that another account, or a stranger, can do to the HTTP interface. Its OTP are counted at a far end of its own, from
+// thing that another account, or a stranger, can do to the HTTP interface. Its OTP are counted at a SMSC peer of its own, from
 // the time each was meant to be sent, and every one must be answered 202. All in one run, so that it is one machine's.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { ignoring } from '../platform/errors.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
-import { type FarEnd, startFarEnd } from './harness/far-end.ts';
+import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 import { type Attack, type AttackResult, type AttackTask, attacks } from './load/attack-process.ts';
@@ -30,23 +30,23 @@ export const bench: Bench = {
 };
 
 async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
-  const farEnds = { own: await startFarEnd('own'), crowd: await startFarEnd('crowd', { tps: 500 }) };
-  const system = await startWholeSystem(configuration(farEnds));
+  const smscPeers = { own: await startSmscPeer('own'), crowd: await startSmscPeer('crowd', { tps: 500 }) };
+  const system = await startWholeSystem(configuration(smscPeers));
   try {
-    return await measure(system, farEnds.own, seconds, seed);
+    return await measure(system, smscPeers.own, seconds, seed);
   } finally {
     await system.stop();
-    await Promise.all([farEnds.own.stop(), farEnds.crowd.stop()]);
+    await Promise.all([smscPeers.own.stop(), smscPeers.crowd.stop()]);
     await endSystems();
   }
 }
 
-async function measure(system: WholeSystem, farEnd: FarEnd, seconds: number, seed: number): Promise<BenchResult> {
+async function measure(system: WholeSystem, smscPeer: SmscPeer, seconds: number, seed: number): Promise<BenchResult> {
   const key = await otherAccount(system);
   let phases = 0;
   const otp = (forSeconds: number) => {
     phases += 1;
-    return offerOtp(system, farEnd, forSeconds, seed, phases * noncesPerPhase);
+    return offerOtp(system, smscPeer, forSeconds, seed, phases * noncesPerPhase);
   };
   await otp(warmUpSeconds);
   const alone = await otp(seconds);
@@ -93,7 +93,7 @@ type Offered = { latency: ReturnType<LatencyHistogram['summary']>; not202: numbe
 
 async function offerOtp(
   system: WholeSystem,
-  farEnd: FarEnd,
+  smscPeer: SmscPeer,
   seconds: number,
   seed: number,
   firstNonce: number,
@@ -114,13 +114,13 @@ async function offerOtp(
   const load = await offerLoad(task);
   const nonces = acceptedNonces(task, load);
   const haveCome = async () => {
-    const come = await farEnd.arrivals();
+    const come = await smscPeer.arrivals();
     return nonces.every((nonce) => come.has(nonce));
   };
-  await until('every accepted OTP at the far end', haveCome, { limitMs: 30_000, everyMs: 100 }).catch(
+  await until('every accepted OTP at the SMSC peer', haveCome, { limitMs: 30_000, everyMs: 100 }).catch(
     (error: unknown) => ignoring(error, 'what has not come is counted as lost'),
   );
-  const arrivals = await farEnd.arrivals();
+  const arrivals = await smscPeer.arrivals();
   const histogram = new LatencyHistogram();
   const intendedUs = (index: number) => load.lastIntendedUs - ((load.offered - 1 - index) * 1e6) / otpPerSecond;
   for (let index = 0; index < load.offered; index += 1) {
@@ -166,8 +166,8 @@ async function otherAccount(system: WholeSystem): Promise<string> {
   return key;
 }
 
-function configuration({ own, crowd }: { own: FarEnd; crowd: FarEnd }): string {
-  const carrier = (name: string, tps: number, { port, systemId, password }: FarEnd) => `
+function configuration({ own, crowd }: { own: SmscPeer; crowd: SmscPeer }): string {
+  const carrier = (name: string, tps: number, { port, systemId, password }: SmscPeer) => `
   - name: ${name}
     tps: ${tps}
     classes: [otp, transactional, promotional]

@@ -1,8 +1,8 @@
 // The main job under load, end to end on real parts: HTTP → JetStream → carrier actor → SMPP → simulator →
 // receipt → events in ClickHouse, with the load generator and the simulators on the same machine. Two phases,
-// each to a carrier of its own so that each has its own far end: quiet (500/s) and full (5,000/s, or --rate). Messages
-// are counted at the far ends by the nonce in their text, latency runs from the intended send time, and the rate is that
-// of the arrivals at the far end: a run that falls behind its offered load misses its target.
+// each to a carrier of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages
+// are counted at the SMSC peers by the nonce in their text, latency runs from the intended send time, and the rate is that
+// of the arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';
@@ -11,7 +11,7 @@ import { type WholeSystem, startWholeSystem } from '../test/support/whole-system
 import type { Bench, BenchOptions } from './harness/bench.ts';
 import { cpuBetween, processTree, watchMemory } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
-import { type FarEnd, startFarEnd } from './harness/far-end.ts';
+import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { behindMsMax, endedBehindMs, servedPerS, servedShareMin } from './harness/rates.ts';
 import type { LoadResult, LoadTask } from './load/http-load.ts';
@@ -30,20 +30,20 @@ export const bench: Bench = {
 };
 
 async function run({ seconds, seed, rate = fullRateDefault }: BenchOptions): Promise<BenchResult> {
-  const farEnds = { quiet: await startFarEnd('quiet'), full: await startFarEnd('full') };
-  const system = await startWholeSystem(configuration(farEnds));
+  const smscPeers = { quiet: await startSmscPeer('quiet'), full: await startSmscPeer('full') };
+  const system = await startWholeSystem(configuration(smscPeers));
   try {
-    return await measure(system, farEnds, { seconds, seed, fullRate: rate });
+    return await measure(system, smscPeers, { seconds, seed, fullRate: rate });
   } finally {
     await system.stop();
-    await Promise.all([farEnds.quiet.stop(), farEnds.full.stop()]);
+    await Promise.all([smscPeers.quiet.stop(), smscPeers.full.stop()]);
     await endSystems();
   }
 }
 
 async function measure(
   system: WholeSystem,
-  farEnds: { quiet: FarEnd; full: FarEnd },
+  smscPeers: { quiet: SmscPeer; full: SmscPeer },
   { seconds, seed, fullRate }: { seconds: number; seed: number; fullRate: number },
 ): Promise<BenchResult> {
   const offer = async (
@@ -67,7 +67,7 @@ async function measure(
       timed,
     };
     const load = await offerLoad(task);
-    return { load, ...(await settled(farEnds[phase], acceptedNonces(task, load))) };
+    return { load, ...(await settled(smscPeers[phase], acceptedNonces(task, load))) };
   };
 
   const warmUpRate = Math.min(fullRate, fullRateDefault);
@@ -81,7 +81,7 @@ async function measure(
   const { load: full, ...fullEnd } = await offer('full', fullRate, seconds, 20_000_000, true);
   const cpu = cpuBetween(before, processTree(root));
   memory.stop();
-  const ends = { quiet: await farEnds.quiet.stats(), full: await farEnds.full.stats() };
+  const ends = { quiet: await smscPeers.quiet.stats(), full: await smscPeers.full.stats() };
 
   const accepted = warmUp.load.accepted + quiet.accepted + full.accepted;
   await system.recorded();
@@ -133,17 +133,17 @@ async function measure(
  * Waits until every accepted message has come and every receipt was answered. Gives when they came, and how many did not:
  * by nonce, because what was sent but never answered comes too and would make up for one that is missing.
  */
-async function settled(farEnd: FarEnd, nonces: readonly number[]): Promise<{ arrivedUs: number[]; lost: number }> {
+async function settled(smscPeer: SmscPeer, nonces: readonly number[]): Promise<{ arrivedUs: number[]; lost: number }> {
   const haveCome = async () => {
-    const { nonces: counted, receipts } = await farEnd.stats();
+    const { nonces: counted, receipts } = await smscPeer.stats();
     if (counted.distinct < nonces.length || receipts.acked < counted.distinct) return false;
-    const arrivals = await farEnd.arrivals();
+    const arrivals = await smscPeer.arrivals();
     return nonces.every((nonce) => arrivals.has(nonce));
   };
-  await until(`${nonces.length} messages at the far end`, haveCome, { limitMs: 60_000, everyMs: 250 }).catch(
+  await until(`${nonces.length} messages at the SMSC peer`, haveCome, { limitMs: 60_000, everyMs: 250 }).catch(
     (error: unknown) => ignoring(error, 'what has not come is counted as lost'),
   );
-  const arrivals = await farEnd.arrivals();
+  const arrivals = await smscPeer.arrivals();
   const arrivedUs = nonces.flatMap((nonce) => arrivals.get(nonce)?.atUs ?? []);
   return { arrivedUs, lost: nonces.length - arrivedUs.length };
 }
@@ -163,13 +163,13 @@ function refusedOf(load: LoadResult): number {
   return load.offered - load.accepted;
 }
 
-function configuration({ quiet, full }: { quiet: FarEnd; full: FarEnd }): string {
-  const carrier = (phase: keyof typeof phases, farEnd: FarEnd) => `
+function configuration({ quiet, full }: { quiet: SmscPeer; full: SmscPeer }): string {
+  const carrier = (phase: keyof typeof phases, smscPeer: SmscPeer) => `
   - name: ${phases[phase].name}
     tps: 20000
     classes: [otp, transactional, promotional]
     binds:
-      - { host: 127.0.0.1, port: ${farEnd.port}, system_id: ${farEnd.systemId}, password: ${farEnd.password}, type: transceiver, window: 500, count: 2 }`;
+      - { host: 127.0.0.1, port: ${smscPeer.port}, system_id: ${smscPeer.systemId}, password: ${smscPeer.password}, type: transceiver, window: 500, count: 2 }`;
   return `country:
   name: Bench
   calling_code: "+880"

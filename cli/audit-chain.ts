@@ -1,5 +1,5 @@
 // `audit verify|partitions|detach`: the chain of the audit log in the running system's database.
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
 import type { Store } from '../control/store/store.ts';
@@ -26,7 +26,7 @@ export async function verifyCommand(options: VerifyOptions): Promise<number> {
   print(options, { object: 'audit_verification', ok: true, rows, first_row: first, head: `${head.seq}:${head.hash}` }, [
     `Sound  ${rows} rows${first === null ? '' : `, from row ${first}`}`,
     `Head   ${head.seq}:${head.hash}`,
-    'Note the head on another machine: audit verify --expect finds a chain that was written anew.',
+    'Note the head on another machine: audit verify --expect finds a chain that was rewritten.',
   ]);
   return 0;
 }
@@ -42,13 +42,13 @@ export async function detachCommand(month: string, options: { json?: boolean }):
       return await detachAuditPartition(store, month);
     } catch (error) {
       if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
-      throw new FixSetup(
+      throw new SetupError(
         `Only the owner of the tables may do this: set DATABASE_OWNER_URL to that role (${messageOf(error)})`,
       );
     }
   };
   const done = await withStore(detach, { asOwner: true });
-  if (!done.ok) throw new FixSetup(`${done.code}: ${whyNot[done.code]}`);
+  if (!done.ok) throw new SetupError(`${done.code}: ${whyNot[done.code]}`);
   const { table } = done.partition;
   print(options, { ...partitionJson(done.partition), detached: true }, [
     `Detached  ${lineOf(done.partition)}`,
@@ -68,7 +68,7 @@ function headsOf(text: string | undefined): AuditHead[] {
     if (each.trim() === '') return [];
     const found = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(each.trim());
     if (found === null)
-      throw new FixSetup(
+      throw new SetupError(
         `--expect: found "${each}", expected row:hash as audit verify prints its head, with all 64 digits of the hash`,
       );
     return { seq: Number(found[1]), hash: found[2] ?? '' };

@@ -1,5 +1,5 @@
 // `audit`: the audit log of the running system's database, newest first.
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, listAuditRecords } from '../control/store/audit-log.ts';
 import { print } from './print.ts';
@@ -19,7 +19,7 @@ export async function auditCommand(options: AuditOptions): Promise<void> {
   const limit =
     options.limit === undefined ? limitDefault : /^\d{1,4}$/.test(options.limit) ? Number(options.limit) : 0;
   if (limit < 1 || limit > limitMax) {
-    throw new FixSetup(`--limit: found "${options.limit}", expected a whole number from 1 to ${limitMax}`);
+    throw new SetupError(`--limit: found "${options.limit}", expected a whole number from 1 to ${limitMax}`);
   }
   const { target, action } = options;
   const { items } = await withStore((store) => listAuditRecords(store, { limit, after: null, target, action }));
@@ -35,7 +35,7 @@ export async function auditCommand(options: AuditOptions): Promise<void> {
   }));
   // What another version wrote is found all the same.
   if (items.length === 0 && action !== undefined && !isAction(action)) {
-    throw new FixSetup(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
+    throw new SetupError(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
   }
   print(options, { data }, items.length === 0 ? ['nothing yet'] : items.map(lineOf));
 }

@@ -2,11 +2,11 @@
 // audit.ts, loaded when it is needed.
 import type { Command } from 'commander';
 import { addAuditCommands } from './audit-commands.ts';
-import type { OrderVerb } from '../cluster/operator-commands/contract.ts';
+import type { CommandVerb } from '../cluster/operator-commands/contract.ts';
 import type { AuditOptions } from './audit.ts';
-import type { OrderOptions } from './carriers.ts';
+import type { CommandOptions } from './carriers.ts';
 
-const meaning: Record<OrderVerb, string> = {
+const meaning: Record<CommandVerb, string> = {
   pause: 'submit nothing more to a carrier, or over one of its binds; sessions stay and receipts come in',
   drain: 'pause, let what is out be answered, and unbind; stays so until it is resumed',
   resume: 'take a pause or drain back, and try binds again that were given up',
@@ -31,9 +31,9 @@ export function addCarrierCommands(program: Command): void {
       .option('--bind <bind>', 'only this bind, as `carriers list` shows it: 2, or alpha/2')
       .option('--reason <text>', 'why, for the audit log and for who looks next')
       .option('--json', 'print one JSON object')
-      .action(async (name: string, options: OrderOptions) => {
-        const { orderCommand } = await import('./carriers.ts');
-        await orderCommand(verb, name, options);
+      .action(async (name: string, options: CommandOptions) => {
+        const { issueCommandFromCli } = await import('./carriers.ts');
+        await issueCommandFromCli(verb, name, options);
       });
   }
 

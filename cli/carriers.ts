@@ -1,6 +1,6 @@
 // `carriers list|pause|drain|resume`: over NATS alone, so that a carrier can be stopped while the database is away; the
 // audit record is durable with the order and reaches the database when that is back.
-import { FixSetup, ignoring, messageOf } from '../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { type CarrierConfig } from '../config/configuration.ts';
 import { readConfiguration } from '../config/load.ts';
@@ -9,17 +9,17 @@ import {
   type CarrierView,
   type NoSuch,
   carrierJson,
-  orderCarrier,
-  orderJson,
+  commandCarrier,
+  commandJson,
   viewCarriers,
 } from '../cluster/operator-commands/carriers.ts';
-import type { Order, OrderVerb, Pace } from '../cluster/operator-commands/contract.ts';
-import { fileInForceOrWarn } from './file-in-force.ts';
+import type { OperatorCommand, CommandVerb, Pace } from '../cluster/operator-commands/contract.ts';
+import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
 import { print } from './print.ts';
-import { whereFrom } from './who-asks.ts';
+import { whereFrom } from './operator-name.ts';
 import { withBus } from './with-bus.ts';
 
-export type OrderOptions = { readonly bind?: string; readonly reason?: string; readonly json?: boolean };
+export type CommandOptions = { readonly bind?: string; readonly reason?: string; readonly json?: boolean };
 
 export async function listCarriers(name: string | undefined, options: { json?: boolean }): Promise<void> {
   const configured = await configuredCarriers();
@@ -31,53 +31,53 @@ export async function listCarriers(name: string | undefined, options: { json?: b
   print(options, { data: shown.map(carrierJson) }, shown.flatMap(carrierLines));
 }
 
-export async function orderCommand(verb: OrderVerb, name: string, options: OrderOptions): Promise<void> {
+export async function issueCommandFromCli(verb: CommandVerb, name: string, options: CommandOptions): Promise<void> {
   const bind = bindOf(name, options.bind);
   const reason = reasonOf(options.reason ?? '');
   const configured = await configuredCarriers();
-  const order = { verb, carrier: name, bind, reason, actor: 'operator', from: whereFrom() };
-  const given = await withBus((bus) => answered(orderCarrier(bus, configured, order)));
+  const command = { verb, carrier: name, bind, reason, actor: 'operator', from: whereFrom() };
+  const given = await withBus((bus) => answered(commandCarrier(bus, configured, command)));
   if (!given.ok) throw noSuch(name, given);
   const target = bind === null ? name : `${name}/${bind}`;
-  const inForce = given.inForce
-    ? 'in force'
+  const inEffect = given.inEffect
+    ? 'in effect'
     : given.carrier.servedBy === 0
       ? 'recorded; nobody serves the carrier now, whoever does will follow it'
       : 'recorded; not everybody who serves the carrier has taken it up yet';
-  print(options, orderJson(given), [
-    `${done[verb]}  ${target}  ${inForce}`,
+  print(options, commandJson(given), [
+    `${done[verb]}  ${target}  ${inEffect}`,
     ...carrierLines(given.carrier),
-    ...stillOrdered(verb, bind, given.carrier),
+    ...stillCommanded(verb, bind, given.carrier),
   ]);
 }
 
-const done: Record<OrderVerb, string> = { pause: 'Paused', drain: 'Draining', resume: 'Resumed' };
+const done: Record<CommandVerb, string> = { pause: 'Paused', drain: 'Draining', resume: 'Resumed' };
 
 /** A word that outlasts the carrier's own: who resumes a carrier may not know that a bind was stopped for itself. */
-function stillOrdered(verb: OrderVerb, bind: number | null, carrier: CarrierView): string[] {
+function stillCommanded(verb: CommandVerb, bind: number | null, carrier: CarrierView): string[] {
   if (verb !== 'resume') return [];
-  if (bind !== null && carrier.ordered !== 'running')
-    return [`The carrier itself is ${carrier.ordered}: carriers resume ${carrier.name}`];
+  if (bind !== null && carrier.desiredState !== 'running')
+    return [`The carrier itself is ${carrier.desiredState}: carriers resume ${carrier.name}`];
   return carrier.binds
-    .filter((each) => each.order !== null && each.bind !== bind)
+    .filter((each) => each.command !== null && each.bind !== bind)
     .map(
       (each) =>
-        `Bind ${each.bind} stays ${each.ordered} by an order of its own: carriers resume ${carrier.name} --bind ${each.bind}`,
+        `Bind ${each.bind} stays ${each.desiredState} by an order of its own: carriers resume ${carrier.name} --bind ${each.bind}`,
     );
 }
 
 function carrierLines(carrier: CarrierView): string[] {
-  const { name, ordered, order, servedBy, held, pace, binds } = carrier;
-  const slowed = pace === null || pace.slowedBy === '' ? '' : `, ${paceWords(pace)}`;
-  const condition = servedBy === 0 ? 'served by nobody' : `${stateWords(carrier)}, ${held} held${slowed}`;
+  const { name, desiredState, command, servedBy, inFlight, pace, binds } = carrier;
+  const slowed = pace === null || pace.slowedBy === '' ? '' : `, ${paceText(pace)}`;
+  const condition = servedBy === 0 ? 'served by nobody' : `${stateText(carrier)}, ${inFlight} held${slowed}`;
   return [
-    `${name}  ${ordered}  ${condition}${orderWords(order)}`,
-    ...binds.map((bind) => `  ${bindWords(name, bind)}`),
+    `${name}  ${desiredState}  ${condition}${commandText(command)}`,
+    ...binds.map((bind) => `  ${bindText(name, bind)}`),
   ];
 }
 
 /** A carrier that was in trouble stays avoided for a while: who sees its binds bound must be told why. */
-function stateWords({ state, why, recovering }: CarrierView): string {
+function stateText({ state, why, recovering }: CarrierView): string {
   if (state === null) return `not served${why === '' ? '' : ` (${why})`}`;
   if (recovering === null) return `${state}${why === '' ? '' : ` (${why})`}`;
   const { forMs, goodInMs } = recovering;
@@ -85,33 +85,33 @@ function stateWords({ state, why, recovering }: CarrierView): string {
 }
 
 /** `6 of 50/s (ESME_RTHROTTLED)`. */
-export function paceWords({ perS, ofPerS, slowedBy }: Pace): string {
+export function paceText({ perS, ofPerS, slowedBy }: Pace): string {
   const short = (value: number) => Number(value.toFixed(value < 10 ? 1 : 0));
   return `${short(perS)} of ${short(ofPerS)}/s (${slowedBy})`;
 }
 
 export const seconds = (ms: number) => `${Math.ceil(ms / 1_000)} s`;
 
-function bindWords(
+function bindText(
   carrier: string,
-  { bind, type, ordered, order, state, reason, windowUsed, window, nextTryInMs = null }: BindView,
+  { bind, type, desiredState, command, state, reason, windowUsed, window, nextTryInMs = null }: BindView,
 ): string {
   const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
   const now = `${state}${reason === '' ? '' : `: ${reason}`}${next}`;
-  const word = ordered === 'running' ? '' : `  ${ordered}`;
-  return `${carrier}/${bind}  ${type}  ${now}  window ${windowUsed}/${window}${word}${orderWords(order)}`;
+  const word = desiredState === 'running' ? '' : `  ${desiredState}`;
+  return `${carrier}/${bind}  ${type}  ${now}  window ${windowUsed}/${window}${word}${commandText(command)}`;
 }
 
-export function orderWords(order: Order | null): string {
-  if (order === null) return '';
-  const { atMs, actor, from, reason } = order;
+export function commandText(command: OperatorCommand | null): string {
+  if (command === null) return '';
+  const { atMs, actor, from, reason } = command;
   return `  since ${new Date(atMs).toISOString()} by ${actor} (${from})${reason === '' ? '' : `: ${reason}`}`;
 }
 
 /** What runs may differ from the file: those who serve carriers say what they serve, too. */
 async function configuredCarriers(): Promise<readonly CarrierConfig[]> {
   try {
-    return (await readConfiguration(fileInForceOrWarn().file)).carriers;
+    return (await readConfiguration(effectiveConfigFileOrWarn().file)).carriers;
   } catch (error) {
     ignoring(error, 'the carriers are those that answer');
     return [];
@@ -123,26 +123,26 @@ function bindOf(carrier: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   const number = text.startsWith(`${carrier}/`) ? text.slice(carrier.length + 1) : text;
   if (/^[1-9]\d{0,3}$/.test(number)) return Number(number);
-  throw new FixSetup(`--bind: found "${text}", expected a number from 1, such as 2 or ${carrier}/2`);
+  throw new SetupError(`--bind: found "${text}", expected a number from 1, such as 2 or ${carrier}/2`);
 }
 
 function reasonOf(text: string): string {
   const { reasonCharsMax } = limits.operations;
   if (text.length <= reasonCharsMax) return text;
-  throw new FixSetup(`--reason: found ${text.length} characters, expected at most ${reasonCharsMax}`);
+  throw new SetupError(`--reason: found ${text.length} characters, expected at most ${reasonCharsMax}`);
 }
 
-function noSuch(name: string, { what, there }: NoSuch): FixSetup {
+function noSuch(name: string, { what, there }: NoSuch): SetupError {
   const list = there.length === 0 ? 'none' : there.join(', ');
-  if (what === 'carrier') return new FixSetup(`carrier_not_found: there is no carrier "${name}"; there are: ${list}`);
-  return new FixSetup(`bind_not_found: ${name} has the binds ${list}`);
+  if (what === 'carrier') return new SetupError(`carrier_not_found: there is no carrier "${name}"; there are: ${list}`);
+  return new SetupError(`bind_not_found: ${name} has the binds ${list}`);
 }
 
 async function answered<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw new FixSetup(
+    throw new SetupError(
       `NATS did not answer: ${messageOf(error)}. Whether an order was taken is not known: look with carriers list, or give it again`,
       error,
     );

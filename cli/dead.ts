@@ -4,18 +4,18 @@
 import { newAuditId } from '../model/ids.ts';
 import type { Message } from '../model/message.ts';
 import { systemClock } from '../platform/clock.ts';
-import { FixSetup, ignoring, messageOf } from '../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { type EventStoreAnswer, askEventStore } from '../actors/ask-event-store.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type DeadEntry, dropDead, listDead, readDead, replayDead } from '../cluster/bus/dead-records.ts';
-import { deadHeaders } from '../cluster/bus/dead.ts';
+import { deadHeaders } from '../cluster/bus/dead-letter.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { addAuditRecords } from '../control/store/audit-log.ts';
 import { contentsOf } from './dead-contents.ts';
 import { print } from './print.ts';
-import { whereFrom, whoAsks } from './who-asks.ts';
+import { whereFrom, operatorName } from './operator-name.ts';
 import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 
@@ -73,9 +73,9 @@ type Result = { readonly seq: number; readonly code: string; readonly detail: st
 export async function replayDeadCommand(texts: readonly string[], options: DeadReplayOptions): Promise<void> {
   const from = streamOf(options.stream);
   if (options.all === true ? texts.length > 0 : texts.length === 0) {
-    throw new FixSetup('dead replay: expected numbers of records, or --all');
+    throw new SetupError('dead replay: expected numbers of records, or --all');
   }
-  if (options.all !== true && from !== null) throw new FixSetup('--stream goes with --all');
+  if (options.all !== true && from !== null) throw new SetupError('--stream goes with --all');
   const given = texts.map(seqOf);
   const results = await withBus(async (bus) => {
     // Known before the first goes: what comes back at once is not put back for ever.
@@ -87,19 +87,19 @@ export async function replayDeadCommand(texts: readonly string[], options: DeadR
     return all;
   });
   const replayed = results.flatMap(({ code, entry }) => (code === 'replayed' && entry !== undefined ? [entry] : []));
-  const trouble = await audit('replayed', replayed);
+  const failure = await audit('replayed', replayed);
   const data = results.map(({ seq, code, detail, entry }) => ({
     seq,
     replayed: code === 'replayed',
     ...(code === 'replayed' ? {} : { code, detail }),
     ...(entry === undefined ? {} : { stream: entry.stream, subject: entry.subject }),
   }));
-  print(options, { data, audited: trouble === null }, [
+  print(options, { data, audited: failure === null }, [
     ...results.map(({ seq, code, detail, entry }) =>
       code === 'replayed' ? `${seq}  put back: ${entry?.subject ?? ''}` : `${seq}  not put back, ${code}: ${detail}`,
     ),
     ...(results.length === 0 ? ['DEAD is empty'] : []),
-    ...(trouble === null ? [] : [trouble]),
+    ...(failure === null ? [] : [failure]),
   ]);
   if (replayed.length < results.length) process.exitCode = 1;
 }
@@ -108,20 +108,20 @@ const none = { entries: [] as readonly DeadEntry[] };
 
 export async function dropDeadCommand(text: string, options: DeadDropOptions): Promise<void> {
   const seq = seqOf(text);
-  if (options.yes !== true) throw new FixSetup(`dead drop deletes record ${seq} for good: say so with --yes`);
+  if (options.yes !== true) throw new SetupError(`dead drop deletes record ${seq} for good: say so with --yes`);
   const record = await withBus(async (bus) => {
     const found = await answered(readDead(bus, seq));
     return found !== null && (await answered(dropDead(bus, seq))) ? found : null;
   });
   if (record === null) throw notFound(seq);
-  const trouble = await audit('dropped', [record]);
-  print(options, { seq, dropped: true, audited: trouble === null }, [
+  const failure = await audit('dropped', [record]);
+  print(options, { seq, dropped: true, audited: failure === null }, [
     `Dropped  ${seq}  ${record.stream}  ${record.subject}`,
-    ...(trouble === null ? [] : [trouble]),
+    ...(failure === null ? [] : [failure]),
   ]);
 }
 
-/** Never rejects: what went before it is told and audited whatever becomes of this one. */
+/** Never rejects: what went before it is printed and audited whatever becomes of this one. */
 async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Result> {
   try {
     return await tryReplay(bus, seq, again);
@@ -181,7 +181,7 @@ async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]
     ignoring(error, 'the database is away: the records wait on the bus, which was there just now');
   }
   try {
-    const by = whoAsks();
+    const by = operatorName();
     await withBus((bus) => Promise.all(records.map((record) => noteForAudit(bus, { ...record, by }))));
     return null;
   } catch (error) {
@@ -195,30 +195,30 @@ function entryJson({ seq, atMs, stream, subject, reason, octets }: DeadEntry): R
 
 function seqOf(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new FixSetup(`found "${text}", expected the number of a record as dead list shows it`);
+  throw new SetupError(`found "${text}", expected the number of a record as dead list shows it`);
 }
 
 function streamOf(text: string | undefined): string | null {
   if (text === undefined) return null;
   if (streamsOfDead.includes(text)) return text;
-  throw new FixSetup(`--stream: found "${text}", expected one of ${streamsOfDead.join(', ')}`);
+  throw new SetupError(`--stream: found "${text}", expected one of ${streamsOfDead.join(', ')}`);
 }
 
 function limitOf(text: string | undefined): number {
   const limitMax = limits.operations.deadReadMax;
   const limit = text === undefined ? limitDefault : /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= limitMax) return limit;
-  throw new FixSetup(`--limit: found "${text}", expected a whole number from 1 to ${limitMax}`);
+  throw new SetupError(`--limit: found "${text}", expected a whole number from 1 to ${limitMax}`);
 }
 
-function notFound(seq: number): FixSetup {
-  return new FixSetup(`dead_record_not_found: DEAD holds no record ${seq}; dead list shows what is there`);
+function notFound(seq: number): SetupError {
+  return new SetupError(`dead_record_not_found: DEAD holds no record ${seq}; dead list shows what is there`);
 }
 
 async function answered<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw new FixSetup(`NATS did not answer: ${messageOf(error)}`, error);
+    throw new SetupError(`NATS did not answer: ${messageOf(error)}`, error);
   }
 }

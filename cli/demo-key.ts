@@ -1,6 +1,6 @@
 // `keys demo`: the keys a first start made, from the file in which only the owner of the data folder reads them. The key
 // alone stands on standard output, so that a shell can take it: KEY=$(npx heliograph keys demo).
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
 import { print } from './print.ts';
@@ -9,12 +9,12 @@ export function demoKeyCommand(options: { test?: boolean; json?: boolean }): voi
   const file = demoKeysFile(loadSettings().dataDir);
   const demo = savedDemo(file);
   if (demo === null) {
-    throw new FixSetup(`There is no demo account on this machine (${file}): heliograph accounts create, keys create`);
+    throw new SetupError(`There is no demo account on this machine (${file}): heliograph accounts create, keys create`);
   }
   const livemode = options.test !== true;
   const key = livemode ? demo.liveKey : demo.testKey;
   if (key === null) {
-    throw new FixSetup(
+    throw new SetupError(
       'There is no live demo key: not all carriers are simulated. Make a key of your own (heliograph keys create), or take the test key (--test)',
     );
   }

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { DirectoryOptions } from './directory.ts';
 
 export function addDirectoryCommands(program: Command): void {
-  const directory = program.command('directory').description('what all doors know of accounts and keys');
+  const directory = program.command('directory').description('what all entry points know of accounts and keys');
   directory
     .command('owner')
     .description('which PostgreSQL it is made from')

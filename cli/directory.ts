@@ -1,7 +1,7 @@
 // `directory owner|release`, and the doctor's look at the same. Over NATS alone: who releases has no database that is
 // right, and the wrong one must not be asked.
 import { readFileSync } from 'node:fs';
-import { FixSetup, ignoring } from '../platform/errors.ts';
+import { SetupError, ignoring } from '../platform/errors.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import {
   type DirectoryOwner,
@@ -14,7 +14,7 @@ import { databaseNameFile, installationId } from '../control/store/installation.
 import { openStore } from '../control/store/store.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { print } from './print.ts';
-import { whoAsks } from './who-asks.ts';
+import { operatorName } from './operator-name.ts';
 import { withBus } from './with-bus.ts';
 
 export type DirectoryOptions = { readonly yes?: boolean; readonly json?: boolean };
@@ -26,7 +26,7 @@ export async function ownerCommand(options: DirectoryOptions): Promise<void> {
 
 export async function releaseCommand(options: DirectoryOptions): Promise<void> {
   if (options.yes !== true) {
-    throw new FixSetup(
+    throw new SetupError(
       'The next role control that starts makes the directory its own: accounts and keys that its PostgreSQL does not have are refused from then on. Stop every role control of the old one first, then: heliograph directory release --yes',
     );
   }
@@ -35,7 +35,7 @@ export async function releaseCommand(options: DirectoryOptions): Promise<void> {
     if (before === null) return null;
     // First: what cannot be recorded is not done.
     const detail = { database: before.database, since: new Date(before.sinceMs).toISOString(), host: before.host };
-    await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: whoAsks() });
+    await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: operatorName() });
     return releaseDirectory(bus);
   });
   print(options, asJson(owner), [owner === null ? 'Nobody had it' : `Released  ${lineOf(owner)}`]);

@@ -1,17 +1,17 @@
 // The doctor's look at the carriers: each bind of a real carrier is bound once, as configured, and unbound; it never
 // submits. Where a running system has the binds it is asked instead, because a carrier allows only so many sessions.
-import { FixSetup, ignoring } from '../platform/errors.ts';
+import { SetupError, ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { probeBind } from '../smpp/probe.ts';
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
 import type { BindConfig, CarrierConfig } from '../config/configuration.ts';
 import { type CarrierView, viewsOf } from '../cluster/operator-commands/carriers.ts';
-import type { CarrierOrders } from '../cluster/operator-commands/contract.ts';
-import { readOrders } from '../cluster/operator-commands/orders.ts';
+import type { CarrierCommands } from '../cluster/operator-commands/contract.ts';
+import { readCommands } from '../cluster/operator-commands/commands.ts';
 import { askForCarriers } from '../cluster/operator-commands/reports.ts';
 import { aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
 import type { Finding } from './finding.ts';
-import { probeWords } from './probe-words.ts';
+import { probeMessages } from './probe-messages.ts';
 
 export type CarrierCheck = {
   readonly carriers: readonly CarrierConfig[];
@@ -40,23 +40,23 @@ export async function examineCarriers({
 }: CarrierCheck): Promise<Finding[]> {
   const asked = carriers.filter(({ name }) => only === undefined || name === only);
   if (asked.length === 0) {
-    throw new FixSetup(`there is no carrier "${only}"; there are: ${carriers.map(({ name }) => name).join(', ')}`);
+    throw new SetupError(`there is no carrier "${only}"; there are: ${carriers.map(({ name }) => name).join(', ')}`);
   }
   const views = natsUrl === null ? [] : await viewsFrom(natsUrl, carriers);
   const findings = await Promise.all(
     asked.map(async (carrier) => {
       const view = views?.find(({ name }) => name === carrier.name) ?? null;
-      const told = view === null ? [] : aboutCarrier(view);
+      const findings = view === null ? [] : aboutCarrier(view);
       // Simulated carriers listen only while the system runs, and only for it.
       const mayTry = force && carrier.simulate === null;
       const serving = view !== null && view.servedBy > 0;
-      if (serving && !mayTry) return [...told, ...reportedBinds(carrier, view, forced(carrier))];
+      if (serving && !mayTry) return [...findings, ...reportedBinds(carrier, view, forced(carrier))];
       if (views === null && !mayTry) return [notKnown(carrier)];
       const isServed = (views ?? []).some(({ servedBy }) => servedBy > 0);
       if (isRunning && !mayTry)
-        return [...told, servesCarriers ? notAsked(carrier) : servedByNobody(carrier, isServed)];
-      if (carrier.simulate !== null) return only === undefined ? told : [...told, simulated(carrier)];
-      return [...told, ...(await probed(carrier, serving ? view : null, stepMs))];
+        return [...findings, servesCarriers ? notAsked(carrier) : servedByNobody(carrier, isServed)];
+      if (carrier.simulate !== null) return only === undefined ? findings : [...findings, simulated(carrier)];
+      return [...findings, ...(await probed(carrier, serving ? view : null, stepMs))];
     }),
   );
   return findings.flat();
@@ -68,7 +68,7 @@ async function probed(carrier: CarrierConfig, running: CarrierView | null, stepM
   let first = 1;
   for (const bind of carrier.binds) {
     const found = await probeBind({ ...wireOf(bind), stepMs });
-    const { ok, what, todo } = probeWords(bind, found, running === null ? null : sessionsOf(carrier, bind, running));
+    const { ok, what, todo } = probeMessages(bind, found, running === null ? null : sessionsOf(carrier, bind, running));
     const sessions = bind.count === 1 || !ok ? '' : ` (tried once of ${bind.count} sessions)`;
     findings.push({
       check: `${carrier.name}/${first}`,
@@ -128,7 +128,7 @@ async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): P
   try {
     const bus = await connectBus(natsUrl, 'doctor', limits.operations.callTimeoutMs);
     try {
-      return viewsOf(carriers, await ordersOn(bus), await askForCarriers(bus));
+      return viewsOf(carriers, await commandsOn(bus), await askForCarriers(bus));
     } finally {
       await bus.close();
     }
@@ -138,9 +138,9 @@ async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): P
   }
 }
 
-async function ordersOn(bus: Bus): Promise<ReadonlyMap<string, CarrierOrders>> {
+async function commandsOn(bus: Bus): Promise<ReadonlyMap<string, CarrierCommands>> {
   try {
-    return await readOrders(bus);
+    return await readCommands(bus);
   } catch (error) {
     ignoring(error, 'a server that no system has run on yet has no orders');
     return new Map();

@@ -4,10 +4,10 @@ import { limits } from '../platform/limits.ts';
 import { type BindConfig, type CarrierConfig, bindsOf } from '../config/configuration.ts';
 import type { BindView, CarrierView } from '../cluster/operator-commands/carriers.ts';
 import type { Pace } from '../cluster/operator-commands/contract.ts';
-import { orderWords, paceWords, seconds } from './carriers.ts';
+import { commandText, paceText, seconds } from './carriers.ts';
 import type { Finding } from './finding.ts';
-import type { Sessions } from './probe-words.ts';
-import { reportedWords } from './reported-words.ts';
+import type { Sessions } from './probe-messages.ts';
+import { reportMessages } from './report-messages.ts';
 
 /** `forced`: what may be done about a real one. */
 export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced: string): Finding[] {
@@ -20,12 +20,12 @@ export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced:
     if (!ok) return { check, ok, detail: notBound(carrier, config, bind, view, forced) };
     const hint = bind.state === 'bound' ? ` (the running system has it${forced})` : '';
     const detail = `${bind.type} is ${bind.state}${hint}`;
-    if (bind.order === null) return { check, ok, detail };
+    if (bind.command === null) return { check, ok, detail };
     return {
       check,
       ok,
       note: true,
-      detail: `${detail}\n${stands(bind.ordered, bind.order, `${carrier.name} --bind ${bind.bind}`)}`,
+      detail: `${detail}\n${stands(bind.desiredState, bind.command, `${carrier.name} --bind ${bind.bind}`)}`,
     };
   });
 }
@@ -42,7 +42,7 @@ function notBound(
   const words =
     config === undefined || carrier.simulate !== null
       ? null
-      : reportedWords(config, reason, sessionsOf(carrier, config, view));
+      : reportMessages(config, reason, sessionsOf(carrier, config, view));
   const found = `${type} is ${state}${reason === '' ? '' : `: ${reason}`}${next}`;
   const todo = words?.todo ?? (reason === '' ? 'look again in a moment' : 'carriers list, and the log of the actors');
   const again = state === 'stopped' ? `, then: carriers resume ${carrier.name}` : '';
@@ -59,19 +59,20 @@ export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: Bin
   return { bound, wanted: same.filter(Boolean).length };
 }
 
-/** What is true of the carrier as a whole, and no bind can tell. */
-export function aboutCarrier({ name, ordered, order, pace }: CarrierView): Finding[] {
+/** What is true of the carrier as a whole, and no bind can show. */
+export function aboutCarrier({ name, desiredState, command, pace }: CarrierView): Finding[] {
   const findings: Finding[] = [];
-  if (order !== null) findings.push({ check: name, ok: true, note: true, detail: stands(ordered, order, name) });
+  if (command !== null)
+    findings.push({ check: name, ok: true, note: true, detail: stands(desiredState, command, name) });
   if (pace !== null && pace.slowedBy !== '') {
     const ok = pace.perS >= limits.carrierHealth.slowedShare * pace.ofPerS;
-    findings.push({ check: name, ok, note: ok, detail: `is sent ${paceWords(pace)}\n→ ${whySlowed(pace)}` });
+    findings.push({ check: name, ok, note: ok, detail: `is sent ${paceText(pace)}\n→ ${whySlowed(pace)}` });
   }
   return findings;
 }
 
-function stands(ordered: string, order: NonNullable<CarrierView['order']>, target: string): string {
-  return `${ordered} by an order: nothing is submitted${orderWords(order)}\n→ when that is over: carriers resume ${target}`;
+function stands(desiredState: string, command: NonNullable<CarrierView['command']>, target: string): string {
+  return `${desiredState} by an order: nothing is submitted${commandText(command)}\n→ when that is over: carriers resume ${target}`;
 }
 
 const whySlowed = ({ slowedBy }: Pace) =>

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { printable, printableJson } from '../model/plain-text.ts';
 import { withDeadline } from '../platform/deadline.ts';
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { bodyKeyId, parseBodyKeys } from '../model/records/body-keys.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import type { CarrierConfig } from '../config/configuration.ts';
@@ -20,7 +20,7 @@ import { postgresReady } from '../cluster/embedded/postgres.ts';
 import { directoryState } from './directory.ts';
 import { clockState, noteOnCluster } from './doctor-nats.ts';
 import { examineCarriers } from './doctor-carriers.ts';
-import { fileInForce, runningOn } from './file-in-force.ts';
+import { effectiveConfigFile, runningOn } from './effective-config-file.ts';
 import { rightsTooWide } from '../control/store/rights.ts';
 import { openStore } from '../control/store/store.ts';
 import type { Connections } from '../cluster/supervisor/data-folder.ts';
@@ -81,7 +81,7 @@ export async function examine(
   let carriers: readonly CarrierConfig[] | null = null;
   let streamReplicas = 1;
   await check('configuration', async () => {
-    const { file, isRunning, warning } = fileInForce(env);
+    const { file, isRunning, warning } = effectiveConfigFile(env);
     if (warning !== null) findings.push({ check: 'other file', ok: true, note: true, detail: warning });
     const configuration = await readConfiguration(file, env);
     ({ carriers } = configuration);
@@ -129,7 +129,7 @@ export async function examine(
     if (clickhouseUrl === null) return embedded('chdb', 'CLICKHOUSE_URL');
     const response = await fetch(new URL('/ping', clickhouseUrl), { signal: AbortSignal.timeout(serverWithinMs) });
     if (!response.ok)
-      throw new FixSetup(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
+      throw new SetupError(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
     return `${hostOf(clickhouseUrl)} answers`;
   });
   // Asked about one carrier, the answer is about that and what it rests on.
@@ -156,14 +156,14 @@ const checkWithinMs = 8_000;
 function runtime(): string {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major !== 22 || (minor ?? 0) < 18) {
-    throw new FixSetup(`Node ${process.versions.node}: expected 22.18 or a newer 22 (npm start gets it)`);
+    throw new SetupError(`Node ${process.versions.node}: expected 22.18 or a newer 22 (npm start gets it)`);
   }
   return `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
 }
 
 async function portState(host: string, port: number, setting: string): Promise<string> {
   if (port === 0 || (await isFree(port, host))) return `${host}:${port} is free`;
-  throw new FixSetup(`${host}:${port} is taken by another process: stop that, or set ${setting} to a free port`);
+  throw new SetupError(`${host}:${port} is taken by another process: stop that, or set ${setting} to a free port`);
 }
 
 async function embeddedNats(binary: string): Promise<string> {
@@ -201,7 +201,7 @@ function stateInWords(connections: Connections, status: string, children: readon
   const names = notReady.map(
     (child) => `${child.name} is ${child.state}${child.detail === '' ? '' : ` (${child.detail})`}`,
   );
-  throw new FixSetup(
+  throw new SetupError(
     `${names.join(', ')}: look at the log on standard error, and at the logs folder of the data folder`,
   );
 }
@@ -210,7 +210,7 @@ function embedded(packageName: string, setting: string): string {
   try {
     createRequire(import.meta.url).resolve(packageName);
   } catch (error) {
-    throw new FixSetup(
+    throw new SetupError(
       `there is no package ${packageName} on this machine: set ${setting} to a server of yours`,
       error,
     );

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { decisionFields } from '../actors/flight/decision-line.ts';
 import { DeadlineExceeded } from '../platform/deadline.ts';
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { recordKind } from '../smpp/flight/pdu-ring.ts';
 import { type Recording, pcapFile } from '../smpp/flight/pcap.ts';
 import { type FlightRecord, readRecords } from '../smpp/flight/records.ts';
@@ -28,10 +28,10 @@ export type FlightOptions = {
 
 export async function flightCommand(carrier: string, options: FlightOptions): Promise<void> {
   if (options.pcap !== undefined && options.decisions === true) {
-    throw new FixSetup('--pcap and --decisions: found both, expected one of them');
+    throw new SetupError('--pcap and --decisions: found both, expected one of them');
   }
   if (options.bind !== undefined && options.decisions === true) {
-    throw new FixSetup('--bind: decisions are those of the whole carrier, leave it out');
+    throw new SetupError('--bind: decisions are those of the whole carrier, leave it out');
   }
   const found = await withBus(async (bus) => {
     const listings = await recordersOf(bus, carrier);
@@ -57,8 +57,9 @@ async function recordersOf(bus: Bus, carrier: string): Promise<FlightListing[]> 
     if (listings.length > 0) return listings;
   }
   const others = [...new Set((await listFlights(bus, null)).map((each) => each.carrier))].sort();
-  if (others.length === 0) throw new FixSetup('no carrier is served now: start the role carriers, or look at `doctor`');
-  throw new FixSetup(`carrier: found "${carrier}", which nobody serves now; served are ${others.join(', ')}`);
+  if (others.length === 0)
+    throw new SetupError('no carrier is served now: start the role carriers, or look at `doctor`');
+  throw new SetupError(`carrier: found "${carrier}", which nobody serves now; served are ${others.join(', ')}`);
 }
 
 function chosenBinds(carrier: string, listings: readonly FlightListing[], wanted: string | undefined): Recorded[] {
@@ -68,7 +69,7 @@ function chosenBinds(carrier: string, listings: readonly FlightListing[], wanted
   const chosen = all.filter(({ bind }) => bind.name === name);
   if (chosen.length > 0) return chosen;
   const there = [...new Set(all.map(({ bind }) => bind.name))].join(', ');
-  throw new FixSetup(`--bind: found "${wanted}", expected one of ${there || 'none: no session was opened yet'}`);
+  throw new SetupError(`--bind: found "${wanted}", expected one of ${there || 'none: no session was opened yet'}`);
 }
 
 async function capture(bus: Bus, binds: readonly Recorded[], file: string): Promise<Recorded[]> {
@@ -81,12 +82,12 @@ async function capture(bus: Bus, binds: readonly Recorded[], file: string): Prom
     recordings.push({ records, wallAtZeroMs: listing.wallAtZeroMs, session });
   }
   if (!captured.some(({ records }) => records?.some(isPdu))) {
-    throw new FixSetup('nothing is recorded yet: no session was opened since the carrier was started');
+    throw new SetupError('nothing is recorded yet: no session was opened since the carrier was started');
   }
   try {
     await writeFile(file, pcapFile(recordings), { mode: 0o600 });
   } catch (error) {
-    throw new FixSetup(`--pcap: cannot write ${file}: ${messageOf(error)}`, error);
+    throw new SetupError(`--pcap: cannot write ${file}: ${messageOf(error)}`, error);
   }
   return captured;
 }
@@ -101,7 +102,7 @@ async function answered<T>(answer: Promise<T>): Promise<T> {
     return await answer;
   } catch (error) {
     const why = error instanceof DeadlineExceeded ? 'it took too long' : messageOf(error);
-    throw new FixSetup(`the carrier's thread stopped answering (${why}): run the command again`, error);
+    throw new SetupError(`the carrier's thread stopped answering (${why}): run the command again`, error);
   }
 }
 

@@ -1,7 +1,7 @@
 // `accounts inbound`: what becomes of messages from subscribers of one account. The account sets the same by PATCH
 // /v1/account/settings.
 import { isAccountId } from '../model/ids.ts';
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { changeAccountSettings } from '../control/store/account-settings.ts';
 import { print } from './print.ts';
@@ -10,21 +10,21 @@ import { withStore } from './tenants.ts';
 export type InboundOptions = { readonly keepText?: string; readonly helpText?: string; readonly json?: boolean };
 
 export async function setInbound(id: string, options: InboundOptions): Promise<void> {
-  if (!isAccountId(id)) throw new FixSetup(`found "${id}", expected an account id (acc_…)`);
+  if (!isAccountId(id)) throw new SetupError(`found "${id}", expected an account id (acc_…)`);
   const { keepText, helpText } = options;
   if (keepText !== undefined && keepText !== 'yes' && keepText !== 'no') {
-    throw new FixSetup(`--keep-text: found "${keepText}", expected yes or no`);
+    throw new SetupError(`--keep-text: found "${keepText}", expected yes or no`);
   }
   const charsMax = limits.inbound.replyCharsMax;
   if (helpText !== undefined && (helpText === '' || helpText.length > charsMax)) {
-    throw new FixSetup(`--help-text: expected 1 to ${charsMax} characters, or none`);
+    throw new SetupError(`--help-text: expected 1 to ${charsMax} characters, or none`);
   }
   const change = {
     ...(keepText === undefined ? {} : { keepInboundText: keepText === 'yes' }),
     ...(helpText === undefined ? {} : { helpText: helpText === 'none' ? null : helpText }),
   };
   const settings = await withStore((store) => changeAccountSettings(store, id, change));
-  if (settings === null) throw new FixSetup(`account_not_found: there is no account ${id}`);
+  if (settings === null) throw new SetupError(`account_not_found: there is no account ${id}`);
   const { keepInboundText: keep, helpText: help } = settings;
   print(options, { id, object: 'account', inbound: { keep_text: keep, help_text: help } }, [
     `Account  ${id}`,

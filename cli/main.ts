@@ -1,7 +1,7 @@
 // The command line interface `heliograph`: runs what was asked for, and says in one line what a person can mend.
 import { CommanderError } from 'commander';
 import { printable } from '../model/plain-text.ts';
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { keepFilesPrivate } from '../platform/private-files.ts';
 import { program } from './program.ts';
 
@@ -12,7 +12,7 @@ try {
 } catch (error) {
   // Commander has printed its own message, help included.
   if (error instanceof CommanderError) process.exit(error.exitCode);
-  if (!(error instanceof FixSetup)) throw error;
+  if (!(error instanceof SetupError)) throw error;
   process.stderr.write(`${error.message.split('\n').map(printable).join('\n')}\n`);
   process.exit(1);
 }

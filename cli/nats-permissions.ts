@@ -1,6 +1,6 @@
 // `nats-permissions`: what to write into the configuration of a nats-server of one's own, from the table that the embedded
 // one is configured by.
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import {
   type NatsRole,
   inboxOf,
@@ -36,9 +36,9 @@ function rolesOf(text: string): NatsRole[] {
     // As HELIOGRAPH_ROLES and --roles of `start` have them.
     const role = natsRoles.find((each) => each === (name === 'carriers' ? 'actors' : name));
     if (role === undefined)
-      throw new FixSetup(`--roles: found "${name}", expected roles of ingress, carriers, control, analytics`);
+      throw new SetupError(`--roles: found "${name}", expected roles of ingress, carriers, control, analytics`);
     return role;
   });
-  if (found.length === 0) throw new FixSetup('--roles: expected roles of ingress, carriers, control, analytics');
+  if (found.length === 0) throw new SetupError('--roles: expected roles of ingress, carriers, control, analytics');
   return [...new Set(found)];
 }

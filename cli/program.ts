@@ -109,7 +109,7 @@ keys
 
 keys
   .command('rotate-body')
-  .description('put a new key before those that seal what waits on the bus; in force at the next start')
+  .description('put a new key before those that seal what waits on the bus; in effect at the next start')
   .option('--json', 'print one JSON object')
   .action(async (options: { json?: boolean }) => {
     const { rotateBodyCommand } = await import('./rotate-body.ts');
@@ -144,11 +144,11 @@ function registryCommands(name: RegistryName, what: string, file: string): void 
   const registry = program.command(name).description(`${what} of the running system`);
   registry
     .command('import')
-    .description(`put a new version of the ${what} in force on all nodes; one that was broken off goes on`)
+    .description(`put a new version of the ${what} in effect on all nodes; one that was broken off goes on`)
     .argument('<file>', file)
     .option('--delta', 'the rows are changes: + or - in a column before the number (default: a full snapshot)')
     .option('--bad-rows-max <n>', 'stop after more unreadable rows than this')
-    .option('--allow-shrink', 'a snapshot may have less than half of the numbers in force')
+    .option('--allow-shrink', 'a snapshot may have less than half of the numbers in effect')
     .option('--json', 'print one JSON object')
     .action(async (path: string, options: ImportOptions) => {
       const { importCommand } = await import('./registry.ts');
@@ -156,7 +156,7 @@ function registryCommands(name: RegistryName, what: string, file: string): void 
     });
   registry
     .command('check')
-    .description('whether a number is listed in the version in force, and as what')
+    .description('whether a number is listed in the version in effect, and as what')
     .argument('<number>', 'E.164 with the plus sign')
     .option('--json', 'print one JSON object')
     .action(async (number: string, options: { json?: boolean }) => {
@@ -165,7 +165,7 @@ function registryCommands(name: RegistryName, what: string, file: string): void 
     });
   registry
     .command('status')
-    .description('which version is in force')
+    .description('which version is in effect')
     .option('--json', 'print one JSON object')
     .action(async (options: { json?: boolean }) => {
       const { statusCommand } = await import('./registry.ts');

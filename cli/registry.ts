@@ -1,7 +1,7 @@
 // `dnd import`, `dnd status`, `ported import`, `ported status`: registries of the running system. Progress goes to
 // standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
 import { AssertionFailed } from '../platform/assert.ts';
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { printable } from '../model/plain-text.ts';
 import { categories } from '../model/message.ts';
@@ -15,19 +15,19 @@ import { loadSettings } from '../config/settings.ts';
 import { type ImportReport, importRegistry } from '../directory/registry/import/import.ts';
 import { RegistryVersions, versionName } from '../directory/registry/versions.ts';
 import { type AuditNote, noteForAudit } from '../control/audit-notes.ts';
-import { fileInForceOrWarn } from './file-in-force.ts';
+import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
 import { print } from './print.ts';
-import { whoAsks } from './who-asks.ts';
+import { operatorName } from './operator-name.ts';
 import { withBus } from './with-bus.ts';
 
 export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean; json?: boolean };
 
 export async function importCommand(name: RegistryName, file: string, options: ImportOptions): Promise<void> {
   const settings = loadSettings();
-  const configuration = await loadConfiguration(fileInForceOrWarn().file);
+  const configuration = await loadConfiguration(effectiveConfigFileOrWarn().file);
   const badRowsMax = Number(options.badRowsMax ?? limits.registry.badRowsMax);
   if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
-    throw new FixSetup(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
+    throw new SetupError(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
   }
   const report = await withRegistryBus(async (bus) => {
     const imported = await importRegistry(bus, {
@@ -61,7 +61,7 @@ export async function importCommand(name: RegistryName, file: string, options: I
       resumed_from_line: report.resumedFrom,
     },
     [
-      `${report.changed ? 'In force' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
+      `${report.changed ? 'In effect' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
       `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
       ...(report.conflicts === 0
         ? []
@@ -81,7 +81,7 @@ function auditNoteOf(name: RegistryName, file: string, options: ImportOptions, r
     delta: options.delta === true,
     allow_shrink: options.allowShrink === true,
   };
-  return { action: 'registry.imported', target: name, detail, by: whoAsks() };
+  return { action: 'registry.imported', target: name, detail, by: operatorName() };
 }
 
 export async function statusCommand(name: RegistryName, options: { json?: boolean }): Promise<void> {
@@ -97,25 +97,25 @@ export async function statusCommand(name: RegistryName, options: { json?: boolea
   );
 }
 
-/** Whether a number is listed in the version in force, and as what. */
+/** Whether a number is listed in the version in effect, and as what. */
 export async function checkCommand(name: RegistryName, number: string, options: { json?: boolean }): Promise<void> {
-  const { country } = await loadConfiguration(fileInForceOrWarn().file);
+  const { country } = await loadConfiguration(effectiveConfigFileOrWarn().file);
   const refusal = numberPlan(country).refuse(number);
-  if (refusal !== null) throw new FixSetup(`found "${number}": ${refusal.detail}`);
+  if (refusal !== null) throw new SetupError(`found "${number}": ${refusal.detail}`);
   const { version, mark, names } = await withRegistryBus(async (bus) => {
     const versions = await RegistryVersions.open(bus);
     const pointer = await versions.current(name);
-    if (pointer === null) throw new FixSetup(`${name}: nothing was imported yet`);
-    const inForce = versionName(pointer.value);
-    const table = openTable(await versions.load(name, pointer.value), inForce);
-    return { version: inForce, mark: table.markOf(number), names: table.names };
+    if (pointer === null) throw new SetupError(`${name}: nothing was imported yet`);
+    const inEffect = versionName(pointer.value);
+    const table = openTable(await versions.load(name, pointer.value), inEffect);
+    return { version: inEffect, mark: table.markOf(number), names: table.names };
   });
   const unwanted = categories.filter((category) => (mark & categoryBit[category]) !== 0);
   const carrier = names[mark - 1] ?? null;
   const found = name === 'dnd' ? { unwanted } : { carrier };
-  const told = name === 'dnd' ? `no ${unwanted.join(', ')} messages` : `went to ${carrier}`;
+  const meaning = name === 'dnd' ? `no ${unwanted.join(', ')} messages` : `went to ${carrier}`;
   print(options, { object: 'registry_entry', registry: name, version, number, listed: mark !== 0, ...found }, [
-    mark === 0 ? `${name} ${version}: ${number} is not listed` : `${name} ${version}: ${number} is listed: ${told}`,
+    mark === 0 ? `${name} ${version}: ${number} is not listed` : `${name} ${version}: ${number} is listed: ${meaning}`,
   ]);
 }
 
@@ -125,8 +125,11 @@ function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
     try {
       return await work(bus);
     } catch (error) {
-      if (error instanceof FixSetup || error instanceof AssertionFailed) throw error;
-      throw new FixSetup(`broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`, error);
+      if (error instanceof SetupError || error instanceof AssertionFailed) throw error;
+      throw new SetupError(
+        `broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`,
+        error,
+      );
     }
   });
 }

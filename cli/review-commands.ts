@@ -22,7 +22,7 @@ export function addReviewCommands(program: Command, accounts: Command): void {
       });
     const approve = group
       .command('approve')
-      .description(`approve one of the ${noun}; in force everywhere within a second`)
+      .description(`approve one of the ${noun}; in effect everywhere within a second`)
       .argument('<id>', id)
       .option('--json', 'print one JSON object');
     if (noun === 'senders') approve.option('--categories <list>', 'only for these, such as otp,transactional');

@@ -1,10 +1,10 @@
 // What the commands of review-commands.ts do, in the database of the running system. The outbox carries every change to
-// the doors and the carriers; nothing here talks to them.
+// the entry points and the carriers; nothing here talks to them.
 import { networkProblem } from '../model/ip-address.ts';
 import { type AccountId, type SenderId, type TemplateId, isAccountId } from '../model/ids.ts';
 import { senderLikeness } from '../model/sender-likeness.ts';
 import { type Category, categories } from '../model/message.ts';
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { accountWeightMax } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
 import { changeAccountSettings } from '../control/store/account-settings.ts';
@@ -73,7 +73,7 @@ export async function review(
       : setTemplateStatus(store, id as TemplateId, status, { note: options.note ?? '' }),
   );
   const one = noun.slice(0, -1);
-  if (done === null) throw new FixSetup(`${one}_not_found: there is no ${one} ${id}`);
+  if (done === null) throw new SetupError(`${one}_not_found: there is no ${one} ${id}`);
   print(options, { id, object: one, account: done.accountId, name: done.name, status: done.status }, [
     `${status === 'approved' ? 'Approved' : 'Rejected'}  ${id}  ${done.name}  (${done.accountId})`,
   ]);
@@ -85,7 +85,7 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
   const perSecond = numberOrNone('--per-second', options.perSecond, 'none', 1, requestsPerSecondMax);
   const burst = numberOrNone('--burst', options.burst, 'none', 1, burstMax);
   if (options.burst !== undefined && typeof perSecond !== 'number') {
-    throw new FixSetup('--burst: expected --per-second as well');
+    throw new SetupError('--burst: expected --per-second as well');
   }
   const keys = numberOrNone(
     '--idempotency-keys-per-hour',
@@ -101,12 +101,12 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
     ...(keys === undefined ? {} : { idempotencyKeysPerHour: keys }),
   };
   const settings = await withStore((store) => changeAccountSettings(store, accountId, change));
-  if (settings === null) throw new FixSetup(`account_not_found: there is no account ${id}`);
+  if (settings === null) throw new SetupError(`account_not_found: there is no account ${id}`);
   const { rate } = settings;
   const keysPerHour = settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault;
   const rateLimit = rate === null ? null : { per_second: rate.perSecond, burst: rate.burst };
-  const told = { rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour, weight: settings.weight };
-  print(options, { id, object: 'account', ...told }, [
+  const shown = { rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour, weight: settings.weight };
+  print(options, { id, object: 'account', ...shown }, [
     `Account  ${id}`,
     `  requests a second     ${rate === null ? 'no limit' : `${rate.perSecond}, ${rate.burst} at once`}`,
     `  idempotency keys/h    ${keysPerHour}`,
@@ -119,21 +119,21 @@ export async function accountNetworks(id: string, options: { allow?: string; jso
   const accountId = accountIdOf(id);
   const change = options.allow === undefined ? {} : { ipAllowlist: networksOf(options.allow) };
   const settings = await withStore((store) => changeAccountSettings(store, accountId, change));
-  if (settings === null) throw new FixSetup(`account_not_found: there is no account ${id}`);
+  if (settings === null) throw new SetupError(`account_not_found: there is no account ${id}`);
   const { ipAllowlist } = settings;
-  const told = ipAllowlist.length === 0 ? ['  from everywhere'] : ipAllowlist.map((each) => `  ${each}`);
-  print(options, { id, object: 'account', ip_allowlist: ipAllowlist }, [`Account  ${id}`, ...told]);
+  const shown = ipAllowlist.length === 0 ? ['  from everywhere'] : ipAllowlist.map((each) => `  ${each}`);
+  print(options, { id, object: 'account', ip_allowlist: ipAllowlist }, [`Account  ${id}`, ...shown]);
 }
 
 function networksOf(text: string): readonly string[] {
   if (text === 'any') return [];
   const networks = text.split(',').map((each) => each.trim());
   if (networks.length > limits.access.networksMax) {
-    throw new FixSetup(`--allow: expected at most ${limits.access.networksMax} networks`);
+    throw new SetupError(`--allow: expected at most ${limits.access.networksMax} networks`);
   }
   for (const each of networks) {
     const problem = networkProblem(each);
-    if (problem !== null) throw new FixSetup(`--allow: found "${each}": ${problem}`);
+    if (problem !== null) throw new SetupError(`--allow: found "${each}": ${problem}`);
   }
   return networks;
 }
@@ -143,11 +143,11 @@ export async function resendUnknown(id: string, options: { categories?: string; 
   const wanted = options.categories === 'none' ? [] : categoriesOf(options.categories);
   const change = wanted === null ? {} : { resendUnknown: categories.filter((each) => wanted.includes(each)) };
   const settings = await withStore((store) => changeAccountSettings(store, accountId, change));
-  if (settings === null) throw new FixSetup(`account_not_found: there is no account ${id}`);
-  const told = categories.map((each) => [each, settings.resendUnknown.includes(each)] as const);
-  print(options, { id, object: 'account', resend_unknown: Object.fromEntries(told) }, [
+  if (settings === null) throw new SetupError(`account_not_found: there is no account ${id}`);
+  const shown = categories.map((each) => [each, settings.resendUnknown.includes(each)] as const);
+  print(options, { id, object: 'account', resend_unknown: Object.fromEntries(shown) }, [
     `Account  ${id}`,
-    ...told.map(([each, again]) => `  unknown ${each.padEnd(13)}  ${again ? 'sent once more' : 'not sent again'}`),
+    ...shown.map(([each, again]) => `  unknown ${each.padEnd(13)}  ${again ? 'sent once more' : 'not sent again'}`),
   ]);
 }
 
@@ -159,20 +159,20 @@ export async function setAccountStatus(
   const accountId = accountIdOf(id);
   const change = verb === 'suspend' ? suspendAccount : activateAccount;
   if (!(await withStore((store) => change(store, accountId)))) {
-    throw new FixSetup(`account_not_found: there is no account ${id}`);
+    throw new SetupError(`account_not_found: there is no account ${id}`);
   }
   const status = verb === 'suspend' ? 'suspended' : 'active';
   print(options, { id, object: 'account', status }, [`Account  ${id}  ${status}`]);
 }
 
 function accountIdOf(text: string): AccountId {
-  if (!isAccountId(text)) throw new FixSetup(`found "${text}", expected an account id (acc_…)`);
+  if (!isAccountId(text)) throw new SetupError(`found "${text}", expected an account id (acc_…)`);
   return text;
 }
 
 function statusOf(text: string): SenderStatus {
   if (text === 'pending' || text === 'approved' || text === 'rejected') return text;
-  throw new FixSetup(`--status: found "${text}", expected pending, approved or rejected`);
+  throw new SetupError(`--status: found "${text}", expected pending, approved or rejected`);
 }
 
 function categoriesOf(text: string | undefined): readonly Category[] | null {
@@ -180,7 +180,7 @@ function categoriesOf(text: string | undefined): readonly Category[] | null {
   return text.split(',').map((each) => {
     const category = each.trim() as Category;
     if (categories.includes(category)) return category;
-    throw new FixSetup(`--categories: found "${category}", expected some of ${categories.join(', ')}`);
+    throw new SetupError(`--categories: found "${category}", expected some of ${categories.join(', ')}`);
   });
 }
 
@@ -190,5 +190,5 @@ function numberOrNone(option: string, text: string | undefined, none: string, mi
   if (text === none) return null;
   const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
   if (number >= min && number <= max) return number;
-  throw new FixSetup(`${option}: found "${text}", expected a whole number from ${min} to ${max}, or ${none}`);
+  throw new SetupError(`${option}: found "${text}", expected a whole number from ${min} to ${max}, or ${none}`);
 }

@@ -9,22 +9,22 @@ import { readConfiguration } from '../config/load.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadBodyKeys, rotateBodyKey } from '../cluster/embedded/secrets.ts';
 import { type AuditNote, keepNoteForAudit, noteForAudit } from '../control/audit-notes.ts';
-import { fileInForceOrWarn } from './file-in-force.ts';
+import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
 import { print } from './print.ts';
-import { whoAsks } from './who-asks.ts';
+import { operatorName } from './operator-name.ts';
 import { withBus } from './with-bus.ts';
 
 const dayMs = 86_400_000;
 
 export async function rotateBodyCommand(options: { json?: boolean }): Promise<void> {
   const { dataDir } = loadSettings();
-  const { file, isRunning } = fileInForceOrWarn();
-  const told = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
+  const { file, isRunning } = effectiveConfigFileOrWarn();
+  const given = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
   const keptDays = Math.max((await readConfiguration(file)).retention.historyDays, limits.bus.laterDaysMax) + 1;
   // Where nothing runs and nobody names the file, the next start may read another one: then no key is taken away.
   const isKnown = isRunning || Boolean(process.env['HELIOGRAPH_CONFIG']);
-  if (told === '') await rotateHere(options, dataDir, isKnown ? keptDays : null);
-  else sayWhatToSet(options, told, keptDays);
+  if (given === '') await rotateHere(options, dataDir, isKnown ? keptDays : null);
+  else sayWhatToSet(options, given, keptDays);
 }
 
 async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number | null): Promise<void> {
@@ -35,7 +35,7 @@ async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays
     action: 'body_key.rotated',
     target: 'body-key',
     detail: { sealing: { from: before === undefined ? null : bodyKeyId(before), to: sealing }, gone },
-    by: whoAsks(),
+    by: operatorName(),
   });
   const until = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   const howLong = (ms: number | null) => {
@@ -63,8 +63,8 @@ async function note(dataDir: string, given: AuditNote): Promise<void> {
   }
 }
 
-function sayWhatToSet(options: { json?: boolean }, told: string, keptDays: number): void {
-  const before = parseBodyKeys(told);
+function sayWhatToSet(options: { json?: boolean }, given: string, keptDays: number): void {
+  const before = parseBodyKeys(given);
   const fresh = secretBytes(32);
   const [sealing, ...others] = before.keys;
   const first = bodyKeysText({ ...before, keys: [...(sealing === undefined ? [] : [sealing]), fresh, ...others] });

@@ -4,7 +4,7 @@ import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScope
 import { type ApiKeyId, isAccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
 import { createAccount, listAccounts } from '../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../control/store/api-keys.ts';
@@ -13,11 +13,11 @@ import type { Page } from '../control/store/page.ts';
 import { type Store, openStore } from '../control/store/store.ts';
 import { readConnections } from '../cluster/supervisor/data-folder.ts';
 import { print, quoted } from './print.ts';
-import { whoAsks } from './who-asks.ts';
+import { operatorName } from './operator-name.ts';
 
 export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
   const made = await withStore((store) => createAccount(store, { name: options.name }));
-  if (!made.ok) throw new FixSetup(`${made.code}: the name must have 1 to 200 characters`);
+  if (!made.ok) throw new SetupError(`${made.code}: the name must have 1 to 200 characters`);
   const { id, name, status } = made.account;
   print(options, { id, object: 'account', name, status }, [
     `Account  ${id}  ${name}`,
@@ -43,15 +43,17 @@ export async function createKeyCommand(options: {
   json?: boolean;
 }): Promise<void> {
   const accountId = options.account;
-  if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
+  if (!isAccountId(accountId)) throw new SetupError(`--account: found "${accountId}", expected an account id (acc_…)`);
   const wanted = { accountId, livemode: options.test !== true, scopes: scopesOf(options.scopes) };
   const operators = wanted.scopes.filter(isOperatorScope);
   if (!wanted.livemode && operators.length > 0) {
-    throw new FixSetup(`--test: a test key cannot have ${operators.join(', ')}, which concern the whole installation`);
+    throw new SetupError(
+      `--test: a test key cannot have ${operators.join(', ')}, which concern the whole installation`,
+    );
   }
   const made = await withStore((store) => createKey(store, { ...wanted, description: options.description ?? '' }));
   if (!made.ok) {
-    throw new FixSetup(
+    throw new SetupError(
       made.code === 'account_not_found'
         ? `account_not_found: there is no account ${accountId}`
         : `${made.code}: revoke a key of ${accountId} first`,
@@ -67,7 +69,7 @@ export async function createKeyCommand(options: {
 
 export async function listKeysCommand(options: { account: string; json?: boolean }): Promise<void> {
   const accountId = options.account;
-  if (!isAccountId(accountId)) throw new FixSetup(`--account: found "${accountId}", expected an account id (acc_…)`);
+  if (!isAccountId(accountId)) throw new SetupError(`--account: found "${accountId}", expected an account id (acc_…)`);
   const keys = await withStore((store) => everyPage((after) => listKeys(store, accountId, { limit: pageSize, after })));
   const shown = keys.map((key) => ({
     id: key.id,
@@ -80,7 +82,7 @@ export async function listKeysCommand(options: { account: string; json?: boolean
     revoked: key.revokedAtMs !== null,
   }));
   const lines = shown.map((key) => {
-    const state = key.revoked ? 'revoked' : 'in force';
+    const state = key.revoked ? 'revoked' : 'in effect';
     return `${key.id}  ${key.prefix}_…  ${state}  ${key.scopes.join(',')}  ${key.description === '' ? '' : quoted(key.description)}`.trimEnd();
   });
   print(options, { data: shown }, lines);
@@ -88,7 +90,7 @@ export async function listKeysCommand(options: { account: string; json?: boolean
 
 export async function revokeKeyCommand(id: string, options: { json?: boolean }): Promise<void> {
   const key = await withStore((store) => revokeKey(store, id as ApiKeyId));
-  if (key === null) throw new FixSetup(`key_not_found: there is no key ${id}`);
+  if (key === null) throw new SetupError(`key_not_found: there is no key ${id}`);
   const revokedAt = new Date(key.revokedAtMs ?? 0).toISOString();
   print(options, { id, object: 'api_key', account: key.accountId, revoked_at: revokedAt }, [
     `Revoked  ${id}  ${revokedAt}`,
@@ -119,15 +121,15 @@ export async function withStore<T>(
     settings.databaseUrl === null ? (readConnections(settings.dataDir) ?? settings) : settings;
   const url = asOwner ? (databaseOwnerUrl ?? databaseUrl) : databaseUrl;
   if (url === null) {
-    throw new FixSetup(
+    throw new SetupError(
       `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or DATABASE_URL`,
     );
   }
-  const store = openStore(url, systemClock, { actor: whoAsks() });
+  const store = openStore(url, systemClock, { actor: operatorName() });
   try {
     return await withDeadline('the database', withinMs, work(store));
   } catch (error) {
-    if (isStoreUnavailable(error)) throw new FixSetup(`The database cannot be reached: ${messageOf(error)}`, error);
+    if (isStoreUnavailable(error)) throw new SetupError(`The database cannot be reached: ${messageOf(error)}`, error);
     throw error;
   } finally {
     await store.close();
@@ -138,7 +140,7 @@ function scopesOf(text: string | undefined): Scope[] {
   if (text === undefined) return [...accountScopes];
   return text.split(',').map((each) => {
     const scope = each.trim();
-    if (!isScope(scope)) throw new FixSetup(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
+    if (!isScope(scope)) throw new SetupError(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
     return scope;
   });
 }

@@ -1,15 +1,15 @@
 // A connection to the NATS of the running system for one command: of NATS_URL, else of what runs on the data folder.
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
 import { loadSettings } from '../config/settings.ts';
 import { readConnections } from '../cluster/supervisor/data-folder.ts';
 
-/** Throws FixSetup when nothing runs there, or the server cannot be reached. */
+/** Throws SetupError when nothing runs there, or the server cannot be reached. */
 export async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   const settings = loadSettings();
   const url = settings.natsUrl ?? readConnections(settings.dataDir)?.natsUrl;
   if (url === undefined) {
-    throw new FixSetup(
+    throw new SetupError(
       `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or NATS_URL`,
     );
   }
@@ -17,7 +17,7 @@ export async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   try {
     bus = await connectBus(url, 'cli');
   } catch (error) {
-    throw new FixSetup(`NATS cannot be reached: ${messageOf(error)}`, error);
+    throw new SetupError(`NATS cannot be reached: ${messageOf(error)}`, error);
   }
   try {
     return await work(bus);

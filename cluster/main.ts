@@ -2,7 +2,7 @@
 // root: it may import everything and decides nothing itself.
 import { parseArgs } from 'node:util';
 import { join } from 'node:path';
-import { FixSetup, messageOf } from '../platform/errors.ts';
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { log } from '../platform/log.ts';
 import { keepFilesPrivate } from '../platform/private-files.ts';
 import { BadConfiguration } from '../config/bad-configuration.ts';
@@ -26,7 +26,7 @@ export async function start(options: StartOptions): Promise<number> {
     const rolesDir = options.rolesDir ?? join(import.meta.dirname, 'roles');
     return await runSystem({ settings, configuration, rolesDir, watchFile: !isHandedOver() });
   } catch (error) {
-    if (!(error instanceof FixSetup)) throw error;
+    if (!(error instanceof SetupError)) throw error;
     process.stderr.write(`${error.message}\n`);
     return error instanceof BadConfiguration ? exitCodeBadConfiguration : 1;
   }

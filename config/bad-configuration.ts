@@ -1,8 +1,8 @@
 // The error of a heliograph.yaml that is refused, with every problem in it.
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 
 /** `message` holds one line per problem. */
-export class BadConfiguration extends FixSetup {
+export class BadConfiguration extends SetupError {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
     super(problems.join('\n'));

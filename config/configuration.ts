@@ -146,9 +146,9 @@ export type RoutingConfig = {
   /** Carriers behind the number's own, in order; empty: nobody else may take it. */
   fallback: string[];
   /** Without a bound bind for this long a carrier is weak: OTP goes other ways. */
-  otpMovesAfterMs: number;
+  otpFailoverAfterMs: number;
   /** And for this long it is down: everything goes other ways. */
-  othersMoveAfterMs: number;
+  othersFailoverAfterMs: number;
 };
 
 export type RetentionConfig = {

@@ -1,4 +1,4 @@
-// The kinds of values heliograph.yaml is made of, each with the sentence that tells what was expected. A key is
+// The kinds of values heliograph.yaml is made of, each with the sentence that says what was expected. A key is
 // known by being in one of these maps: unknown keys are refused, so that a typing error never means the default.
 import { z } from 'zod';
 

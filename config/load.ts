@@ -7,7 +7,7 @@ import { messageOf } from '../platform/errors.ts';
 import { BadConfiguration } from './bad-configuration.ts';
 import type { Configuration } from './configuration.ts';
 
-/** sysexits.h EX_CONFIG: process managers can tell a bad configuration from a crash. */
+/** sysexits.h EX_CONFIG: process managers can distinguish a bad configuration from a crash. */
 export const exitCodeBadConfiguration = 78;
 
 type Env = Record<string, string | undefined>;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { FixSetup, ignoring } from '../platform/errors.ts';
+import { SetupError, ignoring } from '../platform/errors.ts';
 import { secretBytes } from '../platform/random.ts';
 
 export type NodeIdentity = {
@@ -19,7 +19,9 @@ const form = /^[a-zA-Z0-9_-]{1,48}$/;
 export function loadNode(dataDir: string, env: Record<string, string | undefined> = process.env): NodeIdentity {
   const asked = env['HELIOGRAPH_NODE'] ?? '';
   if (asked !== '' && !form.test(asked)) {
-    throw new FixSetup(`HELIOGRAPH_NODE: found "${asked}", expected up to 48 letters, digits, dashes and underscores`);
+    throw new SetupError(
+      `HELIOGRAPH_NODE: found "${asked}", expected up to 48 letters, digits, dashes and underscores`,
+    );
   }
   mkdirSync(dataDir, { recursive: true });
   const place = createHash('sha256')
@@ -33,9 +35,9 @@ function keptName(file: string): string {
   try {
     const kept = readFileSync(file, 'utf8').trim();
     if (form.test(kept)) return kept;
-    throw new FixSetup(`${file}: expected up to 48 letters, digits, dashes and underscores`);
+    throw new SetupError(`${file}: expected up to 48 letters, digits, dashes and underscores`);
   } catch (error) {
-    if (error instanceof FixSetup) throw error;
+    if (error instanceof SetupError) throw error;
     ignoring(error, 'this machine has no name yet');
   }
   const host =

@@ -38,7 +38,7 @@ function crossProblems(
 ): string[] {
   const problems: string[] = [];
   const add = (path: PropertyKey[], text: string, onKey = false) => problems.push(problemAt(place, path, text, onKey));
-  // What a live message is given to the sandbox would be told as delivered, and reach nobody.
+  // What a live message is given to the sandbox would be reported as delivered, and reach nobody.
   const names = configuration.carriers.map(({ name }) => name).filter((name) => name !== sandboxCarrierName);
   const known = `one of the carriers ${[...new Set(names)].join(', ')}`;
   const wrong = (carrier: string) =>

@@ -1,5 +1,5 @@
 // What a changed heliograph.yaml may change while everything runs, and what needs a restart. Pure: two
-// configurations in, the verdict out. A file is in force as a whole or not at all: half of a change is a state
+// configurations in, the verdict out. A file is in effect as a whole or not at all: half of a change is a state
 // nobody wrote down. What is not listed here as live needs a restart, so that a new key is never believed in vain.
 import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
@@ -11,7 +11,7 @@ export type ReloadVerdict =
 
 /** Read for every message by whoever needs it. */
 const liveCarrierKeys = ['tps', 'tpsScope', 'errors', 'classes', 'senders', 'cost', 'weight'] as const;
-/** Read for every message by the gates, at the door and at the carriers; the rest of the file is read at the start. */
+/** Read for every message by the gates, at the ingress and at the carriers; the rest of the file is read at the start. */
 const liveKeys: readonly string[] = ['country', 'content', 'routes', 'routing'];
 
 export function reloadVerdict(before: Configuration, next: Configuration): ReloadVerdict {
@@ -29,7 +29,7 @@ export function reloadVerdict(before: Configuration, next: Configuration): Reloa
   return needRestart.length === 0 ? { ok: true, changed } : { ok: false, needRestart };
 }
 
-/** Whether a carrier's actor can take the change as it runs; else it is drained and started anew, alone. */
+/** Whether a carrier's actor can take the change as it runs; else it is drained and restarted, alone. */
 export function isLiveChange(before: CarrierConfig, next: CarrierConfig): boolean {
   return isDeepStrictEqual(withoutLive(before), withoutLive(next));
 }
@@ -52,8 +52,7 @@ function compareCarriers(
     if (!isDeepStrictEqual(known?.simulate ?? null, carrier.simulate) && !isOnlyPace(known, carrier)) {
       needRestart.push(`carriers ${carrier.name}: the simulator that plays it is started with everything else`);
     } else if (known === undefined) changed.push(`carriers ${carrier.name}: new`);
-    else
-      changed.push(`carriers ${carrier.name}: ${isLiveChange(known, carrier) ? 'live' : 'its binds are opened anew'}`);
+    else changed.push(`carriers ${carrier.name}: ${isLiveChange(known, carrier) ? 'live' : 'its binds are reopened'}`);
   }
 }
 

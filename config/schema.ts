@@ -1,5 +1,5 @@
 // What heliograph.yaml may say: every key, its bounds, its default. Unknown keys are refused, so that a typing
-// error never silently means the default. Each value carries the sentence that tells what was expected.
+// error never silently means the default. Each value carries the sentence that says what was expected.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../model/message.ts';
@@ -12,7 +12,7 @@ import type { CarrierConfig, Configuration, SimulatorConfig } from './configurat
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
-import { contentSchema, ingressKeys } from './door-schema.ts';
+import { contentSchema, ingressKeys } from './http-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
@@ -29,8 +29,8 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
       routes: file.routes,
       routing: {
         fallback: file.routing.fallback,
-        otpMovesAfterMs: file.routing.otp_moves_after_s * 1_000,
-        othersMoveAfterMs: file.routing.others_move_after_s * 1_000,
+        otpFailoverAfterMs: file.routing.otp_failover_after_s * 1_000,
+        othersFailoverAfterMs: file.routing.others_failover_after_s * 1_000,
       },
       retention: {
         historyDays: file.retention.history_days,
@@ -134,8 +134,8 @@ const accountQueueMax = mapOf({
 
 const routing = mapOf({
   fallback: listOf(carrierName, 16).default([]),
-  otp_moves_after_s: seconds.default(1),
-  others_move_after_s: seconds.default(30),
+  otp_failover_after_s: seconds.default(1),
+  others_failover_after_s: seconds.default(30),
 });
 
 const fileKeys = {

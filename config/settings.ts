@@ -2,7 +2,7 @@
 // a bad value stops the start with one sentence. Never read process.env for these anywhere else.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { FixSetup } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { logLevels } from '../platform/log.ts';
 import type { SimulatedPorts } from './configuration.ts';
 
@@ -39,7 +39,7 @@ export type Settings = {
 
 type Env = Record<string, string | undefined>;
 
-/** Throws FixSetup naming the setting, what was found and what was expected. */
+/** Throws SetupError naming the setting, what was found and what was expected. */
 export function loadSettings(env: Env = process.env): Settings {
   checkLogLevel(env['HELIOGRAPH_LOG']);
   return {
@@ -69,9 +69,9 @@ export function parseRoles(text: string | undefined, source: string): Role[] {
   return [...new Set(names)].map((name) => {
     const role = rolesAll.find((known) => known === name);
     if (role === undefined)
-      throw new FixSetup(`${source}: found "${name}", expected roles of ${rolesBuilt.join(', ')}`);
+      throw new SetupError(`${source}: found "${name}", expected roles of ${rolesBuilt.join(', ')}`);
     if (!rolesBuilt.includes(role)) {
-      throw new FixSetup(
+      throw new SetupError(
         `${source}: not_available: the role "${role}" is not built yet; choose of ${rolesBuilt.join(', ')}`,
       );
     }
@@ -81,7 +81,7 @@ export function parseRoles(text: string | undefined, source: string): Role[] {
 
 function checkLogLevel(level: string | undefined): void {
   if (!level || logLevels.includes(level)) return;
-  throw new FixSetup(`HELIOGRAPH_LOG: found "${level}", expected one of ${logLevels.join(', ')}`);
+  throw new SetupError(`HELIOGRAPH_LOG: found "${level}", expected one of ${logLevels.join(', ')}`);
 }
 
 function portOf(env: Env, name: string, fallback: number): number {
@@ -89,7 +89,7 @@ function portOf(env: Env, name: string, fallback: number): number {
   if (text === undefined || text === '') return fallback;
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) {
-    throw new FixSetup(`${name}: found "${text}", expected a port from 1 to 65535 (0 lets the system choose)`);
+    throw new SetupError(`${name}: found "${text}", expected a port from 1 to 65535 (0 lets the system choose)`);
   }
   return port;
 }
@@ -100,7 +100,7 @@ function urlOf(env: Env, name: string, protocols: string[]): string | null {
   // NATS takes a list of servers; each of them must be sound.
   for (const part of text.split(',')) {
     if (!URL.canParse(part) || !protocols.includes(new URL(part).protocol)) {
-      throw new FixSetup(`${name}: expected a URL that starts with ${protocols.join('//, ')}//`);
+      throw new SetupError(`${name}: expected a URL that starts with ${protocols.join('//, ')}//`);
     }
   }
   return text;
@@ -109,7 +109,7 @@ function urlOf(env: Env, name: string, protocols: string[]): string | null {
 function ownerUrlOf(env: Env): string | null {
   const url = urlOf(env, 'DATABASE_OWNER_URL', ['postgres:', 'postgresql:']);
   if (url !== null && !env['DATABASE_URL']) {
-    throw new FixSetup('DATABASE_OWNER_URL: expected DATABASE_URL beside it, with the role of the application');
+    throw new SetupError('DATABASE_OWNER_URL: expected DATABASE_URL beside it, with the role of the application');
   }
   return url;
 }
@@ -126,14 +126,14 @@ function natsUrlOf(env: Env): string | null {
   const files = natsFiles.flatMap(([name, key]) => (env[name] ? [{ name, key, path: resolve(env[name]) }] : []));
   const isTls = text?.split(',').map((part) => new URL(part).protocol === 'tls:') ?? [];
   if (isTls.includes(true) && isTls.includes(false)) {
-    throw new FixSetup('NATS_URL: found tls:// beside nats://, expected the same for all servers');
+    throw new SetupError('NATS_URL: found tls:// beside nats://, expected the same for all servers');
   }
   for (const { name, path } of files) {
-    if (isTls[0] !== true) throw new FixSetup(`${name}: expected a NATS_URL that starts with tls:// beside it`);
-    if (!existsSync(path)) throw new FixSetup(`${name}: there is no file ${path}`);
+    if (isTls[0] !== true) throw new SetupError(`${name}: expected a NATS_URL that starts with tls:// beside it`);
+    if (!existsSync(path)) throw new SetupError(`${name}: there is no file ${path}`);
   }
   if (files.some(({ key }) => key === 'cert_file') !== files.some(({ key }) => key === 'key_file')) {
-    throw new FixSetup('NATS_CERT_FILE, NATS_KEY_FILE: expected both or none');
+    throw new SetupError('NATS_CERT_FILE, NATS_KEY_FILE: expected both or none');
   }
   if (text === null || files.length === 0) return text;
   const url = new URL(text.split(',')[0] ?? '');

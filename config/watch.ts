@@ -1,5 +1,5 @@
-// Watches heliograph.yaml and hands over every version of it that is valid and differs from the one in force; a bad
-// one is told once and changes nothing. It looks by content, a few times a second: editors replace files, container
+// Watches heliograph.yaml and hands over every version of it that is valid and differs from the one in effect; a bad
+// one is reported once and changes nothing. It looks by content, a few times a second: editors replace files, container
 // platforms swap links, and neither sends the same notification. A version counts when two looks in a row saw it.
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
@@ -14,16 +14,16 @@ import { reloadVerdict } from './reload.ts';
 
 export type WatchOptions = {
   readonly file: string;
-  readonly inForce: Configuration;
+  readonly inEffect: Configuration;
   /** Text → configuration; throws BadConfiguration. */
   readonly parse: (text: string) => Configuration | Promise<Configuration>;
-  /** A valid change: to be put in force by whoever runs the children. */
+  /** A valid change: to be put into effect by whoever runs the children. */
   readonly apply: (next: Configuration, changed: readonly string[]) => void;
   readonly clock?: Clock;
 };
 
 export type ConfigurationWatch = {
-  /** Null while the file on disk is the one in force; else why it is not, one line per problem. */
+  /** Null while the file on disk is the one in effect; else why it is not, one line per problem. */
   refused(): readonly string[] | null;
   /** Looks now and not at the next turn; for tests and for a signal. */
   look(): Promise<void>;
@@ -32,7 +32,7 @@ export type ConfigurationWatch = {
 
 export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
   const { file, parse, apply, clock = systemClock } = options;
-  let inForce = options.inForce;
+  let inEffect = options.inEffect;
   let refused: readonly string[] | null = null;
   let lastStat = '';
   let candidate = '';
@@ -74,19 +74,19 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
       return refuse(error instanceof BadConfiguration ? error.problems : [messageOf(error)], decided);
     }
     if (stopped) return;
-    const verdict = reloadVerdict(inForce, next);
+    const verdict = reloadVerdict(inEffect, next);
     if (!verdict.ok)
       return refuse(
         verdict.needRestart.map((each) => `needs a restart: ${each}`),
         decided,
       );
     // What began with an alarm ends with a line of the same level or a warning, so that the log shows both.
-    if (refused !== null) log.warn({ file }, 'the configuration file is in force again');
+    if (refused !== null) log.warn({ file }, 'the configuration file is in effect again');
     refused = null;
     if (verdict.changed.length === 0) return;
-    inForce = next;
+    inEffect = next;
     metrics.configReloads.inc();
-    log.info({ file, changed: verdict.changed }, 'the changed configuration is in force');
+    log.info({ file, changed: verdict.changed }, 'the changed configuration is in effect');
     apply(next, verdict.changed);
   }
 

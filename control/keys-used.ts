@@ -1,5 +1,5 @@
-// Writes down on which day each API key was last used, as the ingress threads of all nodes tell it. Of several control
-// roles one gets each telling; it answers when the database has it, and whoever told tries again without an answer.
+// Writes down on which day each API key was last used, as the ingress threads of all nodes report it. Of several control
+// roles one gets each report; it answers when the database has it, and the sender tries again without an answer.
 import type { Msg } from '@nats-io/transport-node';
 import type { ApiKeyId } from '../model/ids.ts';
 import { messageOf } from '../platform/errors.ts';
@@ -13,13 +13,13 @@ import type { Store } from './store/store.ts';
 /** Returns what ends it. */
 export function recordKeysUsed(bus: Bus, store: Store): () => void {
   const take = async (msg: Msg) => {
-    const told = readTold(msg.data);
-    if (told === null) return log.warn('a telling of used keys is not readable');
+    const note = readNote(msg.data);
+    if (note === null) return log.warn('a report of used keys is not readable');
     try {
-      await noteKeysUsed(store, told.day, told.keys);
+      await noteKeysUsed(store, note.day, note.keys);
       msg.respond();
     } catch (error) {
-      log.info({ error: messageOf(error) }, 'the use of keys is not recorded: it is told again');
+      log.info({ error: messageOf(error) }, 'the use of keys is not recorded: it is published again');
     }
   };
   const subscription = bus.connection.subscribe(keysUsedSubject, {
@@ -29,17 +29,17 @@ export function recordKeysUsed(bus: Bus, store: Store): () => void {
   return () => subscription.unsubscribe();
 }
 
-function readTold(data: Uint8Array): { readonly day: string; readonly keys: readonly ApiKeyId[] } | null {
+function readNote(data: Uint8Array): { readonly day: string; readonly keys: readonly ApiKeyId[] } | null {
   try {
     const { day, keys } = JSON.parse(Buffer.from(data).toString('utf8')) as { day?: unknown; keys?: unknown };
     const isDay = typeof day === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(day);
     const areKeys =
       Array.isArray(keys) &&
-      keys.length <= limits.keysUsed.toldAtOnceMax &&
+      keys.length <= limits.keysUsed.keysPerNoteMax &&
       keys.every((each) => typeof each === 'string');
     return isDay && areKeys ? { day, keys: keys as ApiKeyId[] } : null;
   } catch (error) {
-    log.warn({ error: messageOf(error) }, 'a telling of used keys is no JSON');
+    log.warn({ error: messageOf(error) }, 'a report of used keys is no JSON');
     return null;
   }
 }

@@ -1,5 +1,5 @@
 // What the data plane knows about tenants: the shape of the entries in the KV buckets `directory` and `suppression` and
-// what the in-memory directory answers. Types only, so that any door may import it. Entries carry a version: a reader
+// what the in-memory directory answers. Types only, so that any entry point may import it. Entries carry a version: a reader
 // must cope with fields it does not know or miss, and a writer never changes the meaning of one that exists.
 import type { Scope } from '../model/api-key.ts';
 import type { AccountId, ApiKeyId } from '../model/ids.ts';
@@ -37,7 +37,7 @@ export type AccountEntry = {
   readonly v: 1;
   readonly accountId: AccountId;
   readonly name: string;
-  /** A suspended account may look but not send: that gate is the door's. */
+  /** A suspended account may look but not send: that gate is the ingress's. */
   readonly status: 'active' | 'suspended';
   /** Names of the approved senders, in the case they were registered. */
   readonly senders: readonly string[];

@@ -1,4 +1,4 @@
-// Puts a subscriber's decision into the bucket of suppressed numbers, where every door sees it within milliseconds, and
+// Puts a subscriber's decision into the bucket of suppressed numbers, where every entry point sees it within milliseconds, and
 // takes it away again. By compare-and-set only: the later word holds, whoever writes last.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';

@@ -1,4 +1,4 @@
-// What subscribers decided a moment ago, beside the blocks of suppressed numbers: an opt-out is in force at every door
+// What subscribers decided a moment ago, beside the blocks of suppressed numbers: an opt-out is in effect at every entry point
 // and late gate as soon as its entry is in the bucket, whether the database is there or not. The control role takes
 // the entry away when the blocks have it. An opt-in lifts what an opt-out entry said and nothing that a block says.
 import type { AccountId } from '../model/ids.ts';

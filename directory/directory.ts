@@ -1,4 +1,4 @@
-// The directory in the memory of a door or of the carriers: tenants from one bucket, suppressed numbers from another,
+// The directory in the memory of an entry point or of the carriers: tenants from one bucket, suppressed numbers from another,
 // put together into the answers the gates need. It answers from memory only; how the memory is kept stands in
 // watched-bucket.ts.
 import type { AccountId } from '../model/ids.ts';
@@ -10,14 +10,14 @@ import { Suppressed } from './suppressed.ts';
 import { Tenants } from './tenants.ts';
 import { WatchedBucket } from './watched-bucket.ts';
 
-/** Resolves when both buckets are in memory; from then on a change is in force some milliseconds after its put. */
+/** Resolves when both buckets are in memory; from then on a change is in effect some milliseconds after its put. */
 export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promise<Directory> {
-  const suppressed = new WatchedBucket(bus, 'suppression', () => new Suppressed(), tellSuppressed, clock);
+  const suppressed = new WatchedBucket(bus, 'suppression', () => new Suppressed(), notifySuppressed, clock);
   const suppressionsOf = (accountId: AccountId) => ({
     has: (to: string, sender: string, category: 'otp' | 'transactional' | 'promotional') =>
       suppressed.state.has(accountId, to, sender, category),
   });
-  const tenants = new WatchedBucket(bus, 'directory', () => new Tenants(suppressionsOf), tellTenants, clock);
+  const tenants = new WatchedBucket(bus, 'directory', () => new Tenants(suppressionsOf), notifyTenants, clock);
   // The numbers first: an account must not be known before those it must not send to.
   await suppressed.start();
   await tenants.start().catch(async (error: unknown) => {
@@ -44,12 +44,12 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
   };
 }
 
-function tellTenants({ keyCount, accountCount, templateCount }: Tenants): void {
+function notifyTenants({ keyCount, accountCount, templateCount }: Tenants): void {
   metrics.directoryEntries.set({ kind: 'key' }, keyCount);
   metrics.directoryEntries.set({ kind: 'account' }, accountCount);
   metrics.directoryEntries.set({ kind: 'template' }, templateCount);
 }
 
-function tellSuppressed({ count }: Suppressed): void {
+function notifySuppressed({ count }: Suppressed): void {
   metrics.directoryEntries.set({ kind: 'suppressed number' }, count);
 }

@@ -1,5 +1,5 @@
 // All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches there:
-// well under a microsecond, whatever the list's length. While a list is cut anew, blocks of both cuts are held and
+// well under a microsecond, whatever the list's length. While a list is cut again, blocks of both cuts are held and
 // each is asked, so that a number is covered the whole time. What subscribers decided a moment ago stands beside them.
 import type { AccountId } from '../model/ids.ts';
 import type { Category } from '../model/message.ts';
@@ -29,13 +29,13 @@ export class Suppressed {
     if (this.#decisions.has(accountId, to, sender)) return true;
     const cuts = this.#cuts.get(accountId);
     if (cuts === undefined) return false;
-    const wanted = numberKeyOf(to);
-    const place = suppressionPlaceOf(wanted);
+    const desired = numberKeyOf(to);
+    const place = suppressionPlaceOf(desired);
     for (const { bits, blocks } of cuts) {
       for (const list of blocks.get(blockOfPlace(place, bits)) ?? []) {
         if (list.sender !== null && list.sender !== sender) continue;
         if (list.category !== null && list.category !== category) continue;
-        if (hasNumber(list.numbers, wanted)) return true;
+        if (hasNumber(list.numbers, desired)) return true;
       }
     }
     return false;

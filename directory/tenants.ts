@@ -4,7 +4,7 @@ import { secretMatches, splitApiKey } from '../model/api-key.ts';
 import type { AccountId } from '../model/ids.ts';
 import type { Account, AccountEntry, AccountSuppressions, Authentication, KeyEntry } from './contract.ts';
 import { type NumberOwner, Numbers } from './numbers.ts';
-import { TemplateShelf } from './template-shelf.ts';
+import { TemplateIndex } from './template-index.ts';
 import { decodeEntry, subjectOfEntry } from './entry.ts';
 
 type HeldKey = { readonly entry: KeyEntry; readonly secretHash: Buffer };
@@ -15,7 +15,7 @@ const invalid: Authentication = { ok: false, code: 'invalid_api_key' };
 export class Tenants {
   readonly #keys = new Map<string, HeldKey>();
   readonly #accounts = new Map<AccountId, Account>();
-  readonly #templates = new Map<string, TemplateShelf>();
+  readonly #templates = new Map<string, TemplateIndex>();
   readonly #numbers = new Numbers();
   readonly #suppressionsOf: (accountId: AccountId) => AccountSuppressions;
 
@@ -26,7 +26,7 @@ export class Tenants {
 
   get templateCount(): number {
     let count = 0;
-    for (const shelf of this.#templates.values()) count += shelf.size;
+    for (const templateIndex of this.#templates.values()) count += templateIndex.size;
     return count;
   }
 
@@ -80,7 +80,7 @@ export class Tenants {
       this.#keys.set(entry.publicId, { entry, secretHash: Buffer.from(entry.secretHash, 'base64url') });
     } else if (decoded.kind === 'account') {
       this.#putAccount(decoded.entry.accountId, this.#accountOf(decoded.entry));
-    } else this.#shelfOf(decoded.entry.accountId).put(decoded.entry);
+    } else this.#templateIndexOf(decoded.entry.accountId).put(decoded.entry);
     return true;
   }
 
@@ -101,18 +101,18 @@ export class Tenants {
       senders: new Set(entry.senders),
       senderCategories: new Map(Object.entries(entry.senderCategories ?? {})),
       // Entries come in any order: the shelf and the list fill and empty while the account stays as it is.
-      templates: this.#shelfOf(entry.accountId),
+      templates: this.#templateIndexOf(entry.accountId),
       suppressions: this.#suppressionsOf(entry.accountId),
     };
   }
 
-  #shelfOf(accountId: AccountId): TemplateShelf {
-    let shelf = this.#templates.get(accountId);
-    if (shelf === undefined) {
-      shelf = new TemplateShelf();
-      this.#templates.set(accountId, shelf);
+  #templateIndexOf(accountId: AccountId): TemplateIndex {
+    let templateIndex = this.#templates.get(accountId);
+    if (templateIndex === undefined) {
+      templateIndex = new TemplateIndex();
+      this.#templates.set(accountId, templateIndex);
     }
-    return shelf;
+    return templateIndex;
   }
 }
 

@@ -20,21 +20,21 @@ export type BucketReading = {
   readonly madeAt: string;
   /** Whether somebody wrote everything into it since then. */
   readonly filled: boolean;
-  /** The revision up to which everything was told. */
+  /** The revision up to which everything was delivered. */
   seen(): number;
   /** Resolves when no change will come any more: it was stopped, or the server ended it. */
   readonly ended: Promise<void>;
   stop(): void;
 };
 
-/** Resolves when every entry that existed was told to `sink`; rejects when that takes too long. */
+/** Resolves when every entry that existed was delivered to `sink`; rejects when that takes too long. */
 export async function readBucket(
   calls: BusCalls,
   sink: EntrySink,
   name: WatchedBucketName = 'directory',
 ): Promise<BucketReading> {
   const bucket = await calls.call(`opening the bucket ${name}`, openBucket(calls.bus, name));
-  // Taken before the watch begins: whatever it covers is either told or was deleted for good.
+  // Taken before the watch begins: whatever it covers is either delivered or was deleted for good.
   const lastBefore = await lastRevision(calls, name);
   const watch = bucket.watch();
   const entries = await calls.call('watching the directory', watch).catch((error: unknown) => {
@@ -55,11 +55,11 @@ export async function readBucket(
       if (entry.delta === 0) complete.resolve();
     }
   })().catch((error: unknown) => ignoring(error, 'a directory watch ended with an error'));
-  void ended.then(() => complete.reject(new Error('the directory watch ended before it had told everything')));
+  void ended.then(() => complete.reject(new Error('the directory watch ended before it had delivered everything')));
 
   let madeAt = '';
   try {
-    // An empty bucket tells nothing, so nothing can end the wait.
+    // An empty bucket delivers nothing, so nothing can end the wait.
     const { created, state } = await calls.call(
       'asking for the size of the directory',
       calls.bus.manager.streams.info(streamOfBucket(name)),

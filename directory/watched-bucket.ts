@@ -1,5 +1,5 @@
 // A bucket in memory: read once, then kept by a watch. It goes on holding what it knows while NATS is away (static
-// stability); a watch that fell behind while NATS works is found within two checks and read anew, into a fresh state
+// stability); a watch that fell behind while NATS works is found within two checks and read again, into a fresh state
 // that replaces the old one as a whole. It interprets no entry: that is the state's part.
 import { type Clock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
@@ -7,7 +7,7 @@ import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import { metrics } from '../platform/telemetry.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
-import { AlarmClock } from './alarm-clock.ts';
+import { WakeableTimer } from './wakeable-timer.ts';
 import { BusCalls } from './bus-calls.ts';
 import { type BucketReading, type WatchedBucketName, lastRevision, readBucket } from './watch.ts';
 
@@ -20,14 +20,14 @@ export class WatchedBucket<State extends BucketState> {
   readonly #name: WatchedBucketName;
   readonly #calls: BusCalls;
   readonly #clock: Clock;
-  readonly #alarm: AlarmClock;
+  readonly #alarm: WakeableTimer;
   readonly #newState: () => State;
   readonly #onCheck: (state: State) => void;
   #held: Held<State> | null = null;
   #nothing: State;
   #watching = false;
   #closed = false;
-  /** Why the bucket must be read anew; null while the watch is believed. */
+  /** Why the bucket must be read again; null while the watch is believed. */
   #rereadWhy: string | null = null;
   /** Where the watch stood when a check last disagreed with it; -1 when they agree. */
   #doubtedAt = -1;
@@ -38,12 +38,12 @@ export class WatchedBucket<State extends BucketState> {
     this.#name = name;
     this.#calls = new BusCalls(bus);
     this.#clock = clock;
-    this.#alarm = new AlarmClock(clock);
+    this.#alarm = new WakeableTimer(clock);
     this.#newState = newState;
     this.#nothing = newState();
     this.#onCheck = onCheck;
     // A watch may have missed changes while the connection was away, whatever the client says about it.
-    bus.onReconnect(() => this.#readAnew('reconnect'));
+    bus.onReconnect(() => this.#reread('reconnect'));
   }
 
   /** Resolves when the whole bucket is in memory. */
@@ -63,7 +63,7 @@ export class WatchedBucket<State extends BucketState> {
   async close(): Promise<void> {
     this.#closed = true;
     this.#held?.reading.stop();
-    this.#alarm.ring();
+    this.#alarm.notify();
     await this.#loop;
   }
 
@@ -88,13 +88,13 @@ export class WatchedBucket<State extends BucketState> {
     this.#doubtedAt = -1;
     if (this.#closed) reading.stop();
     void reading.ended.then(() => {
-      if (this.#held?.reading === reading) this.#readAnew('watch ended');
+      if (this.#held?.reading === reading) this.#reread('watch ended');
     });
   }
 
-  #readAnew(why: string): void {
+  #reread(why: string): void {
     this.#rereadWhy ??= why;
-    this.#alarm.ring();
+    this.#alarm.notify();
   }
 
   async #keep(): Promise<void> {
@@ -127,7 +127,7 @@ export class WatchedBucket<State extends BucketState> {
     const newest = await lastRevision(this.#calls, this.#name);
     const seen = this.#held?.reading.seen() ?? 0;
     if (seen === newest) this.#doubtedAt = -1;
-    else if (this.#doubtedAt === seen) this.#readAnew('watch is deaf');
+    else if (this.#doubtedAt === seen) this.#reread('watch is deaf');
     else this.#doubtedAt = seen;
   }
 }

@@ -61,7 +61,7 @@ export function hashOfSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Whether a secret belongs to a stored hash, in a time that does not tell how much of it was right. */
+/** Whether a secret belongs to a stored hash, in a time that does not reveal how much of it was right. */
 export function secretMatches(secret: string, secretHash: Uint8Array): boolean {
   return secretHash.length === 32 && timingSafeEqual(hashOfSecret(secret), secretHash);
 }

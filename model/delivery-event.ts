@@ -6,9 +6,9 @@ import type { Category, Encoding, Message } from './message.ts';
 
 /**
  * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also
- * stands for `accepted`, told again. deferred and rerouted change no status; they explain the time that passed.
+ * stands for `accepted`, published again. deferred and rerouted change no status; they explain the time that passed.
  * resent: whether a carrier has the message nobody knows, and by its account's policy it is sent once more.
- * refused: a request that a gate refused at the door. It never was a message, so it stands alone under an id of its own.
+ * refused: a request that a gate refused at the ingress. It never was a message, so it stands alone under an id of its own.
  * received: a message from a subscriber; it stands alone too. opted_out, opted_in: what a subscriber decided with a
  * keyword, one record for each account it holds for. In these three `sender` is still the client's number and
  * `recipient` the subscriber's, so that both directions of a conversation are found by the same two columns.
@@ -83,7 +83,7 @@ export type DeliveryEvent = {
 
 /** What an event of a subscriber's message has that no other has. */
 export type InboundFacts = {
-  /** The sealed body, bound to the message's id (model/records/body-cipher); null where it is not told. */
+  /** The sealed body, bound to the message's id (model/records/body-cipher); null where it is not published. */
   readonly sealedBody: Uint8Array | null;
   /** Whether the account's policy lets the event store keep the body. */
   readonly keepBody: boolean;
@@ -95,7 +95,7 @@ export type InboundFacts = {
 };
 
 /** What differs between the events of one message. */
-export type Happening = {
+export type EventDraft = {
   readonly kind: EventKind;
   readonly atMs: number;
   readonly attempt?: number;
@@ -113,13 +113,13 @@ export type EventContext = Omit<
   'eventId' | 'kind' | 'atMs' | 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch' | 'progress'
 >;
 
-/** The event's identity follows from what happened, never from when or by whom it is told. */
-export function deliveryEvent(context: EventContext, happening: Happening): DeliveryEvent {
-  const { kind, attempt = 0, segment = 0, detail = '', progress = 0 } = happening;
+/** The event's identity follows from what happened, never from when or by whom it is published. */
+export function deliveryEvent(context: EventContext, draft: EventDraft): DeliveryEvent {
+  const { kind, attempt = 0, segment = 0, detail = '', progress = 0 } = draft;
   const event: DeliveryEvent = {
     eventId: eventIdOf({ messageId: context.messageId, kind, attempt, carrier: context.carrier, segment, detail }),
     kind,
-    atMs: happening.atMs,
+    atMs: draft.atMs,
     messageId: context.messageId,
     accountId: context.accountId,
     keyId: context.keyId,
@@ -128,9 +128,9 @@ export function deliveryEvent(context: EventContext, happening: Happening): Deli
     attempt,
     segment,
     segments: context.segments,
-    carrierMessageId: happening.carrierMessageId ?? null,
-    error: happening.error ?? null,
-    epoch: happening.epoch ?? 0,
+    carrierMessageId: draft.carrierMessageId ?? null,
+    error: draft.error ?? null,
+    epoch: draft.epoch ?? 0,
     category: context.category,
     sender: context.sender,
     recipient: context.recipient,
@@ -148,11 +148,11 @@ export function deliveryEvent(context: EventContext, happening: Happening): Deli
 }
 
 /** A message is itself the context of its events. */
-export function eventOfMessage(message: Message, happening: Happening): DeliveryEvent {
-  return deliveryEvent(message, happening);
+export function eventOfMessage(message: Message, draft: EventDraft): DeliveryEvent {
+  return deliveryEvent(message, draft);
 }
 
-/** The `accepted` of a message: the same id whether the door tells it or an event of the carrier actor stands for it. */
+/** The `accepted` of a message: the same id whether the ingress publishes it or an event of the carrier actor stands for it. */
 export function acceptedEvent(context: EventContext): DeliveryEvent {
   // The carrier is left out of the identity: a rerouted message was still accepted only once.
   return {
@@ -166,19 +166,19 @@ export function acceptedEvent(context: EventContext): DeliveryEvent {
   };
 }
 
-/** The `scheduled` of a message: the same id whoever tells it. It has not been given to a carrier. */
+/** The `scheduled` of a message: the same id whoever publishes it. It has not been given to a carrier. */
 export function scheduledEvent(context: EventContext): DeliveryEvent {
   return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'scheduled', atMs: context.acceptedAtMs });
 }
 
-/** The `canceled` of a message that waited for its time: told by the door, and again when its time comes. */
+/** The `canceled` of a message that waited for its time: published by the ingress, and again when its time comes. */
 export function canceledEvent(context: EventContext, atMs: number): DeliveryEvent {
   return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'canceled', atMs });
 }
 
 /**
  * The events a record stands for. An event of the carrier actor that can be the first sign of a message also
- * stands for its `accepted`: the door may have died between the acked publish and its own event.
+ * stands for its `accepted`: the ingress may have died between the acked publish and its own event.
  */
 export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
   switch (event.kind) {

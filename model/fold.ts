@@ -53,7 +53,7 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
     case 'opted_in':
       return next;
     case 'accepted':
-      // Told late (the door died first, or another stream position won): history still begins with it.
+      // Published late (the ingress died first, or another stream position won): history still begins with it.
       return {
         ...next,
         status: next.status === 'scheduled' ? 'accepted' : next.status,
@@ -96,7 +96,7 @@ function foldDelivered(state: MessageState, event: DeliveryEvent): MessageState 
     : settled;
 }
 
-/** It is open what became of it, so its status stays; the history tells it once, however many segments it is about. */
+/** It is open what became of it, so its status stays; the history has it once, however many segments it is about. */
 function foldResent(state: MessageState, event: DeliveryEvent): MessageState {
   if (isTerminal(state.status) || state.resent) return state;
   return { ...state, resent: true, history: [...state.history, entryOf('unknown', event)] };

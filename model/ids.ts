@@ -38,7 +38,7 @@ export function derivedMessageId(accountId: AccountId, idempotencyKey: string, r
   return `sms_${timeText(recordedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
 }
 
-/** The message id of what came from a subscriber: `what` tells it apart, so that a repeat has the same id. */
+/** The message id of what came from a subscriber: `what` distinguishes it, so that a repeat has the same id. */
 export function inboundMessageId(what: string, receivedAtMs: number): MessageId {
   const digest = createHmac('sha256', 'inbound').update(what).digest();
   return `sms_${timeText(receivedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
@@ -93,8 +93,8 @@ export function newRequestId(): RequestId {
 }
 
 /**
- * The identity of a delivery event: what happened, not when it was told. Whoever tells it again, after
- * whatever crash, tells it with the same id, and readers drop the second. 132 bits of SHA-256.
+ * The identity of a delivery event: what happened, not when it was published. Whoever publishes it again, after
+ * whatever crash, does so with the same id, and readers drop the second. 132 bits of SHA-256.
  */
 export function eventIdOf(parts: {
   messageId: string;

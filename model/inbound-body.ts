@@ -1,5 +1,5 @@
 // What a subscriber's message says, from its parts: octets of the same alphabet are joined before they are read, so
-// that a character whose halves came in two parts is whole again. A gap, or eight-bit data, is told as such. Pure.
+// that a character whose halves came in two parts is whole again. A gap, or eight-bit data, is shown as such. Pure.
 import type { Encoding, MessageBody } from './message.ts';
 import { type Shift, noShift } from './text/national-languages.ts';
 import { decodeText } from './text/octets.ts';
@@ -50,7 +50,7 @@ export function inboundBodyOf(parts: readonly (BodyPart | null)[]): MessageBody 
   return { text };
 }
 
-/** As it is told: everything that is not UCS-2 fits in octets of one character each. */
+/** As it is published: everything that is not UCS-2 fits in octets of one character each. */
 export function encodingOf(parts: readonly (BodyPart | null)[]): Encoding {
   return parts.some((part) => part?.alphabet === 'ucs2') ? 'ucs2' : 'gsm7';
 }

@@ -4,7 +4,7 @@ import { type DeliveryEvent, type InboundFacts, deliveryEvent } from './delivery
 import type { Keyword } from './keyword.ts';
 import type { Encoding } from './message.ts';
 
-export type InboundTold = {
+export type InboundOrigin = {
   readonly messageId: string;
   /** '' when the number is nobody's. */
   readonly accountId: string;
@@ -19,48 +19,48 @@ export type InboundTold = {
 
 /** A message from a subscriber. `encoding` and `segments` as it came; fewer parts than segments: it is incomplete. */
 export function receivedEvent(
-  told: InboundTold,
+  origin: InboundOrigin,
   { encoding, segments, inbound }: { encoding: Encoding; segments: number; inbound: Omit<InboundFacts, 'receivedId'> },
 ): DeliveryEvent {
   const error = inbound.parts < segments ? 'incomplete' : null;
-  const event = deliveryEvent(contextOf(told, encoding, segments), {
+  const event = deliveryEvent(contextOf(origin, encoding, segments), {
     kind: 'received',
-    atMs: told.receivedAtMs,
+    atMs: origin.receivedAtMs,
     error,
   });
-  return { ...event, inbound: { ...inbound, receivedId: told.messageId } };
+  return { ...event, inbound: { ...inbound, receivedId: origin.messageId } };
 }
 
 /** What the subscriber decided, for one account. `clientNumber` '' stands for all its senders. */
 export function optedEvent(
-  told: InboundTold,
+  origin: InboundOrigin,
   keyword: Keyword & ('stop' | 'start'),
   receivedId: string,
 ): DeliveryEvent {
   const kind = keyword === 'stop' ? 'opted_out' : 'opted_in';
-  const event = deliveryEvent(contextOf(told, 'gsm7', 0), { kind, atMs: told.receivedAtMs });
+  const event = deliveryEvent(contextOf(origin, 'gsm7', 0), { kind, atMs: origin.receivedAtMs });
   return { ...event, inbound: { sealedBody: null, keepBody: false, keyword, parts: 0, receivedId } };
 }
 
-function contextOf(told: InboundTold, encoding: Encoding, segments: number) {
+function contextOf(origin: InboundOrigin, encoding: Encoding, segments: number) {
   return {
-    messageId: told.messageId,
-    accountId: told.accountId,
+    messageId: origin.messageId,
+    accountId: origin.accountId,
     keyId: '',
-    carrier: told.carrier,
+    carrier: origin.carrier,
     hop: 0,
     segments,
     category: 'transactional',
-    sender: told.clientNumber,
-    recipient: told.subscriber,
+    sender: origin.clientNumber,
+    recipient: origin.subscriber,
     encoding,
-    livemode: told.livemode,
+    livemode: origin.livemode,
     clientReference: null,
     campaignId: null,
     variantId: null,
     templateId: null,
-    acceptedAtMs: told.receivedAtMs,
-    validUntilMs: told.receivedAtMs,
+    acceptedAtMs: origin.receivedAtMs,
+    validUntilMs: origin.receivedAtMs,
     scheduledAtMs: null,
   } as const;
 }

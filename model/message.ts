@@ -1,5 +1,5 @@
-// A message as it travels from the door to the carrier: everything a later stage may need, decided once at
-// the door, so that no stage has to ask a database. What the client sees of it is the message's state (fold.ts).
+// A message as it travels from the ingress to the carrier: everything a later stage may need, decided once at
+// the ingress, so that no stage has to ask a database. What the client sees of it is the message's state (fold.ts).
 import type { AccountId, ApiKeyId, MessageId } from './ids.ts';
 import type { Shift } from './text/national-languages.ts';
 
@@ -43,7 +43,7 @@ export type Message = {
   readonly recipientTonNpi: TonNpi;
   readonly body: MessageBody;
   readonly encoding: Encoding;
-  /** National tables the door chose for a text in GSM-7: every carrier of the plan understands them. */
+  /** National tables the ingress chose for a text in GSM-7: every carrier of the plan understands them. */
   readonly shift: Shift;
   readonly segments: number;
   readonly registeredDelivery: number;

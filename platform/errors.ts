@@ -31,7 +31,7 @@ export class CloseSession extends Error {
 }
 
 /** A person must change something before this can work: `message` says what, in one sentence. */
-export class FixSetup extends Error {
+export class SetupError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
     this.name = 'FixSetup';

@@ -15,9 +15,9 @@ export const inboundLimits = {
   answerMs: 5_000,
   /** Records one thread holds at once. */
   heldMax: 64,
-  /** A desk that stops waits this long for what it holds. */
+  /** A inbound consumer that stops waits this long for what it holds. */
   stopMs: 2_000,
-  /** A text whose parts did not all come within this is told with what there is. */
+  /** A text whose parts did not all come within this is published with what there is. */
   partsWaitMs: 5 * 60_000,
   /** How long the parts of a text, and afterwards their digests, are kept: far longer than they are waited for. */
   partsKeptMs: 24 * 3_600_000,
@@ -56,10 +56,10 @@ assert(
 );
 assert(
   inboundLimits.partsKeptMs > 10 * inboundLimits.partsWaitMs,
-  'the parts of a text could be forgotten before they are told',
+  'the parts of a text could be forgotten before they are published',
 );
 assert(
   inboundLimits.writerWaitMaxMs < inboundLimits.partsKeptMs,
-  'the parts of a text could be forgotten while it waits to be told',
+  'the parts of a text could be forgotten while it waits to be published',
 );
 assert(inboundLimits.replyEveryMs <= inboundLimits.repeatWindowMs, 'an answer could be given twice to one message');

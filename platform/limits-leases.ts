@@ -6,23 +6,23 @@ import { assert } from './assert.ts';
 export const leaseLimits = {
   leases: {
     /** How often a node says that it lives: one compare-and-set each time and thread, however many binds it holds. */
-    beatEveryMs: 500,
-    /** A beat that was not answered is tried again after this. */
-    beatAgainMs: 200,
+    heartbeatEveryMs: 500,
+    /** A heartbeat that was not answered is tried again after this. */
+    heartbeatRetryMs: 200,
     requestTimeoutMs: 700,
-    /** A node writes nothing to any carrier this long after it began its last beat that was acknowledged. */
+    /** A node writes nothing to any carrier this long after it began its last heartbeat that was acknowledged. */
     fenceAfterMs: 2_600,
-    /** A node whose beat others have seen unchanged for this long is declared dead; then its binds are free. */
-    deadAfterMs: 4_100,
+    /** A node whose heartbeat others have seen unchanged for this long is declared dead; then its binds are free. */
+    expireAfterMs: 4_100,
     lookEveryMs: 200,
     /** A bind nobody takes although it is due to somebody goes to whoever asks first. */
     freeGraceMs: 2_000,
     /** The share of a bind counts this long after its last owner has ended: its segments are out of the carrier's second. */
     shareWaitMs: 1_050,
-    /** The watch of the bucket is opened anew when our own beat has not come back through it for this long. */
-    watchDeafMs: 3_000,
-    /** A watch that has not told by then what stands in the bucket is given up for another one. */
-    toldWithinMs: 5_000,
+    /** The watch of the bucket is reopened when our own heartbeat has not come back through it for this long. */
+    watchStalledMs: 3_000,
+    /** A watch that has not delivered by then what is in the bucket is given up for another one. */
+    loadedWithinMs: 5_000,
     /** So often at the start; then the role ends, and its supervisor starts it again. */
     watchTriesMax: 4,
     valueBytesMax: 8 * 1024,
@@ -33,10 +33,10 @@ export const leaseLimits = {
 
 const { leases } = leaseLimits;
 assert(
-  leases.deadAfterMs - leases.fenceAfterMs > leases.shareWaitMs + 2 * leases.lookEveryMs,
+  leases.expireAfterMs - leases.fenceAfterMs > leases.shareWaitMs + 2 * leases.lookEveryMs,
   'a new owner could submit into the last second of a fenced one',
 );
 assert(
-  leases.fenceAfterMs > leases.beatEveryMs + 2 * (leases.requestTimeoutMs + leases.beatAgainMs),
-  'two beats in a row that got no answer would fence a healthy node',
+  leases.fenceAfterMs > leases.heartbeatEveryMs + 2 * (leases.requestTimeoutMs + leases.heartbeatRetryMs),
+  'two heartbeats in a row that got no answer would fence a healthy node',
 );

@@ -1,4 +1,4 @@
-// The part of limits.ts about what a carrier reads after a restart (actors/carrier/repeats/). A file of its own only for
+// The part of limits.ts about what a carrier reads after a restart (actors/carrier/deduplication/). A file of its own only for
 // its length; everybody reads it as `limits.carrier`.
 import { assert } from './assert.ts';
 
@@ -12,15 +12,15 @@ export const replayLimits = {
   floorEveryMs: 5_000,
   floorAgainMs: 60_000,
   floorTimeoutMs: 5_000,
-  /** Messages whose state is told once more in one look: × ~250 B. */
-  toldAgainAtOnce: 200,
+  /** Messages whose state is published once more in one look: × ~250 B. */
+  republishedAtOnce: 200,
   /** An intent whose PDU was not written in this time is closed, and the message begins with a new one. */
   intentAgeMsMax: 30_000,
   /** A replay that hears nothing for so long says so and asks again. */
   replaySilentMs: 10_000,
   /** A carrier whose replay takes longer begins after the others of its thread. */
   startWaitMs: 10_000,
-  /** Idle consumers send a heartbeat every two seconds, and are opened anew after five that did not come. */
+  /** Idle consumers send a heartbeat every two seconds, and are reopened after five that did not come. */
   consumerHeardWithinMs: 12_000,
 } as const;
 

@@ -1,11 +1,11 @@
-// The part of limits.ts about finding another way: beacons, carriers' health, reroutes, the watched configuration. A
+// The part of limits.ts about finding another way: heartbeats, carriers' health, reroutes, the watched configuration. A
 // file of its own only for its length; everybody reads it as `limits`.
 import { assert } from './assert.ts';
 
 export const routingLimits = {
-  beacons: {
-    tellEveryMs: 1_000,
-    /** Two lost beacons are no news; three are. */
+  heartbeats: {
+    publishEveryMs: 1_000,
+    /** Two lost heartbeats are no news; three are. */
     staleMs: 3_500,
     silentDownMs: 15_000,
     carriersMax: 256,
@@ -33,7 +33,7 @@ export const routingLimits = {
     holdMsMax: 120_000,
     /** Good for this long and the next trouble counts as the first. */
     relapseMs: 120_000,
-    /** Of its contract: sent less than this because it complains, a carrier is told of; whole again so long, it is over. */
+    /** Of its contract: sent less than this because it complains, a carrier is reported; whole again so long, it is over. */
     slowedShare: 0.9,
     slowedEndMs: 60_000,
   },
@@ -41,7 +41,7 @@ export const routingLimits = {
     /** Carriers one message may be given to: a message that wanders longer stays where it is until its validity ends. */
     hopsMax: 8,
     /** Messages moved in one turn of the event loop: 200 × ~20 µs = 4 ms. */
-    movesPerLook: 200,
+    failoversPerCheck: 200,
   },
   configuration: {
     lookEveryMs: 200,
@@ -49,8 +49,8 @@ export const routingLimits = {
   },
 } as const;
 
-const { carrierHealth: health, beacons } = routingLimits;
-assert(beacons.staleMs > 3 * beacons.tellEveryMs, 'two lost beacons would make a carrier look silent');
+const { carrierHealth: health, heartbeats } = routingLimits;
+assert(heartbeats.staleMs > 3 * heartbeats.publishEveryMs, 'two lost heartbeats would make a carrier look silent');
 assert(
   health.errorShareGood < health.errorShareWeak &&
     health.answerMsGood < health.answerMsWeak &&

@@ -92,7 +92,7 @@ export const sharedBounds = {
     perAccount: 8,
   }),
   /** The event store answers one at a time; a young message is waited for up to a second. */
-  status_questions: bound({
+  status_queries: bound({
     unit: 'questions to the event store; the reserve is for cancels and repeats under an idempotency key',
     countedIn: 'ingress thread',
     kind: 'at once',
@@ -104,7 +104,7 @@ export const sharedBounds = {
     reserve: 64,
   }),
   /** `limits.queries.heldMax`. Four ingress threads with 32 each, and of cancels 128, are one account's at one node. */
-  store_questions: bound({
+  store_queries: bound({
     unit: 'questions of clients that the event store holds; the reserve is for receipts, cancels and repeats under an idempotency key',
     countedIn: 'analytics process',
     kind: 'at once',
@@ -157,7 +157,7 @@ export const sharedBounds = {
 } as const satisfies Record<string, BoundSpec>;
 
 export type BoundName = keyof typeof sharedBounds;
-/** What is in force: the defaults above with the changes of heliograph.yaml. */
+/** What is in effect: the defaults above with the changes of heliograph.yaml. */
 export type Shares = Readonly<Record<BoundName, Share>>;
 
 export const boundNames = Object.keys(sharedBounds) as BoundName[];

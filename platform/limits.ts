@@ -2,17 +2,17 @@
 // change that breaks one stops the start instead of losing a message.
 import { assert } from './assert.ts';
 import { controlLimits } from './limits-control.ts';
-import { doorLimits } from './limits-doors.ts';
+import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { leaseLimits } from './limits-leases.ts';
-import { asideLimits } from './limits-lanes.ts';
+import { overflowLimits } from './limits-lanes.ts';
 import { recordLimits } from './limits-records.ts';
 import { waitingLimits } from './limits-waiting.ts';
 import { replayLimits } from './limits-replay.ts';
 import { routingLimits } from './limits-routing.ts';
 
 export const limits = {
-  ...doorLimits,
+  ...httpLimits,
   bus: {
     /** To one stream: 512 × ~400 bytes = 200 KiB in the socket; more only adds latency (measured: 500 saturates). */
     publishesInFlightMax: 1_024,
@@ -44,8 +44,8 @@ export const limits = {
     /** After this many failures of its handler a record is poison and goes to DEAD. */
     handlerFailuresMax: 5,
     /** What found DEAD full is tried again this often, so many at once: DEAD is emptied by a person. */
-    besideHeldMax: 16,
-    besideAgainMs: 10_000,
+    fallbackHeldMax: 16,
+    fallbackRetryMs: 10_000,
   },
   events: {
     /** Largest batch in one EVENTS record: 256 × ~350 bytes stays under 100 KiB; one that does not is split. */
@@ -62,7 +62,7 @@ export const limits = {
     ackWaitMs: 10_000,
     responseTimerMs: 10_000,
     ...replayLimits,
-    /** How long a durable intent waits until it has been read in EVENTS: then it is told as not written. */
+    /** How long a durable intent waits until it has been read in EVENTS: then it is published as not written. */
     claimWaitMs: 8_000,
     /**
      * The longest a message rests in memory between two tries: as long as the longest wait after a refusal. Only what must
@@ -70,11 +70,11 @@ export const limits = {
      */
     restMsMax: 60_000,
     /** What LATER did not answer is published there again so often. */
-    putOffAgainMs: 1_000,
-    /** An open intent of our own that nobody here holds is left to itself this long: what was told of it may still be read. */
+    deferralRetryMs: 1_000,
+    /** An open intent of our own that nobody here holds is left to itself this long: what was published about it may still be read. */
     ownOpenWaitMs: 10_000,
-    /** Records a ledger generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */
-    ledgerEntriesMax: 500_000,
+    /** Records a replay index generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */
+    replayIndexEntriesMax: 500_000,
     /**
      * Segments an actor remembers for their receipts before it must ask the event store: 200,000 × ~80 B for the ids,
      * and what their events need packed into chunks: up to 220 B each at seven eighths of 192 × 256 KiB; ~170 B are usual.
@@ -89,7 +89,7 @@ export const limits = {
     /** While the event store cannot say whether it knows the message no wait is used up: a receipt is kept this long. */
     parkedReceiptAgeMsMax: 2 * 86_400_000,
     /** What may be wrong with every receipt of a carrier is logged once in this time. */
-    receiptSaidEveryMs: 60_000,
+    receiptLogEveryMs: 60_000,
     /** Records one carrier holds of one account shard in one lane: × 8 shards × 3 lanes × ~2 KiB = 100 MB at worst. */
     shardHeldMax: 2_048,
     /** Accounts that take turns in one lane of one carrier; the others of that moment share one turn. */
@@ -106,7 +106,7 @@ export const limits = {
   ...routingLimits,
   ...leaseLimits,
   inbound: inboundLimits,
-  aside: asideLimits,
+  overflow: overflowLimits,
   smpp: {
     /** A submit_sm with ten TLVs is under 1 KiB; a length beyond this is garbage, not a PDU. */
     pduBytesMin: 16,
@@ -135,7 +135,7 @@ export const limits = {
     reconnectCapMs: 60_000,
     /** The first retry after a healthy session: most cuts are a restart of the peer or one lost route. */
     reconnectQuickMs: 250,
-    /** Bound this long and the backoff starts anew. */
+    /** Bound this long and the backoff restarts. */
     stableMs: 30_000,
     /** A carrier frees the session of a crashed client after its inactivity timer, 60 s with most. */
     ghostSessionMs: 65_000,
@@ -223,9 +223,9 @@ export const limits = {
     shrinkShareMax: 0.5,
   },
   keysUsed: {
-    tellEveryMs: 60_000,
+    publishEveryMs: 60_000,
     /** 30 octets each. */
-    toldAtOnceMax: 1_000,
+    keysPerNoteMax: 1_000,
     answerMs: 5_000,
   },
   operations: {
@@ -238,7 +238,7 @@ export const limits = {
     /** Reports that are read: nodes × threads, each within one NATS payload. */
     reportsMax: 256,
     /** How long a command waits until all that serve the carrier have taken up its order. */
-    inForceWithinMs: 3_000,
+    effectiveWithinMs: 3_000,
     reasonCharsMax: 200,
     /** Records of DEAD that one command looks at. */
     deadReadMax: 10_000,
@@ -276,7 +276,7 @@ export const limits = {
     /** After SIGTERM by the tether, before SIGKILL. */
     embeddedKillMs: 3_000,
     healthEveryMs: 1_000,
-    /** An embedded nats-server that is silent four looks in a row, some 20 to 35 s, hangs and is started anew. */
+    /** An embedded nats-server that is silent four looks in a row, some 20 to 35 s, hangs and is restarted. */
     natsWatch: { lookEveryMs: 5_000, silencesMax: 4 },
     /** A child that is not ready after this long is killed and counts as a crash. */
     startMs: 30_000,
@@ -335,9 +335,11 @@ assert(
   'the recorder could not collect a batch while it inserts another',
 );
 assert(
-  limits.aside.publishMs + Math.max(limits.aside.unservedMs, limits.aside.forgottenMs) + limits.carrier.ackWaitMs <
+  limits.overflow.publishMs +
+    Math.max(limits.overflow.unservedMs, limits.overflow.forgottenMs) +
+    limits.carrier.ackWaitMs <
     limits.bus.duplicateWindowMs,
-  'a record could be set aside twice, because the stream has forgotten the first time',
+  'a record could be moved to overflow twice, because the stream has forgotten the first time',
 );
 assert(
   limits.queries.idBehindMsMax > limits.idempotency.ttlMs &&

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 
 /** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
 const registry = new Registry();
-/** Node's own metrics tell processes apart by role; ours add up over all of them. */
+/** Node's own metrics have a label for the role; ours add up over all of them. */
 const processRegistry = new Registry();
 
 /** The content type of /metrics. */
@@ -86,9 +86,11 @@ export const metrics = {
     'Events this version cannot read (a newer one wrote them), by reader; the recorder moves its own to DEAD',
     ['reader'],
   ),
-  eventsShortened: counter('events_shortened_total', 'Events too large for a record, told without what was too long', [
-    'carrier',
-  ]),
+  eventsShortened: counter(
+    'events_shortened_total',
+    'Events too large for a record, published without what was too long',
+    ['carrier'],
+  ),
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
   clockOffset: gauge('clock_offset_seconds', 'This machine’s clock less the one most machines agree on', [], 'max'),
   removedCarrierRecords: gauge('removed_carrier_records', 'Records of carriers not configured', ['carrier'], 'any'),
@@ -103,20 +105,20 @@ export const metrics = {
     ['bound', 'reason'],
   ),
 
-  // doors
+  // entry points
   httpRequests: counter('http_requests_total', 'Requests answered, by route and status', ['route', 'status']),
   httpAborted: counter('http_aborted_total', 'Requests whose client went away first, by route', ['route']),
   httpDuration: histogram('http_request_seconds', 'From the request line to the answer, by route', ['route']),
   httpInFlight: gauge('http_requests_in_flight', 'Requests that wait for their answer'),
   accepted: counter('accepted_total', 'Messages accepted, by category and carrier', ['category', 'carrier']),
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
-  refused: counter('refused_total', 'Requests refused at the door, by code', ['code']),
+  refused: counter('refused_total', 'Requests refused at the ingress, by code', ['code']),
   authRefused: counter('auth_refused_total', 'Requests whose API key was refused, by code', ['code']),
   refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
     'why',
   ]),
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
-  eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the door sees it', [], 'max'),
+  eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the ingress sees it', [], 'max'),
 
   // directory
   directoryEntries: gauge('directory_entries', 'Entries of the directory in memory, by kind', ['kind'], 'any'),
@@ -126,7 +128,7 @@ export const metrics = {
   directoryBadEntries: counter('directory_bad_entries_total', 'Directory entries that could not be read'),
   directoryOutbox: gauge(
     'directory_outbox_rows',
-    'Changes the directory has not been told yet (at most one batch)',
+    'Changes the directory does not have yet (at most one batch)',
     [],
     'max',
   ),
@@ -142,13 +144,13 @@ export const metrics = {
   // registries
   registryNumbers: gauge(
     'registry_numbers',
-    'Numbers in the registry version in force, the least of all processes, by registry',
+    'Numbers in the registry version in effect, the least of all processes, by registry',
     ['registry'],
     'min',
   ),
   registryVersion: gauge(
     'registry_version',
-    'Running number of the registry version in force, the oldest of all processes, by registry',
+    'Running number of the registry version in effect, the oldest of all processes, by registry',
     ['registry'],
     'min',
   ),
@@ -183,8 +185,10 @@ export const metrics = {
     'Messages from subscribers, by carrier and whose they are (account; nobody: no account has the number)',
     ['carrier', 'owner'],
   ),
-  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages told without some of their parts', ['carrier']),
-  inboundWaits: counter('inbound_waits_total', 'Tries to tell a message of which nobody can say whose it is', [
+  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages published without some of their parts', [
+    'carrier',
+  ]),
+  inboundWaits: counter('inbound_waits_total', 'Tries to publish a message whose account is not known yet', [
     'carrier',
   ]),
   keywords: counter('inbound_keywords_total', 'Messages that were a keyword, by carrier and keyword', [
@@ -204,7 +208,7 @@ export const metrics = {
     'category',
   ]),
   ended: counter(
-    'carrier_ended_total',
+    'carrier_final_events_total',
     'Ends of messages, one for each part of a long one; what no receipt came for is in reaper_unknown_total',
     ['carrier', 'category', 'status'],
   ),
@@ -214,7 +218,7 @@ export const metrics = {
     ['carrier', 'category'],
   ),
   putOffsInMemory: counter(
-    'carrier_put_offs_in_memory_total',
+    'carrier_deferrals_in_memory_total',
     'Messages that LATER did not take and that rest in memory, by carrier and category',
     ['carrier', 'category'],
   ),
@@ -264,13 +268,13 @@ export const metrics = {
     'carrier',
     'category',
   ]),
-  setAside: counter('carrier_set_aside_total', 'Messages of flooding accounts that were set aside', [
+  overflowed: counter('carrier_overflowed_total', 'Messages of flooding accounts that were moved to overflow', [
     'carrier',
     'category',
   ]),
-  setAsideWaiting: gauge(
-    'carrier_set_aside_waiting',
-    'Messages that wait aside, as last counted',
+  overflowWaiting: gauge(
+    'carrier_overflow_waiting',
+    'Messages that wait in overflow, as last counted',
     ['carrier', 'lane', 'shard'],
     'max',
   ),
@@ -289,8 +293,8 @@ export const metrics = {
   carrierWindow: gauge('carrier_window', 'submit_sm that may wait for a response over the binds that submit now', [
     'carrier',
   ]),
-  carrierOrdered: gauge(
-    'carrier_ordered',
+  carrierDesiredState: gauge(
+    'carrier_desired_state',
     'What operators ordered of a carrier: 0 it runs, 1 paused, 2 drained',
     ['carrier'],
     'any',
@@ -301,9 +305,9 @@ export const metrics = {
     ['carrier', 'bind', 'state'],
     'max',
   ),
-  bindOrdered: gauge(
-    'bind_ordered',
-    "What operators ordered of a bind, its carrier's order included, as carrier_ordered",
+  bindDesiredState: gauge(
+    'bind_desired_state',
+    "What operators ordered of a bind, its carrier's order included, as carrier_desired_state",
     ['carrier', 'bind'],
     'any',
   ),
@@ -324,7 +328,7 @@ export const metrics = {
   streamMessages: gauge('stream_messages', 'Messages a stream holds', ['stream'], 'any'),
   streamBytes: gauge('stream_bytes', 'Octets a stream holds', ['stream'], 'any'),
   streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, of its nearest bound', ['stream'], 'any'),
-  auditTrouble: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet', [], 'any'),
+  auditFailure: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet', [], 'any'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
@@ -338,7 +342,7 @@ export const metrics = {
   recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not taken yet', [], 'max'),
   unflushedEvents: gauge('recorder_unflushed_events', 'Delivery events taken but not in ClickHouse yet'),
   storeQueries: counter('store_queries_total', 'Questions to the event store, by question and how they ended', [
-    'question',
+    'query',
     'ended',
   ]),
   storeQuerySeconds: histogram('store_query_seconds', 'Duration of one question to the event store'),

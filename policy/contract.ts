@@ -1,6 +1,6 @@
-// What a door hands to policy and what it gets back. Types only: every door (HTTP, SMPP, batch, campaigns) asks
+// What an entry point hands to policy and what it gets back. Types only: every entry point (HTTP, SMPP, batch, campaigns) asks
 // the same engine with these words. Shapes are structural, so that policy knows neither the directory nor the
-// configuration file; it must never learn about HTTP either: a door turns a refusal into its own protocol.
+// configuration file; it must never learn about HTTP either: an entry point turns a refusal into its own protocol.
 import type { Category, Encoding } from '../model/message.ts';
 import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';
@@ -23,7 +23,7 @@ export type ApprovedTemplates = {
 };
 
 /** Who wants to send. The directory's entries fit into it without being copied. */
-export type Applicant = {
+export type Principal = {
   readonly key: { readonly livemode: boolean; readonly scopes: readonly string[] };
   readonly account: {
     readonly status: 'active' | 'suspended';
@@ -38,7 +38,7 @@ export type Applicant = {
   };
 };
 
-/** What is to be sent: the types have been checked by the door, nothing else has. */
+/** What is to be sent: the types have been checked by the ingress, nothing else has. */
 export type SmsRequest = {
   readonly to: string;
   readonly from: string;
@@ -89,7 +89,7 @@ export type Refusal = {
   readonly others?: readonly { readonly field: `variables.${string}`; readonly detail: string }[];
 };
 
-/** Everything the door must know to build the message. */
+/** Everything the ingress must know to build the message. */
 export type Admitted = {
   readonly ok: true;
   /** What goes out: the request's text or what its template gave, perhaps transliterated. */
@@ -112,13 +112,13 @@ export type Admitted = {
 export type Admission = Admitted | Refusal;
 
 /** One carrier of a plan and why it stands where it stands. */
-export type Way = { readonly carrier: string; readonly why: string };
+export type RouteCandidate = { readonly carrier: string; readonly why: string };
 
 /** Where one message goes: the carrier it is given to, and those it may go to instead, in order. */
 export type RoutePlan = {
   readonly carrier: string;
   readonly others: readonly string[];
-  readonly ways: readonly Way[];
+  readonly candidates: readonly RouteCandidate[];
   /** The same as one short line per decision: it becomes part of the message. */
   readonly trace: readonly string[];
 };
@@ -126,7 +126,7 @@ export type RoutePlan = {
 /** What routing found for a number, a category and a kind of sender. */
 export type Route = {
   /** Carriers that the rule names and that cannot take this message, with the reason. */
-  readonly leftOut: readonly Way[];
+  readonly excluded: readonly RouteCandidate[];
   /** Which every carrier it may go by understands, whichever that will be: the text is counted before it is known. */
   readonly nationalTables: readonly NationalLanguage[];
   /** The same id always gets the same plan, but for carriers that are avoided right now. */
@@ -137,7 +137,7 @@ export type Route = {
 export type CarrierHealthView = {
   stateOf(carrier: string): CarrierState;
   /** One short word for people: no_bind, errors, slow … */
-  whyOf(carrier: string): string;
+  reasonOf(carrier: string): string;
 };
 
 /** listed: in the order of the list · cheapest: by cost, equals by weight · weighted: shared out by weight. */
@@ -157,7 +157,7 @@ export type CarrierOffer = {
   readonly nationalTables: readonly NationalLanguage[];
 };
 
-/** What changes while the engine runs; asked anew for every message. */
+/** What changes while the engine runs; asked again for every message. */
 export type Circumstances = {
   nowMs(): number;
   registries(): Registries;

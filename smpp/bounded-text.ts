@@ -17,7 +17,7 @@ export function boundedName(text: string): string {
   return `${text.slice(0, shownChars)}~${hash('sha256', text, 'base64url')}`;
 }
 
-/** A text that only tells something: what is beyond the bound is left out. */
+/** A text for people only: what is beyond the bound is left out. */
 export function boundedWords(text: string): string {
   return text.length <= textCharsMax ? text : text.slice(0, textCharsMax);
 }

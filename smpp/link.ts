@@ -179,7 +179,7 @@ export class Link {
     this.#flushAsked = false;
     if (this.#ended) return;
     this.#flush();
-    // Told only from here and from 'drain', never from within a send: the owner would send into our send.
+    // Called only from here and from 'drain', never from within a send: the owner would send into our send.
     if (this.#blocked && !this.socket.writableNeedDrain) this.#onDrained();
   };
 

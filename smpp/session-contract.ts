@@ -60,7 +60,7 @@ export type SessionHandlers<T> = {
   onSubmitResponse(token: T, response: SubmitResponse): void;
   /** The response timer ran out: the outcome of this submit is unknown and its place is free. */
   onSubmitTimeout(token: T): void;
-  /** An answer after onSubmitTimeout, while the session still lives: it tells the carrier's id after all. */
+  /** An answer after onSubmitTimeout, while the session still lives: it has the carrier's id after all. */
   onLateResponse?(token: T, response: { status: number; carrierMessageId: string }): void;
   /** A deliver_sm or data_sm. `respond` sends the answer; call it once, when the content is safe. */
   onDeliver(pdu: ShortMessagePdu, respond: (status: number) => void): void;

@@ -270,9 +270,10 @@ export class Session<T> {
     this.#cancelTimer();
     for (const cancel of this.#cancels) cancel();
     // A peer that stopped reading would never take our last words.
-    const deaf = cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
+    const unresponsive =
+      cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
     if (cause.kind === 'fenced') this.#link.reset();
-    else if (deaf) this.#link.destroy();
+    else if (unresponsive) this.#link.destroy();
     else this.#link.end();
     this.#options.tap?.closed(`${cause.kind}: ${cause.why}`, cause.kind.startsWith('peer_') ? 'peer' : 'us');
     this.#queries.failAll();

@@ -1,4 +1,4 @@
-// What a session's TLS is made of: files read anew for each connection, so that a renewed certificate is taken up at
+// What a session's TLS is made of: files read again for each connection, so that a renewed certificate is taken up at
 // the next reconnect. Verification is on unless somebody wrote that it is not: a carrier link carries one-time codes.
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';

@@ -9,7 +9,7 @@ export class Window<T> {
   readonly pdusMax: number;
   readonly #responseTimerMs: number;
   readonly #waiting = new Map<number, Entry<T>>();
-  /** Given up, but a late answer still tells the carrier's id. As many as the window, oldest first out. */
+  /** Given up, but a late answer still has the carrier's id. As many as the window, oldest first out. */
   readonly #late = new Map<number, T>();
   #lastSequence: number;
 

@@ -2,14 +2,14 @@
 // are handed; to follow a message read intake → lanes → sender → binds → from-binds → settlement, and for its receipt
 // binds → from-binds → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { removedWhy, tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
+import { removedWhy, publishHeartbeat } from '../../cluster/bus/carrier-heartbeat.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { laneSubject } from '../../cluster/bus/subjects.ts';
 import { type CarrierConfig, type SimulatedPorts, bindsOf, sandboxCarrierName } from '../../config/configuration.ts';
-import type { CarrierOrders } from '../../cluster/operator-commands/contract.ts';
+import type { CarrierCommands } from '../../cluster/operator-commands/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
@@ -23,20 +23,20 @@ import { CarrierFlight } from '../flight/carrier-flight.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 import { watchPacing } from '../flight/watch-pacing.ts';
 import type { BindLeases } from '../lease/contract.ts';
-import { noOtherNodes } from '../lease/no-other-nodes.ts';
+import { singleNodeLeases } from '../lease/single-node-leases.ts';
 import { CarrierBinds } from './binds/binds.ts';
 import { fromBinds } from './binds/from-binds.ts';
 import { CarrierHealth } from './health/health.ts';
-import type { MoveRules } from './health/health-decision.ts';
+import type { FailoverPolicy } from './health/health-decision.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
-import { InboundDoor } from './receipts/inbound-door.ts';
+import { DeliverSmHandler } from './receipts/deliver-sm-handler.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
-import { type ClaimVerdict, SharedClaims, onlyOurs } from './repeats/intent-claims.ts';
+import { type ClaimStatus, ClusterClaims, localClaims } from './deduplication/intent-claims.ts';
 import { Lanes } from './intake/lanes.ts';
-import { HeardTime } from './repeats/heard-time.ts';
-import { Ledger } from './repeats/ledger.ts';
-import { ReplayFloor } from './repeats/replay-floor.ts';
-import { Mover } from './health/mover.ts';
+import { ConsumerUptime } from './deduplication/consumer-uptime.ts';
+import { ReplayIndex } from './deduplication/replay-index.ts';
+import { ReplayFloor } from './deduplication/replay-floor.ts';
+import { Failover } from './health/failover.ts';
 import { Outstanding } from './receipts/outstanding.ts';
 import { type Pacing, pacing } from './pacing/pacing.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
@@ -45,14 +45,14 @@ import { type RecipientOf, asWritten } from './receipts/receipt-numbers.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
 import { Receipts } from './receipts/receipts.ts';
 import { beginCounters } from './carrier-counters.ts';
-import { countEnd } from './outcome/ended.ts';
+import { countTerminalEvent } from './outcome/terminal-counters.ts';
 import { refusedLate } from './outcome/late-refusal.ts';
 import { type ResendPolicy, neverResend } from './outcome/resend.ts';
 import { Reroute } from './health/reroute.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
 import { UnknownSubmits } from './outcome/unknown-submits.ts';
-import { wasBegun, wasTaken } from './health/was-taken.ts';
+import { wasBegun, wasSubmitted } from './health/was-submitted.ts';
 
 /** What a carrier actor is given. */
 export type CarrierActorParts = {
@@ -64,11 +64,11 @@ export type CarrierActorParts = {
   readonly reconnectBudget: ReconnectBudget;
   /** How all carriers do: for the choice of another one. */
   readonly carriers?: CarrierHealthView;
-  readonly moves?: MoveRules;
+  readonly moves?: FailoverPolicy;
   /** Whether a carrier that a message's plan names is still there. Without it: all are. */
   readonly isConfigured?: (carrier: string) => boolean;
   /** The carrier itself is configured no more: where its messages can go by today's routes. */
-  readonly waysOfRemoved?: (message: Message) => readonly string[];
+  readonly candidatesOfRemoved?: (message: Message) => readonly string[];
   /** Without them: validity alone. */
   readonly lateGates?: LateGates;
   /** What the carriers' receipts call a recipient. Without it: only what is written internationally. */
@@ -76,7 +76,7 @@ export type CarrierActorParts = {
   /** Without it: what is unknown is never sent again. */
   readonly resendUnknown?: ResendPolicy;
   /** What operators ordered of it before it began. */
-  readonly orders?: CarrierOrders;
+  readonly commands?: CarrierCommands;
   /** Where lost sessions leave what was recorded of them. Without it: nowhere. */
   readonly flightDumps?: DumpSettings | null;
   /** What one account may have waiting in a lane. */
@@ -92,11 +92,11 @@ export type CarrierActorParts = {
 
 /** What it is made of. */
 export type AssembledCarrier = {
-  /** What is in force; the parts hold on to this one object, so that a change of its live fields reaches them all. */
+  /** What is in effect; the parts hold on to this one object, so that a change of its live fields reaches them all. */
   readonly carrier: CarrierConfig;
   readonly clock: Clock;
   readonly lanes: Lanes<InFlightMessage>;
-  readonly ledger: Ledger;
+  readonly replayIndex: ReplayIndex;
   /** From where a restart must read. */
   readonly floor: ReplayFloor;
   readonly events: EventWriter;
@@ -106,15 +106,15 @@ export type AssembledCarrier = {
   readonly sender: Sender;
   readonly intake: Intake;
   readonly health: CarrierHealth;
-  readonly mover: Mover;
+  readonly failover: Failover;
   readonly flight: CarrierFlight;
   readonly pacing: Pacing;
   /** Null where there are no other nodes. */
-  readonly shared: SharedClaims | null;
+  readonly shared: ClusterClaims | null;
 };
 
-const movesDefault: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
-/** Tells this life of an actor from any other that serves the carrier. */
+const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
+/** Identifies this incarnation among the actors that serve the carrier. */
 const nodeNameBytes = 6;
 
 export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
@@ -126,13 +126,17 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     limits.carrier.laneAccountsMax,
     parts.weightOf,
   );
-  const heard = new HeardTime(clock);
-  const ledger = new Ledger({ ...clock, monotonicMs: () => heard.ms });
+  const heard = new ConsumerUptime(clock);
+  const replayIndex = new ReplayIndex({ ...clock, monotonicMs: () => heard.ms });
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
   beginCounters(name);
-  const events = new EventWriter(publisher, { clock, watch: (event) => decided.event(event), onDurable: countEnd });
+  const events = new EventWriter(publisher, {
+    clock,
+    watch: (event) => decided.event(event),
+    onDurable: countTerminalEvent,
+  });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
   const unknown = new UnknownSubmits(clock);
   const paced = pacingOf(carrier);
@@ -140,10 +144,10 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const health = new CarrierHealth({
     carrier: name,
     clock,
-    rules: parts.moves ?? movesDefault,
-    tell(state, why) {
+    rules: parts.moves ?? failoverDefault,
+    publish(state, why) {
       decided.changed('health', why === '' ? state : `${state}: ${why}`);
-      tellBeacon(bus, { carrier: name, node, state, why: parts.waysOfRemoved ? removedWhy : why });
+      publishHeartbeat(bus, { carrier: name, node, state, why: parts.candidatesOfRemoved ? removedWhy : why });
     },
   });
   const parking = { bus, publisher, carrier: name, clock };
@@ -153,18 +157,18 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     outstanding,
     unknown,
     clock,
-    onTold: (submitted, kind) => settlement.onReceipt(submitted, kind),
+    onPublished: (submitted, kind) => settlement.onReceipt(submitted, kind),
     park: (receipt, parked, delayMs, done) => parkReceipt(parking, receipt, parked, delayMs, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
-  const spared = { carrier, pacing: watchPacing(paced, decided, clock), clock };
-  const onVerdict = decided.verdict.bind(decided);
+  const cooldown = { carrier, pacing: watchPacing(paced, decided, clock), clock };
+  const onOutcome = decided.verdict.bind(decided);
   const settlement = new Settlement({
-    ...spared,
+    ...cooldown,
     publisher,
     events,
     cipher,
-    ledger,
+    replayIndex,
     nextSeq: () => floor.nextSeq,
     intake: () => intake,
     reroute: () => reroute,
@@ -172,12 +176,12 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     resendUnknown: parts.resendUnknown ?? neverResend,
     onSubmitted: (submitted) => receipts.onSubmitted(submitted),
     onUnknown: (event) => receipts.onUnknown(event),
-    onVerdict,
+    onOutcome,
     wasBegun: (message) => wasBegun(bus, message),
   });
-  const late = { ...spared, events, onVerdict, onNotTaken: (rejected: DeliveryEvent) => receipts.learn(rejected) };
+  const late = { ...cooldown, events, onOutcome, onNotTaken: (rejected: DeliveryEvent) => receipts.learn(rejected) };
   const onRoom = () => sender.wake();
-  const inbound = new InboundDoor({
+  const inbound = new DeliverSmHandler({
     carrier: name,
     livemode: name !== sandboxCarrierName,
     alphabets: () => carrier.wire.text,
@@ -198,13 +202,13 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     recipientOf: parts.recipientOf ?? asWritten,
     onRoom,
   });
-  const leases = parts.leases ?? noOtherNodes;
-  const shared = leases.shared ? new SharedClaims(ledger, () => leases.epoch(), clock) : null;
-  const claims = shared ?? onlyOurs;
-  const onBehind = (held: InFlightMessage, verdict: ClaimVerdict) => {
+  const leases = parts.leases ?? singleNodeLeases;
+  const shared = leases.shared ? new ClusterClaims(replayIndex, () => leases.epoch(), clock) : null;
+  const claims = shared ?? localClaims;
+  const onClaimLost = (inFlight: InFlightMessage, verdict: ClaimStatus) => {
     // Told for whoever comes next: its intent stands open, and nothing was written.
-    if (verdict === 'lost') settlement.onNotWritten(held);
-    intake.standBehind(held, verdict);
+    if (verdict === 'lost') settlement.onNotWritten(inFlight);
+    intake.yieldTo(inFlight, verdict);
   };
   const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, { ...handlers, flight }, leases);
   const sender = new Sender({
@@ -213,46 +217,49 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     pacing: paced,
     events,
     claims,
-    onBehind,
+    onClaimLost,
     ports: binds.ports,
     clock,
-    onRefused: (held, status, code) => settlement.onRefused(held, status, code),
-    onPutOff: (held, code, untilMs) => settlement.onPutOff(held, code, untilMs),
+    onRefused: (inFlight, status, code) => settlement.onRefused(inFlight, status, code),
+    onDeferred: (inFlight, code, untilMs) => settlement.onDeferred(inFlight, code, untilMs),
     lateGates: parts.lateGates ?? passLateGates,
-    onNotWritten: (held) => settlement.onNotWritten(held),
-    onIntentOld(held) {
-      settlement.onNotWritten(held);
-      intake.tryAgain(held);
+    onNotWritten: (inFlight) => settlement.onNotWritten(inFlight),
+    onIntentOld(inFlight) {
+      settlement.onNotWritten(inFlight);
+      intake.tryAgain(inFlight);
     },
     nextSeq: () => floor.nextSeq,
-    onHeldBack: (why) => decided.heldBack(why === 'bind' && binds.orders.ordered !== 'running' ? 'order' : why),
+    onDelayed: (why) => decided.delayed(why === 'bind' && binds.commands.desiredState !== 'running' ? 'order' : why),
   });
   const reroute = new Reroute({
     carrier: name,
     publisher,
     events,
     cipher,
-    ledger,
+    replayIndex,
     claims,
-    onBehind,
+    onClaimLost,
     clock,
     nextSeq: () => floor.nextSeq,
     carriers: parts.carriers ?? everyCarrierIsGood,
     isConfigured: parts.isConfigured,
-    waysOfRemoved: parts.waysOfRemoved,
+    candidatesOfRemoved: parts.candidatesOfRemoved,
     intake: () => intake,
-    settle: (held) => settlement.settle(held),
-    wasTaken: (message) => wasTaken(bus, message),
+    settle: (inFlight) => settlement.settle(inFlight),
+    wasSubmitted: (message) => wasSubmitted(bus, message),
   });
-  const mover = new Mover({
+  const failover = new Failover({
     clock,
     reroute,
-    held: () => intake.held(),
-    leaveLane: (held) => lanes.remove(held),
-    hasRoom: ({ category }) => events.hasRoom && publisher.hasRoom(laneSubject(category)),
-    onExpired: (held) => settlement.onRefused(held, 'expired', 'validity_passed'),
-    onNoWay: parts.waysOfRemoved === undefined ? null : (held) => settlement.onRefused(held, 'failed', 'no_route'),
-    onNotWritten: (held) => settlement.onNotWritten(held),
+    inFlight: () => intake.inFlight(),
+    leaveLane: (inFlight) => lanes.remove(inFlight),
+    hasCapacity: ({ category }) => events.hasCapacity && publisher.hasCapacity(laneSubject(category)),
+    onExpired: (inFlight) => settlement.onRefused(inFlight, 'expired', 'validity_passed'),
+    onNoAlternative:
+      parts.candidatesOfRemoved === undefined
+        ? null
+        : (inFlight) => settlement.onRefused(inFlight, 'failed', 'no_route'),
+    onNotWritten: (inFlight) => settlement.onNotWritten(inFlight),
   });
   const intake = new Intake({
     bus,
@@ -261,16 +268,16 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     carrier: name,
     windowPdus: binds.windowPdus,
     lanes,
-    ledger,
+    replayIndex,
     clock,
-    onArrival(held) {
-      if (isAvoided(health.state, held.category)) mover.moveOne(held, health.why);
+    onArrival(inFlight) {
+      if (isAvoided(health.state, inFlight.category)) failover.moveOne(inFlight, health.why);
       sender.wake();
     },
-    onRerouted: (held, rerouted) => reroute.repeat(held, rerouted),
-    onUnresolved: (held) => settlement.onUnresolved(held),
-    onRegained: (held) => settlement.onRegained(held),
-    onPutOff: (held, before) => settlement.onPutOffBefore(held, before),
+    onRerouted: (inFlight, rerouted) => reroute.repeat(inFlight, rerouted),
+    onUnresolved: (inFlight) => settlement.onUnresolved(inFlight),
+    onRegained: (inFlight) => settlement.onRegained(inFlight),
+    onDeferred: (inFlight, before) => settlement.onDeferredBefore(inFlight, before),
     epoch: () => claims.epoch(),
     isLiving: (epoch) => leases.isLiving(epoch),
     node,
@@ -281,14 +288,14 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     carrier: name,
     clock,
     writtenTo: () => events.lastSeq,
-    held: () => intake.held(),
-    ledger,
+    inFlight: () => intake.inFlight(),
+    replayIndex,
     heard,
     isHeard: () => intake.isHeard,
-    tellAgain(held) {
+    republish(inFlight) {
       // What another node has begun meanwhile is not closed by it.
-      if (held.epoch === 0) held.epoch = claims.epoch();
-      settlement.onNotWritten(held);
+      if (inFlight.epoch === 0) inFlight.epoch = claims.epoch();
+      settlement.onNotWritten(inFlight);
     },
   });
   events.onWentBack = () => floor.startAgain();
@@ -296,7 +303,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     carrier,
     clock,
     lanes,
-    ledger,
+    replayIndex,
     floor,
     events,
     outstanding,
@@ -305,7 +312,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     sender,
     intake,
     health,
-    mover,
+    failover,
     flight,
     pacing: paced,
     shared,

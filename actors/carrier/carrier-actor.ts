@@ -2,7 +2,7 @@
 // a change of configuration, drain. What it is made of, and how a message goes through it, stands in assemble.ts.
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
-import type { CarrierOrders, CarrierReport } from '../../cluster/operator-commands/contract.ts';
+import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Cancel } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -12,13 +12,13 @@ import { log } from '../../platform/log.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier, contractOf } from './assemble.ts';
 import { setGauges } from './carrier-gauges.ts';
-import type { MoveRules } from './health/health-decision.ts';
-import { SlowSpell } from './pacing/slow-spell.ts';
+import type { FailoverPolicy } from './health/health-decision.ts';
+import { ThrottlingEpisode } from './pacing/throttling-episode.ts';
 import { takeParked } from './receipts/parked-receipts.ts';
-import type { EventPlace } from './repeats/ledger.ts';
-import { replayEvents } from './repeats/replay.ts';
-import { type SharedCarrier, sharedCarrier } from './repeats/shared-carrier.ts';
-import { contractNow, reportOf, standDown, takeOrders } from './binds/take-orders.ts';
+import type { EventPosition } from './deduplication/replay-index.ts';
+import { replayEvents } from './deduplication/replay.ts';
+import { type SharedCarrier, sharedCarrier } from './deduplication/shared-carrier.ts';
+import { contractNow, reportOf, standDown, followCommands } from './binds/follow-commands.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;
@@ -28,7 +28,7 @@ export class CarrierActor {
   readonly #made: AssembledCarrier;
   /** Null where there are no other nodes. */
   readonly #shared: SharedCarrier | null;
-  readonly #slowSpell: SlowSpell;
+  readonly #throttlingEpisode: ThrottlingEpisode;
   /** Ends a start that is still reading. */
   readonly #stopped = new AbortController();
   #parked: Consumption | null = null;
@@ -38,10 +38,10 @@ export class CarrierActor {
   constructor(given: CarrierActorParts) {
     this.#given = given;
     this.#made = assembleCarrier(given);
-    this.#slowSpell = new SlowSpell(given.carrier.name);
+    this.#throttlingEpisode = new ThrottlingEpisode(given.carrier.name);
     const { signal } = this.#stopped;
     this.#shared = sharedCarrier(given, this.#made, { begin: () => this.#begin(), rest: () => this.#rest(), signal });
-    if (given.orders !== undefined) takeOrders(this.#made, given.orders);
+    if (given.commands !== undefined) followCommands(this.#made, given.commands);
   }
 
   /** Replays, then takes work. The binds connect meanwhile: a carrier that is down does not stop the start. */
@@ -51,7 +51,7 @@ export class CarrierActor {
     flight.open(bus);
     if (this.#shared === null) {
       const fromSeq = await this.#made.floor.open();
-      const learn = (event: DeliveryEvent, place: EventPlace) => this.#learn(event, place);
+      const learn = (event: DeliveryEvent, place: EventPosition) => this.#learn(event, place);
       await replayEvents({ bus, carrier: carrier.name, fromSeq, learn, clock, signal: this.#stopped.signal });
       receipts.open();
       await this.#begin();
@@ -87,11 +87,11 @@ export class CarrierActor {
     this.#made.shared?.end();
     receipts.close();
     events.flush();
-    await until('events durable', () => events.held === 0, { limitMs: leftMs(), clock }).catch((error: unknown) =>
+    await until('events durable', () => events.inFlight === 0, { limitMs: leftMs(), clock }).catch((error: unknown) =>
       ignoring(error, 'the drain deadline came before the last event was durable'),
     );
     this.#stopTick();
-    await floor.close(this.#shared === null && events.held === 0);
+    await floor.close(this.#shared === null && events.inFlight === 0);
     intake.close();
     events.close();
     await this.#shared?.close();
@@ -101,11 +101,11 @@ export class CarrierActor {
 
   /** Events that are not durable yet, also after the drain: whoever comes next must find them. */
   get eventsHeld(): number {
-    return this.#made.events.held;
+    return this.#made.events.inFlight;
   }
 
   /** Takes over what may change while it runs (reload.ts says what that is); the binds stay as they are. */
-  configure(next: CarrierConfig, moves: MoveRules): void {
+  configure(next: CarrierConfig, moves: FailoverPolicy): void {
     const { carrier, health, pacing, sender } = this.#made;
     const before = contractOf(carrier);
     Object.assign(carrier, next);
@@ -118,8 +118,8 @@ export class CarrierActor {
   }
 
   /** What operators order of it from now on. */
-  order(orders: CarrierOrders): void {
-    takeOrders(this.#made, orders);
+  command(commands: CarrierCommands): void {
+    followCommands(this.#made, commands);
   }
 
   get report(): CarrierReport {
@@ -137,7 +137,7 @@ export class CarrierActor {
       elsewhere: elsewhere.size,
       state: health.state,
       why: health.why,
-      held: intake.size,
+      inFlight: intake.size,
       reasons: status
         .filter((each) => each.state !== 'bound' && !elsewhere.has(each.name))
         .map((each) => `${each.name}: ${each.reason || each.state}`),
@@ -158,15 +158,15 @@ export class CarrierActor {
     this.#parked = null;
   }
 
-  #learn(event: DeliveryEvent, place: EventPlace): void {
-    const { ledger, outstanding, receipts } = this.#made;
-    ledger.learn(event, place);
+  #learn(event: DeliveryEvent, place: EventPosition): void {
+    const { replayIndex, outstanding, receipts } = this.#made;
+    replayIndex.learn(event, place);
     if (event.kind === 'submitted') outstanding.add(event);
     else receipts.learn(event);
   }
 
   #look(): void {
-    const { health, binds, mover, sender } = this.#made;
+    const { health, binds, failover, sender } = this.#made;
     this.#shared?.look();
     // Those who have its binds speak for it.
     if (this.#shared?.isStandby === true) return health.forget();
@@ -174,7 +174,7 @@ export class CarrierActor {
     const { state, why } = health;
     if (state === 'good') return;
     standDown(this.#made);
-    mover.move(state, why);
+    failover.move(state, why);
     sender.wake();
   }
 
@@ -184,12 +184,12 @@ export class CarrierActor {
   }
 
   #tick(): void {
-    const { mover, sender } = this.#made;
-    mover.expire();
+    const { failover, sender } = this.#made;
+    failover.expire();
     this.#shared?.tick();
     const { clock, pacing } = this.#made;
     const nowMs = clock.monotonicMs();
-    if (this.#paces) this.#slowSpell.look(pacing.pace(nowMs), nowMs);
+    if (this.#paces) this.#throttlingEpisode.look(pacing.pace(nowMs), nowMs);
     setGauges(this.#made, this.#paces);
     sender.wake();
   }

@@ -2,13 +2,13 @@
 // its first burst no rate shows that burst, and the alert would be silent in the very minute it is for.
 import { categories } from '../../model/message.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { beginCountingEnds } from './outcome/ended.ts';
+import { registerTerminalCounters } from './outcome/terminal-counters.ts';
 
 /** Of all that submit_sm_resp may say, what tells of the contract. */
 const watchedStatuses = ['ESME_ROK', 'ESME_RTHROTTLED', 'ESME_RMSGQFUL'];
 
 export function beginCounters(carrier: string): void {
-  beginCountingEnds(carrier);
+  registerTerminalCounters(carrier);
   for (const status of watchedStatuses) metrics.submitResponses.inc({ carrier, status }, 0);
   for (const category of categories) {
     metrics.carrierUnknown.inc({ carrier, category }, 0);

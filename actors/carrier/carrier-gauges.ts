@@ -2,13 +2,13 @@
 // held, and nothing on the way of a message.
 import { carrierStates } from '../../model/carrier-state.ts';
 import { type Category, categories } from '../../model/message.ts';
-import type { Ordered } from '../../cluster/operator-commands/contract.ts';
+import type { DesiredState } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AssembledCarrier, contractOf } from './assemble.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
-import { bindStateOf } from './binds/take-orders.ts';
+import { bindStateOf } from './binds/follow-commands.ts';
 
-const orderedOrder: readonly Ordered[] = ['running', 'paused', 'drained'];
+const desiredStateOrder: readonly DesiredState[] = ['running', 'paused', 'drained'];
 const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];
 
 /** `paces`: some of the contract is this node's. */
@@ -16,7 +16,7 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
   const { carrier: config, clock, health, pacing, binds, outstanding, lanes, intake } = made;
   const carrier = config.name;
   metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
-  metrics.carrierOrdered.set({ carrier }, orderedOrder.indexOf(binds.orders.ordered));
+  metrics.carrierDesiredState.set({ carrier }, desiredStateOrder.indexOf(binds.commands.desiredState));
   metrics.carrierRate.set({ carrier }, paces ? pacing.ratePerS(clock.monotonicMs()) : 0);
   metrics.carrierContract.set({ carrier }, contractOf(config));
   metrics.bindsBound.set({ carrier }, binds.boundCount);
@@ -27,7 +27,7 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
   );
   metrics.outstandingReceipts.set({ carrier }, outstanding.size);
   metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
-  const oldest = oldestWaiting(intake.held());
+  const oldest = oldestWaiting(intake.inFlight());
   for (const category of categories) {
     metrics.laneDepth.set({ carrier, category }, lanes.size(category));
     const sinceMs = oldest.get(category);
@@ -38,15 +38,15 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
     const bind = String(index + 1);
     const is = bindStateOf(status);
     for (const state of bindStates) metrics.bindState.set({ carrier, bind, state }, state === is ? 1 : 0);
-    metrics.bindOrdered.set({ carrier, bind }, orderedOrder.indexOf(status.ordered));
+    metrics.bindDesiredState.set({ carrier, bind }, desiredStateOrder.indexOf(status.desiredState));
     metrics.bindWindowInUse.set({ carrier, bind }, status.windowUsed);
   }
 }
 
 /** By category: since when the oldest message waits that nothing was sent of. */
-function oldestWaiting(held: Iterable<InFlightMessage>): Map<Category, number> {
+function oldestWaiting(inFlight: Iterable<InFlightMessage>): Map<Category, number> {
   const oldest = new Map<Category, number>();
-  for (const { category, message, isOut, state } of held) {
+  for (const { category, message, isOut, state } of inFlight) {
     if (isOut || state === 'settling' || state === 'rerouting') continue;
     const sinceMs = message.scheduledAtMs ?? message.acceptedAtMs;
     if (sinceMs < (oldest.get(category) ?? Number.POSITIVE_INFINITY)) oldest.set(category, sinceMs);

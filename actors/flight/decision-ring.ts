@@ -8,7 +8,7 @@ import type { Refusal } from '../carrier/in-flight/facts.ts';
 import type { InFlightMessage } from '../carrier/in-flight/in-flight-message.ts';
 import type { Outcome } from '../carrier/outcome/outcome.ts';
 
-/** Told again after this long, although nothing has changed. */
+/** Published again after this long, although nothing has changed. */
 const sameAgainMs = 1_000;
 
 export class DecisionRing {
@@ -23,7 +23,7 @@ export class DecisionRing {
   #count = 0;
   /** By kind; there are a few. */
   readonly #states = new Map<string, string>();
-  #heldBack = { why: '', atMs: Number.NEGATIVE_INFINITY, times: 0 };
+  #delayed = { why: '', atMs: Number.NEGATIVE_INFINITY, times: 0 };
 
   constructor(capacity: number, clock: Clock) {
     this.#clock = clock;
@@ -66,7 +66,7 @@ export class DecisionRing {
     this.note('verdict', `${statusName}: ${wordsOf(outcome)}`, message.messageId, attempt, segment);
   }
 
-  /** A state that is told again and again: noted when it is another one. */
+  /** A state that is reported again and again: noted when it is another one. */
   changed(kind: string, state: string): void {
     if (this.#states.get(kind) === state) return;
     this.#states.set(kind, state);
@@ -74,22 +74,22 @@ export class DecisionRing {
   }
 
   /** An operator's order that is followed from now on. */
-  order(what: string): void {
+  command(what: string): void {
     this.note('order', what);
-    this.#heldBack.why = '';
+    this.#delayed.why = '';
   }
 
   /**
    * The next message had to wait: told when the reason changes, and once a second while it does not. An order is
    * reason enough until the next one: a night of it must not push out what was decided before.
    */
-  heldBack(why: string): void {
+  delayed(why: string): void {
     const nowMs = this.#clock.monotonicMs();
-    const before = this.#heldBack;
+    const before = this.#delayed;
     before.times += 1;
     if (before.why === why && (why === 'order' || nowMs - before.atMs < sameAgainMs)) return;
     this.note('held_back', why, null, 0, 0, before.why === why ? before.times : 1);
-    this.#heldBack = { why, atMs: nowMs, times: 0 };
+    this.#delayed = { why, atMs: nowMs, times: 0 };
   }
 
   /** From the nth entry on, counted since the start, or of the last when below 0; what is overwritten is left out. */

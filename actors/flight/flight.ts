@@ -17,7 +17,7 @@ export type FlightBind = FlightSummary & {
 export type FlightListing = {
   readonly v: 1;
   readonly carrier: string;
-  /** Names this recording, not only the machine: a carrier's actor that was started anew begins another. */
+  /** Names this recording, not only the machine: a carrier's actor that was restarted begins another. */
   readonly node: string;
   /** What is to be added to a record's time to get milliseconds since the epoch. */
   readonly wallAtZeroMs: number;

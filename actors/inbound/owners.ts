@@ -48,12 +48,12 @@ export async function ownersOf(
   return { owner, all };
 }
 
-export function writerAsked(bus: Pick<Bus, 'connection'>, nowMs: () => number): AskWriter {
+export function lastSenderTo(bus: Pick<Bus, 'connection'>, nowMs: () => number): AskWriter {
   return async (subscriber, senders, livemode) => {
     const sinceMs = nowMs() - limits.inbound.writerLookBackMs;
     try {
-      const question = JSON.stringify({ subscriber, senders, livemode, sinceMs });
-      const answer = await bus.connection.request(querySubjects.findWriter, question, { timeout: queryTimeoutMs });
+      const query = JSON.stringify({ subscriber, senders, livemode, sinceMs });
+      const answer = await bus.connection.request(querySubjects.findWriter, query, { timeout: queryTimeoutMs });
       const reply = answer.json<FindWriterReply>();
       if (reply.result === 'unavailable') return 'unavailable';
       if (reply.result === 'none') return null;

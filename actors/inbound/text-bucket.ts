@@ -7,9 +7,9 @@ import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
 import { RejectMessage, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import type { LongText } from './parts.ts';
+import type { MultipartText } from './parts.ts';
 
-export type HeldText = { readonly text: LongText | null; readonly revision: number };
+export type HeldText = { readonly text: MultipartText | null; readonly revision: number };
 
 const version = 1;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
@@ -30,7 +30,7 @@ export class TextBucket {
   }
 
   /** False when somebody else changed it since it was read. Throws RejectMessage for one that is too large. */
-  async put(key: string, text: LongText, revision: number): Promise<boolean> {
+  async put(key: string, text: MultipartText, revision: number): Promise<boolean> {
     const octets = this.#encode(key, text);
     if (octets.length > limits.inbound.textBytesMax) {
       throw new RejectMessage('text_too_large', `the parts of one text come to ${octets.length} octets`);
@@ -44,21 +44,21 @@ export class TextBucket {
     }
   }
 
-  #encode(key: string, text: LongText): Uint8Array {
+  #encode(key: string, text: MultipartText): Uint8Array {
     return this.#cipher.seal(packr.pack([version, text]), key);
   }
 
-  /** Of another version or another body key: nothing can be added to it, so the text begins anew. */
-  #decode(key: string, value: Uint8Array): LongText | null {
+  /** Of another version or another body key: nothing can be added to it, so the text starts over. */
+  #decode(key: string, value: Uint8Array): MultipartText | null {
     try {
-      const [held, text] = packr.unpack(this.#cipher.open(value, key)) as [number, LongText];
+      const [held, text] = packr.unpack(this.#cipher.open(value, key)) as [number, MultipartText];
       if (held !== version) return null;
       const parts = text.parts.map(
         (part) => part && { ...part, body: part.body && { ...part.body, octets: Buffer.from(part.body.octets) } },
       );
       return { ...text, parts };
     } catch (error) {
-      ignoring(error, 'a long text from a subscriber cannot be read any more and begins anew');
+      ignoring(error, 'a long text from a subscriber cannot be read any more and starts over');
       return null;
     }
   }

@@ -44,8 +44,8 @@ export class ReleaseRules {
     const carrier = carrierOfSubject(subject);
     if (carrier === null || this.#health.stateOf(carrier) !== 'down' || this.isRemoved(subject)) return payload;
     const message = decodeMessage(payload, this.#cipher);
-    const { ways, trace: routed } = this.waysOf(message);
-    const plan = ways.filter((way) => way !== carrier);
+    const { candidates, trace: routed } = this.candidatesOf(message);
+    const plan = candidates.filter((candidate) => candidate !== carrier);
     // Nobody else takes it now: what was planned at its acceptance may be back sooner.
     if (plan.length === 0) return payload;
     const trace = [...message.trace, `at its time: ${plan.join(', ')}`, ...routed];
@@ -59,20 +59,20 @@ export class ReleaseRules {
   }
 
   /** Carriers that take it as it was counted, by today's routes: the best first. Empty: nobody does. */
-  waysOf(message: Message): { readonly ways: readonly string[]; readonly trace: readonly string[] } {
+  candidatesOf(message: Message): { readonly candidates: readonly string[]; readonly trace: readonly string[] } {
     const { recipient: to, category, sender: from, livemode } = message;
     const routed = this.#router.route({ to, category, from, livemode });
-    if ('why' in routed) return { ways: [], trace: [] };
+    if ('why' in routed) return { candidates: [], trace: [] };
     const plan = routed.planFor(message.messageId);
     const takes = (carrier: string) => isShiftOf(message.shift, this.#carriers.get(carrier) ?? []);
-    return { ways: [plan.carrier, ...plan.others].filter(takes), trace: plan.trace };
+    return { candidates: [plan.carrier, ...plan.others].filter(takes), trace: plan.trace };
   }
 
   isConfigured(carrier: string): boolean {
     return this.#carriers.has(carrier);
   }
 
-  /** Told by the door already, unless it died between the cancel and the telling: the id is the same. */
+  /** Published by the ingress already, unless it died between the cancel and the publish: the id is the same. */
   canceled(payload: Uint8Array, nowMs: number): DeliveryEvent {
     return canceledEvent(decodeMessage(payload, this.#cipher), nowMs);
   }

@@ -3,10 +3,10 @@
 // only after its release is durable, and the release carries a fixed id, so a repeat is dropped. A scheduled message
 // waits here for the end of its second's cancels (cancellations.ts) too, and what was canceled is never released.
 import type { JsMsg } from '@nats-io/jetstream';
-import { asAgain, isAgain } from '../../cluster/bus/again.ts';
+import { asRepublished, isAgain } from '../../cluster/bus/republished.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
-import { moveToDead } from '../../cluster/bus/dead.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { type Cancellations, cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type ReadLater, readLater } from '../../cluster/bus/later.ts';
@@ -258,7 +258,7 @@ export class LaterReleaser {
 
   #release(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
     // A whole second can be due at once: it waits its turn here.
-    if (this.#publisher.hasRoom(later.subject)) return this.#publish(later, record, open);
+    if (this.#publisher.hasCapacity(later.subject)) return this.#publish(later, record, open);
     if (this.#dueIn(streamOf(later.subject)).push({ later, record, open })) return;
     // More than all open seconds may hold: it comes again.
     if (open !== undefined) open.held -= 1;
@@ -270,7 +270,7 @@ export class LaterReleaser {
     // What is left when it stops was not acked: the next releaser gets it.
     for (const due of this.#due.values()) {
       for (let next = due.peek(); next !== undefined; next = due.peek()) {
-        if (this.#stopped || !this.#publisher.hasRoom(next.later.subject)) break;
+        if (this.#stopped || !this.#publisher.hasCapacity(next.later.subject)) break;
         due.shift();
         this.#publish(next.later, next.record, next.open);
       }
@@ -304,7 +304,7 @@ export class LaterReleaser {
         }
         this.#drain();
       },
-      this.#mayBeForgotten(later, record) ? asAgain : undefined,
+      this.#mayBeForgotten(later, record) ? asRepublished : undefined,
     );
   }
 
@@ -326,7 +326,7 @@ export class LaterReleaser {
     }
   }
 
-  /** Acked when its end is told. */
+  /** Acked when its final event is durable. */
   #endCanceled(record: JsMsg, open: OpenSecond | undefined): void {
     const leave = () => {
       if (open !== undefined) open.held -= 1;

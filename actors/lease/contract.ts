@@ -41,7 +41,7 @@ export type BindLeases = {
   readonly shared: boolean;
   /** This node's name; empty where there is only one. */
   readonly node: string;
-  /** Tells this life of the owner from every other, here and anywhere; 0 while there is none. */
+  /** Identifies this incarnation of the owner, here and anywhere; 0 while there is none. */
   epoch(): number;
   /** Whether a PDU may be written at this very moment. Cheap: asked at every write. */
   mayWrite(): boolean;

@@ -1,6 +1,6 @@
 // The bucket `leases`, as far as leases need it: every change as it comes, and writes that are compare-and-set only.
 // A write ends in a revision, in `conflict`, or in `unclear` when no answer came: then it may have landed, and only
-// another compare-and-set can tell. It interprets no value and decides nothing.
+// another compare-and-set can show it. It interprets no value and decides nothing.
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -9,7 +9,7 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { isApiError, noMessage, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
-import { promptPull } from '../../cluster/bus/lost-pull.ts';
+import { lowLatencyPull } from '../../cluster/bus/lost-pull.ts';
 import { bucketOperation, streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
 
 export type LeaseEntry = {
@@ -39,13 +39,13 @@ export class LeaseBucket {
   }
 
   /**
-   * Tells the present state of every key, then every change in the bucket's order. Resolves when all that was there is
-   * told. Makes the bucket when it is missing; a second watch takes the place of the first.
+   * Delivers the present state of every key, then every change in the bucket's order. Resolves when all that was there is
+   * delivered. Makes the bucket when it is missing; a second watch takes the place of the first.
    */
   async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#messages?.stop();
     await openBucket(this.#bus, 'leases', this.#replicas);
-    // Taken first: once the watch is there, all that stood in the bucket is told. What a server counts as still to come
+    // Taken first: once the watch is there, all that was in the bucket is delivered. What a server counts as still to come
     // may be more than comes, while others overwrite it.
     const { state } = await this.#bus.manager.streams.info(stream);
     const consumer = await this.#bus.jetstream.consumers.get(stream, {
@@ -53,21 +53,21 @@ export class LeaseBucket {
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
     const { num_pending: present } = await consumer.info();
-    const told = Promise.withResolvers<void>();
-    if (present === 0) told.resolve();
+    const loaded = Promise.withResolvers<void>();
+    if (present === 0) loaded.resolve();
     const messages = await consumer.consume({
       max_messages: 500,
-      ...promptPull,
+      ...lowLatencyPull,
       callback: (record) => {
         onEntry(entryOf(record));
-        if (record.info.pending === 0 || record.seq >= state.last_seq) told.resolve();
+        if (record.info.pending === 0 || record.seq >= state.last_seq) loaded.resolve();
       },
     });
     if (this.#closed) messages.stop();
     this.#messages = messages;
-    void messages.closed().then(() => told.reject(new Error('the watch of the leases ended')));
+    void messages.closed().then(() => loaded.reject(new Error('the watch of the leases ended')));
     try {
-      await withDeadline('telling the present leases', limits.leases.toldWithinMs, told.promise);
+      await withDeadline('reading the present leases', limits.leases.loadedWithinMs, loaded.promise);
     } catch (error) {
       messages.stop();
       throw error;
@@ -116,7 +116,7 @@ export class LeaseBucket {
       return { revision: ack.seq };
     } catch (error) {
       if (isApiError(error, wrongLastSequence)) return 'conflict';
-      ignoring(error, 'a lease was written and no answer came: the next compare-and-set tells');
+      ignoring(error, 'a lease was written and no answer came: the next compare-and-set will show it');
       return 'unclear';
     }
   }

@@ -1,7 +1,7 @@
 // The binds this thread holds: asks for its share, gives up what another node lacks. Never decides on what it has read:
 // a claim is a compare-and-set on the lease's last revision, and only of a lease that was given up or whose holder is
-// dead, which itself is a compare-and-set on that holder's last beat. So a holder that beats cannot be robbed, and one
-// that cannot beat has fenced itself more than a second before (limits-leases.ts).
+// dead, which itself is a compare-and-set on that holder's last heartbeat. So no lease is taken from a holder that sends
+// heartbeats, and one that cannot has fenced itself more than a second before (limits-leases.ts).
 import { LeaseBucket, type LeaseStore } from './lease-bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
@@ -10,12 +10,12 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from './contract.ts';
-import { dealOutBinds } from './deal-out.ts';
-import { LeaseBook } from './lease-book.ts';
-import { LeaseDeaths } from './lease-deaths.ts';
+import { assignBinds } from './assignment.ts';
+import { LeaseCache } from './lease-cache.ts';
+import { LeaseFailureDetector } from './lease-failure-detector.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { LeaseWatch } from './lease-watch.ts';
-import { type Holder, beatKey, encodeLease } from './lease-records.ts';
+import { type Holder, heartbeatKey, encodeLease } from './lease-records.ts';
 
 type Held = { readonly revision: number; leaving: boolean };
 
@@ -51,13 +51,13 @@ export class LeaseKeeper implements BindLeases {
   readonly #clock: Clock;
   readonly #takesWork: () => boolean;
   readonly #identity: LeaseIdentity;
-  readonly #book = new LeaseBook();
+  readonly #cache = new LeaseCache();
   readonly #holder: LeaseHolder;
   readonly #watch: LeaseWatch;
   readonly #carriers = new Map<string, Carrier>();
-  readonly #deaths: LeaseDeaths;
+  readonly #failureDetector: LeaseFailureDetector;
   #fenced = false;
-  /** Since when the bucket takes our beats again. */
+  /** Since when the bucket takes our heartbeats again. */
   #backAtMs = Number.NEGATIVE_INFINITY;
   #lookAsked = false;
   #stopLooks: Cancel = () => {};
@@ -73,23 +73,23 @@ export class LeaseKeeper implements BindLeases {
     this.node = identity.node;
     this.#holder = new LeaseHolder({
       bucket,
-      book: this.#book,
+      cache: this.#cache,
       clock,
       identity,
       carriers: () =>
         takesWork() ? [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name) : [],
       onLost: (why) => this.#onLost(why),
     });
-    this.#deaths = new LeaseDeaths({
+    this.#failureDetector = new LeaseFailureDetector({
       bucket,
-      book: this.#book,
+      cache: this.#cache,
       clock,
       identity,
       onEnded: () => this.#askLook(),
     });
     this.#watch = new LeaseWatch({
       bucket,
-      book: this.#book,
+      cache: this.#cache,
       holder: this.#holder,
       clock,
       onChange: () => this.#askLook(),
@@ -98,7 +98,7 @@ export class LeaseKeeper implements BindLeases {
 
   async start(): Promise<void> {
     await this.#openWatch();
-    await this.#deaths.endFormerLives();
+    await this.#failureDetector.expirePreviousIncarnations();
     this.#holder.look();
     this.#stopLooks = this.#clock.every(limits.leases.lookEveryMs, () => this.#look());
   }
@@ -124,7 +124,7 @@ export class LeaseKeeper implements BindLeases {
 
   isLiving(epoch: number): boolean {
     if (epoch === 0) return false;
-    return epoch === this.#holder.epoch || this.#book.isLivingEpoch(epoch, this.#clock.monotonicMs());
+    return epoch === this.#holder.epoch || this.#cache.isLivingEpoch(epoch, this.#clock.monotonicMs());
   }
 
   serve(name: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier {
@@ -155,7 +155,7 @@ export class LeaseKeeper implements BindLeases {
     this.#closed = true;
     this.#stopLooks();
     await Promise.all([...this.#carriers.values()].map((carrier) => this.#leave(carrier)));
-    // With its beat what it could not give up would count as long unused.
+    // With its heartbeat what it could not give up would count as long unused.
     await this.#holder.leave(!this.#isSomethingLeft);
     this.#bucket.close();
   }
@@ -165,19 +165,19 @@ export class LeaseKeeper implements BindLeases {
     this.#lookAsked = true;
     queueMicrotask(() => {
       this.#lookAsked = false;
-      this.#deal();
+      this.#assignment();
     });
   }
 
   #look(): void {
     this.#holder.look();
     this.#fence();
-    // Only while the bucket takes our own beats: when it takes nobody's, nobody is dead. Under our own name somebody else
-    // may live; then we have no beat to judge the bucket by.
-    const isStranger = this.#holder.epoch === 0;
-    if (this.mayWrite() || isStranger) this.#deaths.endSilent(isStranger, this.#backAtMs);
+    // Only while the bucket takes our own heartbeats: when it takes nobody's, nobody is dead. Under our own name somebody else
+    // may live; then we have no heartbeat to judge the bucket by.
+    const isForeign = this.#holder.epoch === 0;
+    if (this.mayWrite() || isForeign) this.#failureDetector.expireSilent(isForeign, this.#backAtMs);
     this.#watch.look();
-    this.#deal();
+    this.#assignment();
   }
 
   #fence(): void {
@@ -199,29 +199,31 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
-  #deal(): void {
+  #assignment(): void {
     const nowMs = this.#clock.monotonicMs();
-    const living = [...this.#book.living()];
+    const living = [...this.#cache.living()];
     for (const carrier of this.#carriers.values()) {
       this.#compare(carrier);
-      const takers = living.filter(({ beat }) => beat.carriers.includes(carrier.name)).map(({ key }) => key);
+      const candidates = living
+        .filter(({ heartbeat }) => heartbeat.carriers.includes(carrier.name))
+        .map(({ key }) => key);
       const elsewhere = new Map<string, string>();
       for (const submits of [true, false]) {
         const binds = carrier.binds.filter((bind) => bind.submits === submits);
         if (binds.length === 0) continue;
-        const dealt = binds.map(({ key, name }) => {
+        const assigned = binds.map(({ key, name }) => {
           if (carrier.held.has(key) || carrier.claiming.has(key))
             return { key, holder: this.#holder.key, freeForMs: 0 };
-          const { holder, freeSinceMs } = this.#book.lease(key, nowMs);
+          const { holder, freeSinceMs } = this.#cache.lease(key, nowMs);
           if (holder !== null) elsewhere.set(name, holder.node);
-          return { key, holder: holder === null ? null : beatKey(holder), freeForMs: nowMs - freeSinceMs };
+          return { key, holder: holder === null ? null : heartbeatKey(holder), freeForMs: nowMs - freeSinceMs };
         });
         const leaving = new Set([...carrier.held].filter(([, { leaving }]) => leaving).map(([key]) => key));
-        const { claim, release } = dealOutBinds({
+        const { claim, release } = assignBinds({
           salt: `${carrier.name} ${submits ? 'submits' : 'receives'}`,
           me: this.#holder.key,
-          takers: binds.every(({ local }) => local) ? [this.#holder.key] : takers,
-          binds: dealt,
+          candidates: binds.every(({ local }) => local) ? [this.#holder.key] : candidates,
+          binds: assigned,
           leaving: new Set(binds.filter(({ key }) => leaving.has(key)).map(({ key }) => key)),
           graceMs: limits.leases.freeGraceMs,
         });
@@ -241,11 +243,11 @@ export class LeaseKeeper implements BindLeases {
   #compare(carrier: Carrier): void {
     const own = this.#holder.holder?.incarnation ?? null;
     for (const { key } of carrier.binds) {
-      const { revision, holder } = this.#book.lease(key, this.#clock.monotonicMs());
+      const { revision, holder } = this.#cache.lease(key, this.#clock.monotonicMs());
       const held = carrier.held.get(key);
       const isOurs = own !== null && holder?.incarnation === own;
       if (held === undefined) {
-        // Claimed anew: a deletion of ours that is still on its way must not take it from us later.
+        // Claimed again: a deletion of ours that is still on its way must not take it from us later.
         if (isOurs && carrier.ready && this.mayWrite()) void this.#claim(carrier, key);
       } else if (revision > held.revision && !isOurs) {
         carrier.held.delete(key);
@@ -261,7 +263,7 @@ export class LeaseKeeper implements BindLeases {
     const { holder } = this.#holder;
     const bind = carrier.binds.find((each) => each.key === key);
     if (holder === null || bind === undefined || carrier.claiming.has(key)) return;
-    const { revision, quietSinceMs } = this.#book.lease(key, this.#clock.monotonicMs());
+    const { revision, quietSinceMs } = this.#cache.lease(key, this.#clock.monotonicMs());
     carrier.claiming.add(key);
     try {
       const written = await this.#bucket.put(key, encodeLease({ ...holder, bind: bind.name }), revision);
@@ -311,12 +313,12 @@ export class LeaseKeeper implements BindLeases {
       }
       const written = await this.#bucket.remove(key, held.revision);
       if (written === 'unclear') {
-        await this.#clock.sleep(limits.leases.beatAgainMs);
+        await this.#clock.sleep(limits.leases.heartbeatRetryMs);
         continue;
       }
       if (carrier.held.get(key) === held) carrier.held.delete(key);
       if (typeof written === 'object') {
-        this.#book.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
+        this.#cache.apply({ key, revision: written.revision, value: null }, this.#clock.monotonicMs());
       }
     }
   }
@@ -331,7 +333,7 @@ export class LeaseKeeper implements BindLeases {
     const holding = [...this.#carriers.values()].filter(({ held }) => held.size > 0);
     log.error(
       { alarm: 'leases_lost', node: this.#identity.node, why, carriers: holding.map(({ name }) => name) },
-      'this node was declared dead: its binds are others’ now, it begins anew',
+      'this node was declared dead: its binds are others’ now, it starts over',
     );
     this.#fenced = false;
     for (const carrier of holding) {

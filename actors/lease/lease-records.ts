@@ -1,4 +1,4 @@
-// What stands in the bucket `leases`, as text: one beat for each living actor thread, one lease for each bind that has
+// What stands in the bucket `leases`, as text: one heartbeat for each living actor thread, one lease for each bind that has
 // an owner. Written and read here only. A value of another form is nobody's: it is told as null and never guessed at.
 import { createHash } from 'node:crypto';
 import { ignoring } from '../../platform/errors.ts';
@@ -17,8 +17,8 @@ export type Holder = {
   readonly incarnation: string;
 };
 
-export type Beat = Holder & {
-  /** The revision of this life's first beat; 0 in that beat itself. */
+export type Heartbeat = Holder & {
+  /** The revision of this life's first heartbeat; 0 in that heartbeat itself. */
   readonly epoch: number;
   /** Carriers whose actor here has read what it must know and can take a bind. */
   readonly carriers: readonly string[];
@@ -31,11 +31,11 @@ export type Lease = Holder & {
 
 const safe = /[^a-zA-Z0-9_-]/g;
 
-export function beatKey({ node, thread }: Pick<Holder, 'node' | 'thread'>): string {
+export function heartbeatKey({ node, thread }: Pick<Holder, 'node' | 'thread'>): string {
   return `node.${node.replaceAll(safe, '_')}.${thread.replaceAll(safe, '_')}`;
 }
 
-export function isBeatKey(key: string): boolean {
+export function isHeartbeatKey(key: string): boolean {
   return key.startsWith('node.');
 }
 
@@ -48,26 +48,28 @@ export function bindKey(carrier: string, identity: readonly (string | number)[],
   return `bind.${carrier}.${digest}-${ordinal}`;
 }
 
-export function encodeBeat(beat: Beat): Uint8Array {
-  return encoder.encode(JSON.stringify({ v: 1, ...beat }));
+export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
+  return encoder.encode(JSON.stringify({ v: 1, ...heartbeat }));
 }
 
 export function encodeLease(lease: Lease): Uint8Array {
   return encoder.encode(JSON.stringify({ v: 1, ...lease }));
 }
 
-export function readBeat(value: Uint8Array | null): Beat | null {
-  const told = readHolder(value);
-  if (told === null) return null;
-  const { holder, rest } = told;
+export function readHeartbeat(value: Uint8Array | null): Heartbeat | null {
+  const decoded = readHolder(value);
+  if (decoded === null) return null;
+  const { holder, rest } = decoded;
   const { epoch, carriers } = rest;
   if (typeof epoch !== 'number' || !Array.isArray(carriers)) return null;
   return { ...holder, epoch, carriers: carriers.filter((each) => typeof each === 'string') };
 }
 
 export function readLease(value: Uint8Array | null): Lease | null {
-  const told = readHolder(value);
-  return told === null || typeof told.rest['bind'] !== 'string' ? null : { ...told.holder, bind: told.rest['bind'] };
+  const decoded = readHolder(value);
+  return decoded === null || typeof decoded.rest['bind'] !== 'string'
+    ? null
+    : { ...decoded.holder, bind: decoded.rest['bind'] };
 }
 
 function readHolder(value: Uint8Array | null): { holder: Holder; rest: Record<string, unknown> } | null {
@@ -78,7 +80,7 @@ function readHolder(value: Uint8Array | null): { holder: Holder; rest: Record<st
     for (const each of [node, thread, place, process, incarnation]) if (typeof each !== 'string') return null;
     return { holder: { node, thread, place, process, incarnation } as Holder, rest };
   } catch (error) {
-    ignoring(error, 'something that is neither a beat nor a lease stands in the bucket of leases');
+    ignoring(error, 'something that is neither a heartbeat nor a lease stands in the bucket of leases');
     return null;
   }
 }

@@ -1,18 +1,18 @@
 // Keeps the book up to date with the bucket: a watch, and another one when that has gone deaf. Whether it has, our own
-// beats tell: they must come back through it. It decides nothing about leases.
+// heartbeats tell: they must come back through it. It decides nothing about leases.
 import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import type { LeaseBook } from './lease-book.ts';
+import type { LeaseCache } from './lease-cache.ts';
 import type { LeaseHolder } from './lease-holder.ts';
-import { isBeatKey } from './lease-records.ts';
+import { isHeartbeatKey } from './lease-records.ts';
 
 export type LeaseWatchParts = {
   readonly bucket: LeaseStore;
-  readonly book: LeaseBook;
-  readonly holder: Pick<LeaseHolder, 'key' | 'lastBeat'>;
+  readonly cache: LeaseCache;
+  readonly holder: Pick<LeaseHolder, 'key' | 'lastHeartbeat'>;
   readonly clock: Clock;
   /** Something has changed that may change what is whose. */
   readonly onChange: () => void;
@@ -29,34 +29,34 @@ export class LeaseWatch {
 
   /** Resolves when everything that stands in the bucket is in the book. */
   async open(): Promise<void> {
-    const { bucket, book, clock, onChange } = this.#parts;
+    const { bucket, cache, clock, onChange } = this.#parts;
     this.#opening = true;
     this.#openedAtMs = clock.monotonicMs();
     try {
       await bucket.watch((entry) => {
-        if (!book.apply(entry, clock.monotonicMs())) return;
-        // Beats come all the time and change nothing but who lives.
-        if (!isBeatKey(entry.key) || entry.value === null) onChange();
+        if (!cache.apply(entry, clock.monotonicMs())) return;
+        // Heartbeats come all the time and change nothing but which nodes are alive.
+        if (!isHeartbeatKey(entry.key) || entry.value === null) onChange();
       });
-      book.told();
+      cache.loaded();
     } finally {
       this.#opening = false;
     }
   }
 
   /**
-   * Our own beat comes back through the watch; when it does not, others' news do not either. When no beat is taken at
+   * Our own heartbeat comes back through the watch; when it does not, others' news do not either. When no heartbeat is taken at
    * all, the bucket itself may be gone: a new watch makes it again.
    */
   look(): void {
-    const { book, holder, clock } = this.#parts;
+    const { cache, holder, clock } = this.#parts;
     const nowMs = clock.monotonicMs();
-    const deafMs = limits.leases.watchDeafMs;
-    if (this.#opening || nowMs - this.#openedAtMs < deafMs) return;
-    const { revision, ackedAtMs } = holder.lastBeat;
-    const isDeaf = book.revisionOf(holder.key) < revision && book.seenAtMs(holder.key) < ackedAtMs - deafMs;
-    if (!isDeaf && nowMs - ackedAtMs < deafMs) return;
-    log.warn({ holder: holder.key }, 'the watch of the leases is deaf and opened anew');
+    const stalledMs = limits.leases.watchStalledMs;
+    if (this.#opening || nowMs - this.#openedAtMs < stalledMs) return;
+    const { revision, ackedAtMs } = holder.lastHeartbeat;
+    const isStalled = cache.revisionOf(holder.key) < revision && cache.seenAtMs(holder.key) < ackedAtMs - stalledMs;
+    if (!isStalled && nowMs - ackedAtMs < stalledMs) return;
+    log.warn({ holder: holder.key }, 'the watch of the leases is deaf and reopened');
     this.open().catch((error: unknown) => ignoring(error, 'the watch of the leases is opened again soon'));
   }
 }

@@ -1,4 +1,4 @@
-// A carrier that is no longer configured, served by an ordinary actor without binds: it reads what earlier lives wrote, so
+// A carrier that is no longer configured, served by an ordinary actor without binds: it reads what earlier incarnations wrote, so
 // that what may be at the carrier ends as `unknown` and is not sent again; the rest goes to a carrier of today's routes
 // with one hop more, or ends as `failed`, `no_route`.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
@@ -20,14 +20,14 @@ export type RemovedCarrierParts = {
   readonly cipher: BodyCipher;
   readonly carriers: CarrierHealthView;
   /** Carriers that take the message by today's routes, the best first. */
-  readonly waysOf: (message: Message) => readonly string[];
+  readonly candidatesOf: (message: Message) => readonly string[];
   /** Any configured carrier: what is not said of the removed one is taken from it and not used. */
   readonly like: CarrierConfig;
   readonly clock?: Clock;
 };
 
 export async function serveRemoved(name: string, parts: RemovedCarrierParts): Promise<ServingRemoved> {
-  const { like, waysOf, clock = systemClock, ...rest } = parts;
+  const { like, candidatesOf, clock = systemClock, ...rest } = parts;
   // Its own: closed when another node may serve the carrier, so that nothing of ours comes behind what that one does.
   const publisher = new Publisher(rest.bus, { deadlineMs: Number.POSITIVE_INFINITY, clock });
   const actor = new CarrierActor({
@@ -36,8 +36,8 @@ export async function serveRemoved(name: string, parts: RemovedCarrierParts): Pr
     carrier: { ...like, name, simulate: null, binds: [], classes: [...categories], errors: {} },
     simulated: {},
     reconnectBudget: new ReconnectBudget(limits.smpp.connectsPerSecond),
-    moves: { otpMovesAfterMs: 0, othersMoveAfterMs: 0 },
-    waysOfRemoved: waysOf,
+    moves: { otpFailoverAfterMs: 0, othersFailoverAfterMs: 0 },
+    candidatesOfRemoved: candidatesOf,
     clock,
   });
   let isCut = false;

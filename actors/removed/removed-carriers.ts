@@ -3,7 +3,7 @@
 // with unacked records keeps EVENTS from being purged. A carrier that any node still serves is left alone.
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { readBeacon, removedWhy } from '../../cluster/bus/carrier-beacon.ts';
+import { readHeartbeat, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import { dropConsumer } from '../../cluster/bus/ensure.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
@@ -49,11 +49,11 @@ export class RemovedCarriers {
     this.#beganAtMs = this.#clock.monotonicMs();
     const subscription = options.bus.connection.subscribe('health.carrier.*', {
       callback: (error, message) => {
-        if (error !== null) return ignoring(error, 'the beacons of carriers cannot be heard for now');
-        const beacon = readBeacon(message.data);
-        if (beacon === null || beacon.why === removedWhy || options.isConfigured(beacon.carrier)) return;
-        if (this.#heardAtMs.size < limits.beacons.carriersMax || this.#heardAtMs.has(beacon.carrier))
-          this.#heardAtMs.set(beacon.carrier, this.#clock.monotonicMs());
+        if (error !== null) return ignoring(error, 'the heartbeats of carriers cannot be heard for now');
+        const heartbeat = readHeartbeat(message.data);
+        if (heartbeat === null || heartbeat.why === removedWhy || options.isConfigured(heartbeat.carrier)) return;
+        if (this.#heardAtMs.size < limits.heartbeats.carriersMax || this.#heardAtMs.has(heartbeat.carrier))
+          this.#heardAtMs.set(heartbeat.carrier, this.#clock.monotonicMs());
       },
     });
     this.#cancels.push(() => subscription.unsubscribe());

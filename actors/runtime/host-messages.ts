@@ -3,10 +3,10 @@ import type { MessagePort } from 'node:worker_threads';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../config/configuration.ts';
-import type { RegistryNews } from '../../directory/registry/contract.ts';
+import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import type { MoveRules } from '../carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 
@@ -15,7 +15,7 @@ export type HostCarriers = {
   readonly carriers: readonly CarrierConfig[];
   /** Every carrier there is, also those of other threads; left out: nobody knows. */
   readonly configured?: readonly string[];
-  readonly moves: MoveRules;
+  readonly moves: FailoverPolicy;
   readonly country: CountryRules;
   /** What no account may send; left out: nothing. */
   readonly content?: ContentRules;
@@ -39,14 +39,14 @@ export type HostTask = HostCarriers &
   HostSettings & {
     readonly name: string;
     /** Shared memory of the process: every thread reads the same. */
-    readonly registries: readonly RegistryNews[];
+    readonly registries: readonly RegistryVersionEvent[];
     readonly port: MessagePort;
   };
 
 export type SharedBus = {
   readonly node: string;
   readonly place: string;
-  /** One life of the process; threads that start again in it are other lives of the same. */
+  /** One life of the process; threads that start again in it are other incarnations of the same. */
   readonly process: string;
   /** Copies of the bucket of leases. */
   readonly replicas: number;
@@ -55,7 +55,7 @@ export type SharedBus = {
 export type ToHost =
   /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
   | (HostCarriers & { readonly type: 'configure' })
-  | { readonly type: 'registry'; readonly news: RegistryNews }
+  | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent }
   | { readonly type: 'drain'; readonly deadlineMs: number }
   | { readonly type: 'ask'; readonly id: number };
 

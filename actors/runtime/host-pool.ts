@@ -12,17 +12,17 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { RegistryNews } from '../../directory/registry/contract.ts';
+import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import type { MoveRules } from '../carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { FromHost, HostCarriers, HostSettings, HostTask, ToHost } from './host-messages.ts';
 
 export type HostPoolOptions = HostCarriers &
   HostSettings & {
     /** What a new thread is given; asked at each start of one. */
-    readonly registries: () => readonly RegistryNews[];
+    readonly registries: () => readonly RegistryVersionEvent[];
     /** Threads at the most; never more than there are carriers. */
     readonly threads: number;
     /** Heap of one thread before it is ended and started again. */
@@ -52,7 +52,7 @@ export class HostPool {
   readonly #hosts: Host[];
   readonly #asked = new Map<number, (metrics: MetricObject[]) => void>();
   #nextAsk = 1;
-  #moves: MoveRules;
+  #moves: FailoverPolicy;
   #country: CountryRules;
   #content: ContentRules;
   #stopping = false;
@@ -62,7 +62,7 @@ export class HostPool {
     this.#moves = options.moves;
     this.#country = options.country;
     this.#content = options.content ?? noContentRules;
-    const shares = dealOut(options.carriers, options.threads);
+    const shares = assignHosts(options.carriers, options.threads);
     this.#pool = new Piscina({
       filename: new URL('./host.ts', import.meta.url).href,
       minThreads: 0,
@@ -115,7 +115,7 @@ export class HostPool {
   /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
   configure(
     carriers: readonly CarrierConfig[],
-    moves: MoveRules,
+    moves: FailoverPolicy,
     country: CountryRules,
     content: ContentRules = noContentRules,
   ): void {
@@ -141,8 +141,8 @@ export class HostPool {
   }
 
   /** A registry version is complete: every thread asks it from now on. */
-  registry(news: RegistryNews): void {
-    for (const host of this.#hosts) host.port?.postMessage({ type: 'registry', news } satisfies ToHost);
+  registry(registryUpdate: RegistryVersionEvent): void {
+    for (const host of this.#hosts) host.port?.postMessage({ type: 'registry', registryUpdate } satisfies ToHost);
   }
 
   async drain(deadlineMs: number): Promise<void> {
@@ -232,7 +232,7 @@ export class HostPool {
     try {
       return await withDeadline(`metrics of ${host.name}`, askTimeoutMs, answer);
     } catch (error) {
-      ignoring(error, 'a thread did not tell its metrics in time');
+      ignoring(error, 'a thread did not send its metrics in time');
       return [];
     } finally {
       this.#asked.delete(id);
@@ -241,7 +241,7 @@ export class HostPool {
 }
 
 /** The carriers over the threads, the fastest first, each to the thread with the least contracted rate. */
-export function dealOut(carriers: readonly CarrierConfig[], threads: number): CarrierConfig[][] {
+export function assignHosts(carriers: readonly CarrierConfig[], threads: number): CarrierConfig[][] {
   const shares: CarrierConfig[][] = Array.from({ length: Math.min(threads, carriers.length) }, () => []);
   for (const carrier of [...carriers].sort((one, other) => other.tps - one.tps)) {
     const [lightest] = [...shares].sort((one, other) => rateOf(one) - rateOf(other));

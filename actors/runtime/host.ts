@@ -1,16 +1,16 @@
 // The life of one Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends only
 // with the thread's work. Everything a carrier needs lives here: one bus connection, one publisher, the binds.
 import { bodyCipher } from '../../model/records/body-cipher.ts';
-import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
+import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
-import { takeFromBeside } from '../../cluster/bus/beside-dead.ts';
+import { takeFromFallback } from '../../cluster/bus/dead-letter-fallback.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { type ClusterClock, clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { answerForCarriers } from '../../cluster/operator-commands/reports.ts';
-import { watchOrders } from '../../cluster/operator-commands/watch-orders.ts';
-import { registryHolder } from '../../directory/registry/holder.ts';
+import { watchCommands } from '../../cluster/operator-commands/watch-commands.ts';
+import { registryCache } from '../../directory/registry/registry-cache.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -20,9 +20,9 @@ import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
 import type { BindLeases } from '../lease/contract.ts';
-import { noOtherNodes } from '../lease/no-other-nodes.ts';
+import { singleNodeLeases } from '../lease/single-node-leases.ts';
 import { openLeases } from '../lease/lease-keeper.ts';
-import { type OpenDesk, openDesk } from '../inbound/open-desk.ts';
+import { type OpenInboundConsumer, openInboundConsumer } from '../inbound/open-inbound-consumer.ts';
 import { HostedCarriers } from './hosted-carriers.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 
@@ -31,7 +31,7 @@ const statusEveryMs = 1_000;
 /** Resolves after a drain; rejects when the host cannot start. */
 export default async function host(task: HostTask): Promise<void> {
   const { port, simulated, natsUrl } = task;
-  const tell = (message: FromHost) => port.postMessage(message);
+  const send = (message: FromHost) => port.postMessage(message);
   const bus = await connectBus(natsUrl, task.name);
   // Outcomes must become durable as long as this process lives; the events' writer bounds how many wait.
   const publisher = new Publisher(bus, {
@@ -41,14 +41,14 @@ export default async function host(task: HostTask): Promise<void> {
   const cipher = bodyCipher(task.bodyKeys);
   const reconnectBudget = new ReconnectBudget(limits.smpp.connectsPerSecond);
   const carriers = watchCarriers(bus);
-  const registries = registryHolder(task.registries);
+  const registries = registryCache(task.registries);
   let configured = new Set(task.configured);
   // Who was suspended, and whose numbers opted out, while a message waited.
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
   let numbers = addressForms(task.country);
   // Before any carrier begins: one that is paused must not send a single message first.
-  const orders = await watchOrders(bus);
+  const commands = await watchCommands(bus);
   const clock = await clockOf(task, bus);
   const leases = await leasesOf(task, bus, clock);
   const hosted = new HostedCarriers(
@@ -68,7 +68,7 @@ export default async function host(task: HostTask): Promise<void> {
         carriers,
         isConfigured: (name) => configured.size === 0 || configured.has(name),
         moves,
-        orders: orders.of(carrier.name),
+        commands: commands.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
         recipientOf: (address, ton) => numbers.recipient(address, ton),
         resendUnknown: ({ accountId, category }) =>
@@ -76,22 +76,22 @@ export default async function host(task: HostTask): Promise<void> {
       }),
   );
 
-  orders.onChange((carrier) => hosted.order(carrier, orders.of(carrier)));
+  commands.onChange((carrier) => hosted.command(carrier, commands.of(carrier)));
   const reports = answerForCarriers(bus, task.name, () => hosted.reports);
 
   // Messages from subscribers: whichever thread of whichever node is free takes the next.
-  let desk: OpenDesk | null = null;
+  let inboundConsumer: OpenInboundConsumer | null = null;
   // And what found DEAD full.
-  let beside: Awaited<ReturnType<typeof takeFromBeside>> | null = null;
+  let beside: Awaited<ReturnType<typeof takeFromFallback>> | null = null;
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answer(message.id);
-      if (message.type === 'registry') registries.apply(message.news);
+      if (message.type === 'registry') registries.apply(message.registryUpdate);
       if (message.type === 'configure') configured = new Set(message.configured);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
       if (message.type === 'configure') numbers = addressForms(message.country);
-      if (message.type === 'configure') desk?.configure(message.country, message.content);
+      if (message.type === 'configure') inboundConsumer?.configure(message.country, message.content);
       if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });
@@ -99,11 +99,11 @@ export default async function host(task: HostTask): Promise<void> {
   const drain = async (deadlineMs: number) => {
     // Closing the rest takes its time as well.
     const carriersMs = Math.max(deadlineMs / 2, deadlineMs - limits.supervision.drainSteps.closeMs);
-    await Promise.all([hosted.drain(carriersMs), desk?.stop(), beside?.stop()]);
+    await Promise.all([hosted.drain(carriersMs), inboundConsumer?.stop(), beside?.stop()]);
     await leases.close();
     clock.stop();
     reports.unsubscribe();
-    orders.stop();
+    commands.stop();
     carriers.stop();
     await Promise.race([publisher.idle(), systemClock.sleep(500)]);
     publisher.close();
@@ -111,13 +111,20 @@ export default async function host(task: HostTask): Promise<void> {
     await bus.connection.flush();
     await bus.close();
   };
-  const answer = async (id: number) => tell({ type: 'metrics', id, metrics: await currentMetrics() });
-  const status = () => tell({ type: 'status', carriers: hosted.status });
+  const answer = async (id: number) => send({ type: 'metrics', id, metrics: await currentMetrics() });
+  const status = () => send({ type: 'status', carriers: hosted.status });
 
   await hosted.start(task.carriers, task.moves);
-  beside = await takeFromBeside(bus, publisher);
-  desk = await openDesk({ bus, publisher, cipher, directory, country: task.country, content: task.content });
-  tell({ type: 'ready' });
+  beside = await takeFromFallback(bus, publisher);
+  inboundConsumer = await openInboundConsumer({
+    bus,
+    publisher,
+    cipher,
+    directory,
+    country: task.country,
+    content: task.content,
+  });
+  send({ type: 'ready' });
   status();
   const stopStatus = systemClock.every(statusEveryMs, status);
   await Promise.race([drained, hosted.failed]);
@@ -127,7 +134,7 @@ export default async function host(task: HostTask): Promise<void> {
 
 /** Who may open which bind, where there are other nodes. */
 async function leasesOf({ name: thread, shared }: HostTask, bus: Bus, clock: ClusterClock): Promise<BindLeases> {
-  if (shared === undefined || shared === null) return noOtherNodes;
+  if (shared === undefined || shared === null) return singleNodeLeases;
   const { node, place, process, replicas } = shared;
   return openLeases(bus, { node, thread, place, process }, replicas, systemClock, () => clock.agrees);
 }

@@ -1,19 +1,19 @@
 // The carriers of one host thread: started together, and brought to a changed configuration one after the other. A
-// change a running actor can take is handed to it; any other drains that one actor and starts it anew, while its
+// change a running actor can take is handed to it; any other drains that one actor and starts it again, while its
 // siblings go on. It never takes a carrier away: reload.ts has refused that before it gets here.
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { carrierDrainMs } from '../../config/drain-times.ts';
 import { isLiveChange } from '../../config/reload.ts';
-import type { CarrierOrders, CarrierReport } from '../../cluster/operator-commands/contract.ts';
+import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { CarrierActor } from '../carrier/carrier-actor.ts';
-import type { MoveRules } from '../carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../carrier/health/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 
-export type NewActor = (carrier: CarrierConfig, moves: MoveRules) => CarrierActor;
+export type NewActor = (carrier: CarrierConfig, moves: FailoverPolicy) => CarrierActor;
 
 /** `started` is pending while the carrier still reads its events. */
 type Hosted = { carrier: CarrierConfig; actor: CarrierActor; started: Promise<void> };
@@ -51,18 +51,18 @@ export class HostedCarriers {
   }
 
   /** What operators order of a carrier from now on; one that is not here is somebody else's. */
-  order(carrier: string, orders: CarrierOrders): void {
-    this.#hosted.get(carrier)?.actor.order(orders);
+  command(carrier: string, commands: CarrierCommands): void {
+    this.#hosted.get(carrier)?.actor.command(commands);
   }
 
   /** Rejects when one of them cannot start: then the thread cannot do its work. */
-  start(carriers: readonly CarrierConfig[], moves: MoveRules): Promise<void> {
+  start(carriers: readonly CarrierConfig[], moves: FailoverPolicy): Promise<void> {
     this.#work = Promise.all(carriers.map((carrier) => this.#begin(carrier, moves))).then(() => {});
     return this.#work;
   }
 
-  /** Resolves when all of it is in force. A carrier that cannot start anew takes the thread with it, to be restarted. */
-  configure(carriers: readonly CarrierConfig[], moves: MoveRules): Promise<void> {
+  /** Resolves when all of it is in effect. A carrier that cannot restart takes the thread with it, to be restarted. */
+  configure(carriers: readonly CarrierConfig[], moves: FailoverPolicy): Promise<void> {
     this.#work = this.#work.then(async () => {
       for (const carrier of carriers) {
         if (this.#draining) return;
@@ -77,7 +77,7 @@ export class HostedCarriers {
     const changed = this.#work.catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, 'drained in the middle of a change'),
     );
-    // One that is drained for a change is not begun anew.
+    // One that is drained for a change is not started over.
     const others = [...this.#hosted.values()].filter((each) => !this.#leaving.has(each));
     const each = others.map(async ({ actor, started }) => {
       actor.endStart();
@@ -87,7 +87,7 @@ export class HostedCarriers {
     await Promise.all([changed, ...each]);
   }
 
-  async #bring(carrier: CarrierConfig, moves: MoveRules): Promise<void> {
+  async #bring(carrier: CarrierConfig, moves: FailoverPolicy): Promise<void> {
     const hosted = this.#hosted.get(carrier.name);
     if (hosted === undefined) return this.#begin(carrier, moves);
     if (isLiveChange(hosted.carrier, carrier)) {
@@ -97,16 +97,16 @@ export class HostedCarriers {
     log.info({ carrier: carrier.name }, 'the carrier is drained and started with its new configuration');
     this.#leaving.add(hosted);
     hosted.actor.endStart();
-    await hosted.started.catch((error: unknown) => ignoring(error, 'it is started anew'));
+    await hosted.started.catch((error: unknown) => ignoring(error, 'it is restarted'));
     await hosted.actor.drain(carrierDrainMs(hosted.carrier));
-    // With the bus away some may come later. The next life reads EVENTS at its start, and must not miss them.
+    // With the bus away some may come later. The next incarnation reads EVENTS at its start, and must not miss them.
     while (hosted.actor.eventsHeld > 0 && !this.#draining) await this.#clock.sleep(eventsLookMs);
     this.#leaving.delete(hosted);
     if (this.#draining) this.#hosted.delete(carrier.name);
     else await this.#begin(carrier, moves);
   }
 
-  async #begin(carrier: CarrierConfig, moves: MoveRules): Promise<void> {
+  async #begin(carrier: CarrierConfig, moves: FailoverPolicy): Promise<void> {
     const actor = this.#newActor(carrier, moves);
     const started = actor.start();
     const hosted = { carrier, actor, started };

@@ -1,5 +1,5 @@
 // Waits for the first event of a message that is not known yet: the 202 may reach the client, and its question us,
-// a few milliseconds before the event does. A bounded number may wait; more are told at once that nothing is known.
+// a few milliseconds before the event does. A bounded number may wait; more are answered at once that nothing is known.
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 

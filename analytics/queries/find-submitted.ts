@@ -10,11 +10,11 @@ import type { FindSubmitted, FindSubmittedReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import { eventOfRow, submitColumns } from '../store/event-row.ts';
 import { submitsKeptMs } from '../store/retention.ts';
-import { together } from './together.ts';
+import { batchLoader } from './batch-loader.ts';
 import type { Unflushed } from './unflushed.ts';
 import type { UpToDate } from './up-to-date.ts';
 
-export type SubmittedSearch = (question: FindSubmitted) => Promise<FindSubmittedReply>;
+export type SubmittedSearch = (query: FindSubmitted) => Promise<FindSubmittedReply>;
 
 export function submittedSearch(
   engine: Engine,
@@ -22,28 +22,31 @@ export function submittedSearch(
   upToDate: UpToDate,
   clock: Clock = systemClock,
 ): SubmittedSearch {
-  const newest = together<FindSubmitted, DeliveryEvent | null>(limits.queries.messagesPerReadMax, async (questions) => {
-    const byRecipient = new Map<string, DeliveryEvent[]>();
-    for (const { recipients } of questions) for (const each of recipients) byRecipient.set(each, []);
-    for (const { recipient, messageId } of unflushed.messages()) {
-      byRecipient.get(recipient)?.unshift(...unflushed.eventsOf(messageId).toReversed());
-    }
-    for (const event of await recordedFor(questions)) byRecipient.get(event.recipient)?.push(event);
-    return questions.map((question) => likeliest(byRecipient, question));
-  });
+  const newest = batchLoader<FindSubmitted, DeliveryEvent | null>(
+    limits.queries.messagesPerReadMax,
+    async (queries) => {
+      const byRecipient = new Map<string, DeliveryEvent[]>();
+      for (const { recipients } of queries) for (const each of recipients) byRecipient.set(each, []);
+      for (const { recipient, messageId } of unflushed.messages()) {
+        byRecipient.get(recipient)?.unshift(...unflushed.eventsOf(messageId).toReversed());
+      }
+      for (const event of await recordedFor(queries)) byRecipient.get(event.recipient)?.push(event);
+      return queries.map((query) => likeliest(byRecipient, query));
+    },
+  );
 
-  return async (question) => {
-    const looked = await upToDate.surely(() => newest(question));
+  return async (query) => {
+    const looked = await upToDate.surely(() => newest(query));
     if (looked.result === 'unavailable') return looked;
     const { value: submitted, recordedTo } = looked;
     return submitted === null ? { result: 'none', recordedTo } : { result: 'found', recordedTo, submitted };
   };
 
   /** The newest submit of each carrier, id and recipient, newest first. */
-  async function recordedFor(questions: readonly FindSubmitted[]): Promise<DeliveryEvent[]> {
-    const carriers = [...new Set(questions.map(({ carrier }) => carrier))];
-    const ids = [...new Set(questions.flatMap(({ carrierMessageIds }) => carrierMessageIds))];
-    const recipients = [...new Set(questions.flatMap((each) => each.recipients))];
+  async function recordedFor(queries: readonly FindSubmitted[]): Promise<DeliveryEvent[]> {
+    const carriers = [...new Set(queries.map(({ carrier }) => carrier))];
+    const ids = [...new Set(queries.flatMap(({ carrierMessageIds }) => carrierMessageIds))];
+    const recipients = [...new Set(queries.flatMap((each) => each.recipients))];
     const rows = await engine.rows(
       `SELECT ${submitColumns} FROM sms_submits
        WHERE carrier IN {carriers:Array(String)} AND submit_key IN {ids:Array(String)}

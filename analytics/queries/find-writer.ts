@@ -14,11 +14,11 @@ export async function findWriter(
   engine: Engine,
   unflushed: Unflushed,
   upToDate: UpToDate,
-  question: FindWriter,
+  query: FindWriter,
 ): Promise<FindWriterReply> {
-  const { length } = question.senders;
+  const { length } = query.senders;
   if (length === 0 || length > sendersMax) return { result: 'none', recordedTo: 0 };
-  const looked = await upToDate.surely(() => lastWriter(engine, unflushed, question));
+  const looked = await upToDate.surely(() => lastWriter(engine, unflushed, query));
   if (looked.result === 'unavailable') return looked;
   const { value: writer, recordedTo } = looked;
   return writer === null ? { result: 'none', recordedTo } : { result: 'found', recordedTo, writer };

@@ -26,24 +26,24 @@ const noMessage = Symbol('no message');
 
 type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'passedOn'>;
 
-export async function getMessage(sources: Sources, question: GetMessage): Promise<GetMessageReply> {
-  // No event was ever told of such a message.
-  const { messageId } = question;
-  if (!isMessageId(messageId) || typeof question.accountId !== 'string') return { result: 'none', recordedTo: 0 };
+export async function getMessage(sources: Sources, query: GetMessage): Promise<GetMessageReply> {
+  // No event of such a message was ever published.
+  const { messageId } = query;
+  if (!isMessageId(messageId) || typeof query.accountId !== 'string') return { result: 'none', recordedTo: 0 };
   const { arrivals, upToDate, clock = systemClock } = sources;
   const ageMs = clock.nowMs() - timeOfMessageId(messageId);
   // An id from further ahead than clocks differ was made up: nothing of it is on its way.
   const isYoung = ageMs < limits.queries.youngMs && ageMs >= -limits.queries.aheadMs;
-  if (question.upToDate !== true) {
+  if (query.upToDate !== true) {
     // The wait begins before the look-up: an event that comes during it is not missed either.
-    const mayWait = isYoung && question.wait !== false && sources.unflushed.eventsOf(messageId).length === 0;
+    const mayWait = isYoung && query.wait !== false && sources.unflushed.eventsOf(messageId).length === 0;
     const arrival = mayWait ? arrivals.wait(messageId, limits.queries.youngWaitMs) : null;
     const recordedTo = upToDate.recordedTo();
-    let found = await look(sources, question);
-    if (found === null && arrival !== null && (await arrival)) found = await look(sources, question);
+    let found = await look(sources, query);
+    if (found === null && arrival !== null && (await arrival)) found = await look(sources, query);
     if (found !== null && found !== noMessage) return { result: 'found', recordedTo, ...found };
   }
-  const looked = await upToDate.surely(() => look(sources, question));
+  const looked = await upToDate.surely(() => look(sources, query));
   if (looked.result === 'unavailable') return looked;
   const { value, recordedTo } = looked;
   if (value !== null && value !== noMessage) return { result: 'found', recordedTo, ...value };
@@ -59,11 +59,11 @@ export function useOf({ upToDate, use }: GetMessage): Use {
   return use === 'otp' || use === 'system' ? use : 'ordinary';
 }
 
-async function look({ recorded, unflushed }: Sources, question: GetMessage): Promise<Found | typeof noMessage | null> {
-  const { accountId, messageId, withEvent, upToDate } = question;
+async function look({ recorded, unflushed }: Sources, query: GetMessage): Promise<Found | typeof noMessage | null> {
+  const { accountId, messageId, withEvent, upToDate } = query;
   // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
   const held = unflushed.eventsOf(messageId);
-  const rows = await (useOf(question) === 'ordinary' ? recorded.shownTo : recorded.of)({ accountId, messageId });
+  const rows = await (useOf(query) === 'ordinary' ? recorded.shownTo : recorded.of)({ accountId, messageId });
   const own = [...rows, ...held].filter((event) => event.accountId === accountId);
   const message = messageViewOf(own);
   const [event] = own;

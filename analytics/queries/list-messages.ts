@@ -1,5 +1,5 @@
 // Answers "which messages?", to subscribers or from them: newest first by id (ids sort by time). Requests that were
-// refused at the door are no messages: they are shown where blocked ones are asked for, and nowhere else. The filters
+// refused at the ingress are no messages: they are shown where blocked ones are asked for, and nowhere else. The filters
 // that every event of a message shares are ClickHouse's work; status only exists after folding, so with it a bounded
 // number of messages is looked at and the page may come out short, with a cursor to go on from. It is empty only when
 // the time was up before one was found: many clients take a page of nothing for the end of the list.
@@ -15,20 +15,16 @@ import { messageViewOf } from './message-view.ts';
 
 type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
 
-export async function listMessages(
-  engine: Engine,
-  sources: Sources,
-  question: ListMessages,
-): Promise<ListMessagesReply> {
-  const limit = question.limit ?? limits.queries.listLimitDefault;
+export async function listMessages(engine: Engine, sources: Sources, query: ListMessages): Promise<ListMessagesReply> {
+  const limit = query.limit ?? limits.queries.listLimitDefault;
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.queries.listLimitMax) {
     return { result: 'bad_request', detail: `limit must be from 1 to ${limits.queries.listLimitMax}` };
   }
-  const before = question.cursor === undefined ? null : idOfCursor(question.cursor);
-  if (question.cursor !== undefined && before === null) return { result: 'bad_request', detail: 'not a cursor' };
+  const before = query.cursor === undefined ? null : idOfCursor(query.cursor);
+  if (query.cursor !== undefined && before === null) return { result: 'bad_request', detail: 'not a cursor' };
   const { clock = systemClock } = sources;
   const giveUpAtMs = clock.monotonicMs() + limits.queries.listSearchMs;
-  const look = () => pageBefore(engine, sources, question, limit, before, giveUpAtMs);
+  const look = () => pageBefore(engine, sources, query, limit, before, giveUpAtMs);
   const looked = await sources.upToDate.surely(look);
   if (looked.result === 'unavailable') {
     // What is there is shown; only that nothing is there cannot be said.
@@ -44,23 +40,23 @@ export async function listMessages(
 async function pageBefore(
   engine: Engine,
   sources: Sources,
-  question: ListMessages,
+  query: ListMessages,
   limit: number,
   from: string | null,
   giveUpAtMs: number,
 ): Promise<Page> {
-  const { newest, oldest } = idsOf(question);
+  const { newest, oldest } = idsOf(query);
   let before = newest === null || (from !== null && from < newest) ? from : newest;
   const { clock = systemClock } = sources;
   const messages: MessageView[] = [];
   let scanned = 0;
   let windowRows: number = limits.queries.listWindowRows;
   for (;;) {
-    const wanted = question.status === undefined ? limit - messages.length + 1 : limits.queries.messagesPerReadMax;
-    const { ids, goOnBefore } = await idsBefore(engine, sources, question, { before, oldest }, wanted, windowRows);
-    for (const view of await viewsOf(sources, question.accountId, ids)) {
+    const wanted = query.status === undefined ? limit - messages.length + 1 : limits.queries.messagesPerReadMax;
+    const { ids, goOnBefore } = await idsBefore(engine, sources, query, { before, oldest }, wanted, windowRows);
+    for (const view of await viewsOf(sources, query.accountId, ids)) {
       if (messages.length === limit) return { messages, nextCursor: cursorOf(messages.at(-1) as MessageView) };
-      if (question.status === undefined || view.status === question.status) messages.push(view);
+      if (query.status === undefined || view.status === query.status) messages.push(view);
     }
     scanned += ids.length;
     if (goOnBefore === null) return { messages, nextCursor: null };
@@ -90,21 +86,21 @@ function idsOf({ createdAfterMs, createdBeforeMs }: ListMessages): {
 async function idsBefore(
   engine: Engine,
   { unflushed }: Sources,
-  question: ListMessages,
+  query: ListMessages,
   { before, oldest }: { readonly before: string | null; readonly oldest: string | null },
   wanted: number,
   windowRows: number,
 ): Promise<{ readonly ids: readonly string[]; readonly goOnBefore: string | null }> {
-  const windowEnd = await endOfWindow(engine, question, before, windowRows);
+  const windowEnd = await endOfWindow(engine, query, before, windowRows);
   const isLast = windowEnd === null || (oldest !== null && windowEnd <= oldest);
   const from = isLast ? oldest : windowEnd;
   const ids = new Set<string>();
   for (const event of unflushed.messages()) {
     const { messageId } = event;
-    if ((before === null || messageId < before) && (from === null || messageId >= from) && matches(event, question))
+    if ((before === null || messageId < before) && (from === null || messageId >= from) && matches(event, query))
       ids.add(messageId);
   }
-  for (const id of await recordedIds(engine, question, before, from, wanted)) ids.add(id);
+  for (const id of await recordedIds(engine, query, before, from, wanted)) ids.add(id);
   const newest = [...ids].sort((a, b) => (a < b ? 1 : -1)).slice(0, wanted);
   return { ids: newest, goOnBefore: newest.length < wanted ? (isLast ? null : from) : (newest.at(-1) as string) };
 }
@@ -121,7 +117,7 @@ function evidenceOf({ status }: ListMessages): readonly string[] | null {
 /** The id with which the window of rows below `before` ends; null when it reaches to the oldest. */
 async function endOfWindow(
   engine: Engine,
-  question: ListMessages,
+  query: ListMessages,
   before: string | null,
   windowRows: number,
 ): Promise<string | null> {
@@ -129,7 +125,7 @@ async function endOfWindow(
     `SELECT message_id FROM sms_events WHERE account_id = {accountId:String}
      ${before === null ? '' : 'AND message_id < {before:String}'}
      ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${windowRows} ${inTime}`,
-    { accountId: question.accountId, ...(before === null ? {} : { before }) },
+    { accountId: query.accountId, ...(before === null ? {} : { before }) },
     limits.queries.deadlineMs,
     'account',
   );
@@ -138,12 +134,12 @@ async function endOfWindow(
 
 async function recordedIds(
   engine: Engine,
-  question: ListMessages,
+  query: ListMessages,
   before: string | null,
   from: string | null,
   wanted: number,
 ): Promise<readonly string[]> {
-  const params: Record<string, Params[string]> = { accountId: question.accountId, wanted };
+  const params: Record<string, Params[string]> = { accountId: query.accountId, wanted };
   const conditions = ['account_id = {accountId:String}'];
   const add = (name: string, value: Params[string] | null | undefined, condition: string) => {
     if (value === undefined || value === null) return;
@@ -152,10 +148,10 @@ async function recordedIds(
   };
   add('before', before, 'message_id < {before:String}');
   add('from', from, 'message_id >= {from:String}');
-  add('evidence', evidenceOf(question), 'kind IN {evidence:Array(String)}');
-  add('livemode', question.livemode, 'livemode = {livemode:Bool}');
-  conditions.push(wantsInbound(question) ? "kind = 'received'" : `kind NOT IN (${standAlone(question)})`);
-  const { subscriber, client } = endsOf(question);
+  add('evidence', evidenceOf(query), 'kind IN {evidence:Array(String)}');
+  add('livemode', query.livemode, 'livemode = {livemode:Bool}');
+  conditions.push(wantsInbound(query) ? "kind = 'received'" : `kind NOT IN (${standAlone(query)})`);
+  const { subscriber, client } = endsOf(query);
   // Of a refused request only the masked number is kept.
   if (subscriber !== undefined) params['masked'] = maskNumber(subscriber);
   add(
@@ -164,10 +160,10 @@ async function recordedIds(
     "(recipient = {recipient:String} OR (kind = 'refused' AND recipient = {masked:String}))",
   );
   add('sender', client, 'sender = {sender:String}');
-  add('category', question.category, 'category = {category:String}');
-  add('reference', question.clientReference, 'client_reference = {reference:String}');
-  add('afterMs', question.createdAfterMs, 'accepted_at >= fromUnixTimestamp64Milli({afterMs:Int64})');
-  add('beforeMs', question.createdBeforeMs, 'accepted_at < fromUnixTimestamp64Milli({beforeMs:Int64})');
+  add('category', query.category, 'category = {category:String}');
+  add('reference', query.clientReference, 'client_reference = {reference:String}');
+  add('afterMs', query.createdAfterMs, 'accepted_at >= fromUnixTimestamp64Milli({afterMs:Int64})');
+  add('beforeMs', query.createdBeforeMs, 'accepted_at < fromUnixTimestamp64Milli({beforeMs:Int64})');
   // In the order of the primary key, so that reading ends as soon as the page is full.
   const rows = await engine.rows(
     `SELECT message_id FROM sms_events WHERE ${conditions.join(' AND ')}
@@ -200,39 +196,37 @@ async function viewsOf(
   return views;
 }
 
-function matches(event: DeliveryEvent, question: ListMessages): boolean {
-  const { subscriber, client } = endsOf(question);
+function matches(event: DeliveryEvent, query: ListMessages): boolean {
+  const { subscriber, client } = endsOf(query);
   return (
-    event.accountId === question.accountId &&
-    (question.livemode === undefined || event.livemode === question.livemode) &&
-    isOfKind(event.kind, question) &&
+    event.accountId === query.accountId &&
+    (query.livemode === undefined || event.livemode === query.livemode) &&
+    isOfKind(event.kind, query) &&
     (subscriber === undefined || event.recipient === recipientAs(event, subscriber)) &&
     (client === undefined || event.sender === client) &&
-    (question.category === undefined || event.category === question.category) &&
-    (question.clientReference === undefined || event.clientReference === question.clientReference) &&
-    (question.createdAfterMs === undefined || event.acceptedAtMs >= question.createdAfterMs) &&
-    (question.createdBeforeMs === undefined || event.acceptedAtMs < question.createdBeforeMs)
+    (query.category === undefined || event.category === query.category) &&
+    (query.clientReference === undefined || event.clientReference === query.clientReference) &&
+    (query.createdAfterMs === undefined || event.acceptedAtMs >= query.createdAfterMs) &&
+    (query.createdBeforeMs === undefined || event.acceptedAtMs < query.createdBeforeMs)
   );
 }
 
 const wantsInbound = ({ direction, status }: ListMessages) => direction === 'inbound' || status === 'received';
 /** In both directions the client's number is in the column of the sender. */
-const endsOf = (question: ListMessages) =>
-  wantsInbound(question)
-    ? { subscriber: question.from, client: question.to }
-    : { subscriber: question.to, client: question.from };
+const endsOf = (query: ListMessages) =>
+  wantsInbound(query) ? { subscriber: query.from, client: query.to } : { subscriber: query.to, client: query.from };
 
 /** Events that are no part of a message to a subscriber. */
-const standAlone = (question: ListMessages) =>
-  wantsRefused(question) ? "'received', 'opted_out', 'opted_in'" : "'refused', 'received', 'opted_out', 'opted_in'";
+const standAlone = (query: ListMessages) =>
+  wantsRefused(query) ? "'received', 'opted_out', 'opted_in'" : "'refused', 'received', 'opted_out', 'opted_in'";
 
-function isOfKind(kind: DeliveryEvent['kind'], question: ListMessages): boolean {
-  if (wantsInbound(question)) return kind === 'received';
+function isOfKind(kind: DeliveryEvent['kind'], query: ListMessages): boolean {
+  if (wantsInbound(query)) return kind === 'received';
   if (kind === 'received' || kind === 'opted_out' || kind === 'opted_in') return false;
-  return kind !== 'refused' || wantsRefused(question);
+  return kind !== 'refused' || wantsRefused(query);
 }
 
-const wantsRefused = (question: ListMessages) => question.status === 'blocked';
+const wantsRefused = (query: ListMessages) => query.status === 'blocked';
 const recipientAs = (event: DeliveryEvent, to: string) => (event.kind === 'refused' ? maskNumber(to) : to);
 
 const inTime = `SETTINGS max_execution_time = ${limits.queries.deadlineMs / 1000}, max_threads = 1`;

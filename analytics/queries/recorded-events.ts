@@ -2,9 +2,9 @@
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
-import type { Turn } from '../store/turnstile.ts';
+import type { Turn } from '../store/fair-semaphore.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
-import { together } from './together.ts';
+import { batchLoader } from './batch-loader.ts';
 
 export type MessageKey = { readonly accountId: string; readonly messageId: string };
 
@@ -21,7 +21,7 @@ export class RecordedEvents {
   constructor(engine: Engine) {
     this.#engine = engine;
     const inTurn = (turn: Turn) =>
-      together<MessageKey, readonly DeliveryEvent[]>(limits.queries.messagesPerReadMax, async (keys) => {
+      batchLoader<MessageKey, readonly DeliveryEvent[]>(limits.queries.messagesPerReadMax, async (keys) => {
         const found = await this.ofMany(keys, turn);
         // Another account's message is not there for this one.
         const ofKey = ({ messageId, accountId }: MessageKey) =>

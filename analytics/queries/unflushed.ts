@@ -11,7 +11,7 @@ export type Unflushed = {
   messages(): Iterable<DeliveryEvent>;
 };
 
-/** `batches` is asked anew each time: batches come and go. */
+/** `batches` is asked again each time: batches come and go. */
 export function unflushedOver(batches: () => Iterable<Batch>): Unflushed {
   return {
     eventsOf(messageId) {

@@ -9,7 +9,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Unavailable, UnavailableWhy } from '../contract.ts';
 import type { TakenPosition } from '../recorder/taken-position.ts';
-import { together } from './together.ts';
+import { batchLoader } from './batch-loader.ts';
 
 /** Of the recorder, as far as it matters here. */
 export type Taking = { readonly streamMade: string; readonly taken: TakenPosition };
@@ -25,13 +25,13 @@ export type Surely<T> = { readonly result: 'sure'; readonly recordedTo: number; 
 
 type EndOfEvents = { readonly streamMade: string; readonly endSeq: number; readonly lastSeq: number };
 
-/** `recorder` is asked anew each time; null while another node records. */
+/** `recorder` is asked again each time; null while another node records. */
 export function upToDateOver(
   bus: Pick<Bus, 'manager'>,
   recorder: () => Taking | null,
   clock: Clock = systemClock,
 ): UpToDate {
-  const endOfEvents = together<null, EndOfEvents>(limits.queries.heldMax, async (asked) => {
+  const endOfEvents = batchLoader<null, EndOfEvents>(limits.queries.heldMax, async (asked) => {
     const info = bus.manager.streams.info(streamNames.events);
     const { created, state } = await withDeadline('the end of EVENTS', limits.queries.catchUpMs, info, clock);
     // Of what was purged nothing can be missing: only what is recorded is purged.
@@ -52,7 +52,7 @@ export function upToDateOver(
         return unavailable('away', messageOf(error));
       }
       if (end.streamMade !== from.streamMade || end.endSeq < takenTo)
-        return unavailable('behind', 'EVENTS was made anew');
+        return unavailable('behind', 'EVENTS was recreated');
       if (!(await from.taken.reached(end.lastSeq, limits.queries.catchUpMs))) {
         return unavailable('behind', `recorded up to ${from.taken.seq} of ${end.lastSeq}`);
       }

@@ -55,7 +55,7 @@ export function startReaper(options: ReaperOptions): Reaper {
     return allRecordedMs - limits.message.receiptGraceMs - limits.recorder.clockSkewMsMax;
   }
 
-  function tellBehind(): void {
+  function logBehind(): void {
     if (cursor === null) return;
     const dueMs = clock.nowMs() - limits.message.receiptGraceMs - limits.recorder.clockSkewMsMax;
     metrics.reaperBehind.set(Math.max(0, dueMs - cursor.position.dueMs) / 1_000);
@@ -68,11 +68,11 @@ export function startReaper(options: ReaperOptions): Reaper {
     let toMs = endMs();
     while (!stopped && cursor.position.dueMs < toMs) {
       settled += await onePage(cursor, Math.min(toMs, cursor.position.dueMs + sliceMs));
-      tellBehind();
+      logBehind();
       // What fell due meanwhile is left for the next run, unless it is as much as a run has.
       if (endMs() - toMs > bounds.everyMs) toMs = endMs();
     }
-    tellBehind();
+    logBehind();
     return settled;
   }
 
@@ -100,7 +100,7 @@ export function startReaper(options: ReaperOptions): Reaper {
   }
 
   function begin(): void {
-    tellBehind();
+    logBehind();
     if (running || stopped) return;
     running = true;
     cancelRetry();
@@ -143,7 +143,7 @@ async function settle(options: ReaperOptions, clock: Clock, overdue: readonly Ov
     return overdue.map(({ messageId }) => foldEvents([...(rows.get(messageId) ?? []), ...(held.get(messageId) ?? [])]));
   });
   if (looked.result === 'unavailable') throw new RetryLater(looked.detail, bounds.retryMs);
-  if (!writer.hasRoom) throw new RetryLater('EVENTS takes nothing', bounds.retryMs);
+  if (!writer.hasCapacity) throw new RetryLater('EVENTS takes nothing', bounds.retryMs);
   const durable: Promise<boolean>[] = [];
   for (const state of looked.value) {
     const event = receiptNeverCame(state, clock.nowMs());

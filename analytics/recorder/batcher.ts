@@ -32,8 +32,8 @@ export type BatcherOptions = {
   readonly closed: () => void;
   /** An event came in that was not known. */
   readonly arrived: (event: DeliveryEvent) => void;
-  /** Puts a record aside that cannot be read. */
-  readonly bury: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
+  /** Puts a record that cannot be read into DEAD. */
+  readonly deadLetter: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
   readonly clock: Clock;
   readonly insertRowsMax?: number;
   readonly heldRowsMax?: number;
@@ -82,7 +82,7 @@ export class Batcher {
     try {
       batch = readBatch(record.data);
     } catch (error) {
-      return this.#options.bury(record, messageOf(error)).then(() => this.#add(record, null, []));
+      return this.#options.deadLetter(record, messageOf(error)).then(() => this.#add(record, null, []));
     }
     const { events, unread } = batch;
     const apart = [...unread, ...events.filter((event) => !fitsRow(event)).map(unfit)];
@@ -91,7 +91,7 @@ export class Batcher {
     metrics.eventsUnread.inc({ reader: 'recorder' }, apart.length);
     const why = `${String(apart.length)} of ${String(events.length + unread.length)} events: ${apart[0]?.why ?? ''}`;
     return this.#options
-      .bury({ seq: record.seq, subject: record.subject, data: encodeUnread(apart) }, why)
+      .deadLetter({ seq: record.seq, subject: record.subject, data: encodeUnread(apart) }, why)
       .then(() => this.#add(record, record.data, events.filter(fitsRow)));
   }
 
@@ -152,15 +152,15 @@ export class Batcher {
     const suspectBeforeMs = seen.coversFromMs + limits.recorder.clockSkewMsMax;
     let batchIndex = 0;
     let known = 0;
-    for (const told of events) {
-      for (const event of expandEvent(told)) {
+    for (const compact of events) {
+      for (const event of expandEvent(compact)) {
         const place = { streamEpoch, streamSeq: seq, batchIndex };
         batchIndex += 1;
         if (!seen.add(event.eventId, stampMs)) {
           known += 1;
           continue;
         }
-        // The age of the message decides and not that of the event: whoever tells an event again may date it anew.
+        // The age of the message decides and not that of the event: whoever publishes an event again may date it again.
         batch.push(rowOf(event, place, stampMs), event.acceptedAtMs < suspectBeforeMs ? event : null);
         arrived(event);
       }

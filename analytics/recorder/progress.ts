@@ -2,7 +2,7 @@
 // ClickHouse and the range that may be (written before the insert). Every change is a compare-and-set, so of two
 // recorders only the one that came last can go on; the other learns that it is fenced.
 import type { KV, KvEntry } from '@nats-io/kv';
-import type { StreamPlace } from '../../cluster/bus/stream-place.ts';
+import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -21,7 +21,7 @@ export type PendingRange = {
 
 export type ProgressRecord = {
   readonly owner: string;
-  /** Grows with every write of this owner: tells our own write from an older one of ours. */
+  /** Grows with every write of this owner: distinguishes our own write from an older one of ours. */
   readonly writes: number;
   /** When the stream was made, in the server's words. */
   readonly made: string;
@@ -65,7 +65,7 @@ export class Progress {
   static async takeOver(
     bucket: KV,
     made: string,
-    holds: (place: StreamPlace) => Promise<boolean>,
+    holds: (place: StreamPosition) => Promise<boolean>,
     clock: Clock = systemClock,
   ): Promise<Progress> {
     const progress = new Progress(bucket, made, clock);
@@ -91,7 +91,7 @@ export class Progress {
   }
 
   /** Every record up to here is in ClickHouse. */
-  get recorded(): StreamPlace {
+  get recorded(): StreamPosition {
     const { made, recordedTo, recordedAtNs } = this.#record;
     return { made, seq: recordedTo, storedAtNs: recordedAtNs === null ? null : BigInt(recordedAtNs) };
   }
@@ -110,7 +110,7 @@ export class Progress {
   }
 
   /** Durable before it resolves. Repeats until the bus answers; rejects with Fenced, or when `stopping`. */
-  async save(recorded: StreamPlace, pending: PendingRange | null, stopping: AbortSignal): Promise<void> {
+  async save(recorded: StreamPosition, pending: PendingRange | null, stopping: AbortSignal): Promise<void> {
     const recordedAtNs = recorded.storedAtNs === null ? null : String(recorded.storedAtNs);
     const writes = this.#record.writes + 1;
     const wanted = { ...this.#record, recordedTo: recorded.seq, recordedAtNs, pending, writes };
@@ -128,7 +128,7 @@ export class Progress {
     }
   }
 
-  /** False when the bus refused or did not answer; then only reading back tells what is there. */
+  /** False when the bus refused or did not answer; then only reading back shows what is there. */
   async #write(record: ProgressRecord): Promise<boolean> {
     const octets = JSON.stringify(record);
     try {
@@ -152,7 +152,7 @@ export class Progress {
 }
 
 /** The last record that may be in ClickHouse. */
-export function reachedBy({ made, recordedTo, recordedAtNs, pending }: ProgressRecord): StreamPlace {
+export function reachedBy({ made, recordedTo, recordedAtNs, pending }: ProgressRecord): StreamPosition {
   const [seq, atNs] = pending === null ? [recordedTo, recordedAtNs] : [pending.last, pending.lastAtNs];
   return { made, seq, storedAtNs: atNs === null ? null : BigInt(atNs) };
 }

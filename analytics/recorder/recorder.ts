@@ -5,10 +5,10 @@
 //      killed) is repeated with the same range and the same token before anything else, and ClickHouse keeps one.
 // It must never insert a range that is not durable, and never go on past a range that may be half written.
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { moveToDead } from '../../cluster/bus/dead.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
-import { StreamChanged, type StreamPlace, changeSince } from '../../cluster/bus/stream-place.ts';
+import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -42,10 +42,10 @@ export type Recorder = {
   readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
-  readonly recorded: StreamPlace;
+  readonly recorded: StreamPosition;
   /** Every record up to this one is in ClickHouse or among `unflushed`. */
   readonly taken: TakenPosition;
-  /** Which EVENTS the positions are of, by when it was made: one that is made anew counts from 1 again. */
+  /** Which EVENTS the positions are of, by when it was made: one that is recreated counts from 1 again. */
   readonly streamMade: string;
   /**
    * Settles when it records no more: `fenced` when another one took over, `stream_changed` when EVENTS is not the stream
@@ -65,12 +65,12 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const stopping = new AbortController();
   const { created, state } = await bus.manager.streams.info(streamNames.events);
   const streamMade = String(created);
-  const holds = async (place: StreamPlace) => (await changeSince(bus, streamNames.events, place, clock)) === null;
+  const holds = async (place: StreamPosition) => (await changeSince(bus, streamNames.events, place, clock)) === null;
   const progress = await Progress.takeOver(await openBucket(bus, 'recorder'), streamMade, holds, clock);
   const { streamEpoch } = progress;
 
   // Rows beyond what the progress speaks of: it was lost, or the server lost its last moments with the power. Then
-  // the pending range of that record is no longer the last one, and only the ids tell what is recorded.
+  // the pending range of that record is no longer the last one, and only the ids show what is recorded.
   const reached = progress.pending?.last ?? progress.recordedTo;
   const beyond = await rowsBeyond(engine, streamEpoch, reached);
   const pending = beyond === 0 && (progress.pending?.last ?? 0) >= state.first_seq ? progress.pending : null;
@@ -88,7 +88,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;
   const { promise: ended, resolve: end } = Promise.withResolvers<HowEnded>();
-  const batcher = new Batcher({ streamEpoch, seen, replay: pending, closed: write, arrived, bury, clock });
+  const batcher = new Batcher({ streamEpoch, seen, replay: pending, closed: write, arrived, deadLetter, clock });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;
   const taken = new TakenPosition(firstSeq - 1, clock);
 
@@ -131,7 +131,10 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   /** What was taken of the old stream is in ClickHouse before anything of the one at hand is read. */
   async function endWith(change: StreamChanged): Promise<void> {
     metrics.eventsChanged.inc({ reader: 'recorder' });
-    log.error({ alarm: 'events_changed', recordedTo: writer.recorded.seq, error: change.message }, 'reads EVENTS anew');
+    log.error(
+      { alarm: 'events_changed', recordedTo: writer.recorded.seq, error: change.message },
+      'reads EVENTS again',
+    );
     try {
       batcher.finish();
       await writing;
@@ -144,7 +147,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   }
 
   /** Until DEAD has it, or the time is up: a record nobody can read must not hold up those that can be. */
-  async function bury(record: Omit<EventRecord, 'timestampNanos'>, reason: string): Promise<void> {
+  async function deadLetter(record: Omit<EventRecord, 'timestampNanos'>, reason: string): Promise<void> {
     const { seq, subject, data } = record;
     const moved = new Promise<void>((resolve) => {
       const attempt = (): void =>

@@ -1,4 +1,4 @@
-// The event ids recorded lately, so that an event told again is dropped without asking ClickHouse: 64 bits of each
+// The event ids recorded lately, so that an event published again is dropped without asking ClickHouse: 64 bits of each
 // id in two open-addressing tables. When the younger is full the older is forgotten, and `coversFromMs` says from
 // when on everything is known; what is older must be looked up. Two different ids share 64 bits once in 10^13 events.
 import { assert } from '../../platform/assert.ts';

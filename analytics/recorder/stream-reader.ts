@@ -4,8 +4,8 @@
 // It never goes on in another stream of that name: then it ends.
 import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { promptPull, watchConsumer, watchPulls } from '../../cluster/bus/lost-pull.ts';
-import { StreamChanged, type StreamPlace, changeSince } from '../../cluster/bus/stream-place.ts';
+import { lowLatencyPull, watchConsumer, watchPulls } from '../../cluster/bus/lost-pull.ts';
+import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -29,7 +29,7 @@ const retryAfterMs = 500;
  */
 export function readEvents(
   bus: Bus,
-  from: StreamPlace,
+  from: StreamPosition,
   handle: (record: JsMsg) => Promise<void> | undefined,
   { clock = systemClock, pausedMaxMs = 2_000 }: { clock?: Clock; pausedMaxMs?: number } = {},
 ): StreamReader {
@@ -105,7 +105,7 @@ export function readEvents(
   };
 }
 
-async function open(bus: Bus, place: StreamPlace, clock: Clock): Promise<ConsumerMessages> {
+async function open(bus: Bus, place: StreamPosition, clock: Clock): Promise<ConsumerMessages> {
   const consumer = await bus.jetstream.consumers.get(streamNames.events, {
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: place.seq + 1,
@@ -117,8 +117,8 @@ async function open(bus: Bus, place: StreamPlace, clock: Clock): Promise<Consume
     void consumer.delete().catch((error: unknown) => ignoring(error, 'the server forgets it by itself'));
     throw new StreamChanged(streamNames.events, change);
   }
-  const messages = await consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...promptPull });
-  watchPulls(bus, messages, promptPull.expires, clock, () => messages.stop());
+  const messages = await consumer.consume({ max_messages: limits.recorder.prefetchRecords, ...lowLatencyPull });
+  watchPulls(bus, messages, lowLatencyPull.expires, clock, () => messages.stop());
   watchConsumer(messages, () => messages.stop());
   return messages;
 }

@@ -1,6 +1,6 @@
 // Writes one batch after the other: looks up what memory cannot know, makes range and token durable, inserts, and
 // repeats until ClickHouse said yes. The repeat is harmless because range and token stay the same.
-import type { StreamPlace } from '../../cluster/bus/stream-place.ts';
+import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -27,7 +27,7 @@ export type WriterOptions = {
 export class Writer {
   readonly #options: WriterOptions;
   #replay: PendingRange | null;
-  #recorded: StreamPlace;
+  #recorded: StreamPosition;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class Writer {
   }
 
   /** Every record up to here is in ClickHouse. */
-  get recorded(): StreamPlace {
+  get recorded(): StreamPosition {
     return this.#recorded;
   }
 

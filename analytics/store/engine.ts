@@ -10,7 +10,7 @@ import type * as ChdbConnection from 'chdb/connection';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Turn, type Turnstile, turnstile } from './turnstile.ts';
+import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
@@ -46,7 +46,7 @@ const chdbArguments = [
 ];
 
 /** chDB: bound parameters of two questions at once can overwrite each other and abort the process. */
-const questionsAtOnce = { chdb: 1, server: 4 } as const;
+const queriesAtOnce = { chdb: 1, server: 4 } as const;
 
 /** The client writes to the console; what it would say reaches our log as the error of the call. */
 const quiet = { level: ClickHouseLogLevel.OFF };
@@ -106,8 +106,8 @@ type Client = ReturnType<typeof createClient>;
 
 function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<void>): Engine {
   // Inserts do not wait behind questions. A place is given back when the engine is done, not when we gave up.
-  const questions: Turnstile = turnstile(questionsAtOnce[kind], limits.queries.heldMax);
-  const writes: Turnstile = turnstile(1, limits.queries.heldMax);
+  const queries: FairSemaphore = fairSemaphore(queriesAtOnce[kind], limits.queries.heldMax);
+  const writes: FairSemaphore = fairSemaphore(1, limits.queries.heldMax);
 
   return {
     kind,
@@ -116,7 +116,7 @@ function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<v
       return withDeadline('a ClickHouse command', limitMs, work);
     },
     rows(sql, params = {}, limitMs = limits.queries.deadlineMs, turn = 'system') {
-      const work = questions(async () => {
+      const work = queries(async () => {
         const result = await client.query({ query: sql, query_params: params, format: 'JSONCompactEachRow' });
         return result.json<Cell[]>();
       }, turn);

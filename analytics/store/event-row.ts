@@ -7,7 +7,7 @@ import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
 
 /** Where an event stands in the stream: order of the fold, and the same for every reader. */
-export type StreamPlace = {
+export type StreamPosition = {
   /** When the stream was created (ms): sequences of another incarnation are not comparable. */
   readonly streamEpoch: number;
   readonly streamSeq: number;
@@ -21,7 +21,7 @@ export const insertColumns =
   'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at, scheduled_at, ' +
   'keyword, inbound';
 
-export function rowOf(event: DeliveryEvent, place: StreamPlace, recordedAtMs: number): string {
+export function rowOf(event: DeliveryEvent, place: StreamPosition, recordedAtMs: number): string {
   const e = event;
   return (
     `${e.eventId}\t${e.kind}\t${time(e.atMs)}\t${text(e.messageId)}\t${text(e.accountId)}\t${text(e.keyId)}\t` +

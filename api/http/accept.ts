@@ -2,8 +2,8 @@
 // has acknowledged it the message is accepted. A repeat is harmless because Nats-Msg-Id is the message id and its
 // hop. The `accepted` event follows without being waited for: the carrier actor's intent stands for it and readers
 // give it the same id (model/delivery-event.ts), so a crash between the two loses nothing.
-import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
-import { asAgain } from '../../cluster/bus/again.ts';
+import type { AccountQueues } from '../../cluster/bus/overflow-heartbeat.ts';
+import { asRepublished } from '../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
@@ -84,18 +84,18 @@ export const clockWrong = (): Problem =>
 export function refuseForRoom(parts: AcceptParts): Problem | null {
   if (!parts.clock.agrees) return clockWrong();
   if (parts.eventSpace.isFull) return problem(503, 'queue_full', 'the event stream is nearly full', [], 5);
-  if (!parts.events.hasRoom)
+  if (!parts.events.hasCapacity)
     return problem(503, 'overloaded', 'the events of accepted messages wait for the bus', [], 1);
   return null;
 }
 
 /** Whether the stream it goes to may have one more publish in flight: each stream has a bound of its own. */
-export function hasRoomInStream(
+export function hasCapacityInStream(
   parts: Pick<AcceptParts, 'publisher'>,
   category: Category,
   scheduledAtMs: number | null,
 ): boolean {
-  return parts.publisher.hasRoom(scheduledAtMs === null ? laneSubject(category) : waitFilter('scheduled'));
+  return parts.publisher.hasCapacity(scheduledAtMs === null ? laneSubject(category) : waitFilter('scheduled'));
 }
 
 /**
@@ -135,14 +135,14 @@ function publishMessage(
     parts.events.write(acceptedEvent(message), settled);
     done(null);
   };
-  parts.publisher.publish(place.subject, record, messageRecordId(message), onAnswer, again ? asAgain : undefined);
+  parts.publisher.publish(place.subject, record, messageRecordId(message), onAnswer, again ? asRepublished : undefined);
   // An OTP takes along whatever has gathered before it.
   if (message.category === 'otp') parts.publisher.flush();
 }
 
 /**
  * Counted first (scheduled-shares.ts). It waits in SCHEDULED under a fixed name, and its release has a fixed id: a
- * repeat is dropped here or there. The answer waits for the `scheduled` event, because nobody tells that again before
+ * repeat is dropped here or there. The answer waits for the `scheduled` event, because nobody publishes that again before
  * its time, and who cancels asks for it.
  */
 function scheduleMessage(
@@ -187,7 +187,7 @@ function scheduleFull(full: FullShare | undefined, nowMs: number): Problem {
   const detail =
     `this account has as much waiting for its time, or for the end of quiet hours, as it may${counted} (each KiB of a ` +
     'message counts as one; canceled ones count until their hour is over)';
-  const waitS = full === undefined ? 60 : Math.ceil((full.roomAtMs - nowMs) / 1_000);
+  const waitS = full === undefined ? 60 : Math.ceil((full.availableAtMs - nowMs) / 1_000);
   return problem(429, 'account_schedule_full', detail, [], Math.min(Math.max(1, waitS), daySeconds));
 }
 

@@ -31,7 +31,7 @@ export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpReq
 }
 
 function admit(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
-  if (exchange.times.authorization > 1) return twoAuthorizations;
+  if (exchange.headerCounts.authorization > 1) return twoAuthorizations;
   const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
   if (!authenticated.ok) return authenticated;
   const refusal = refuseAccess(parts, authenticated.caller, exchange, req);
@@ -75,6 +75,6 @@ function refuseAccess(parts: AccessParts, caller: Caller, exchange: Exchange, re
     if (refusal !== null) return problem(403, refusal.code, refusal.detail);
   }
   const { headers, problem: tooFast } = parts.rates.ofRequest(caller.key, caller.account);
-  exchange.carry(headers);
+  exchange.addHeaders(headers);
   return tooFast;
 }

@@ -6,11 +6,11 @@ import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
-import { acceptMessage, hasRoomInStream, messageOfRequest } from './accept.ts';
+import { acceptMessage, hasCapacityInStream, messageOfRequest } from './accept.ts';
 import type { Caller } from './bearer.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Claim } from './idempotency/requests.ts';
-import { duplicatesAreDropped, knownMessage, maybeForgotten } from './known-before.ts';
+import { duplicatesAreDropped, knownMessage, maybeForgotten } from './accepted-before.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, acceptanceTime } from './send-sms.ts';
 import { acceptedStatus } from './sms-answer.ts';
@@ -67,7 +67,7 @@ export async function sendItems(
     }
     const { message } = judged;
     while (flight.count >= inFlightMax) await flight.landing();
-    while (!hasRoom(parts, message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
+    while (!hasCapacity(parts, message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
     if (clock.monotonicMs() >= endAtMs) {
       results[index] = { problem: overloaded };
       continue;
@@ -130,9 +130,9 @@ function judge(
   return { message: messageOfRequest(caller, parsed.request, admitted, identify()) };
 }
 
-const hasRoom = (parts: SendSmsParts, { category, scheduledAtMs, accountId }: Message) =>
-  parts.events.hasRoom &&
-  hasRoomInStream(parts, category, scheduledAtMs) &&
+const hasCapacity = (parts: SendSmsParts, { category, scheduledAtMs, accountId }: Message) =>
+  parts.events.hasCapacity &&
+  hasCapacityInStream(parts, category, scheduledAtMs) &&
   parts.places.publishes.look(accountId, 'ordinary') === 'taken';
 
 /** What a first try under the same key has published, item by item; null where it has not. */
@@ -145,8 +145,8 @@ async function knownBefore(
   endAtMs: number,
 ): Promise<readonly (ItemResult | null)[]> {
   const { clock } = parts;
-  const untold = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : { problem: unclear };
-  const found = new Array<ItemResult | null>(items.length).fill(untold);
+  const unpublished = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : { problem: unclear };
+  const found = new Array<ItemResult | null>(items.length).fill(unpublished);
   // Not waited for what may just be arriving: the stream itself still drops a second publish of something so young.
   let next = 0;
   let isAway = false;
@@ -176,4 +176,4 @@ async function knownBefore(
 }
 
 const overloaded = problem(503, 'overloaded', 'the queue did not take it in time', [], 1);
-const unclear = problem(503, 'overloaded', 'whether the first try was accepted cannot be told right now', [], 2);
+const unclear = problem(503, 'overloaded', 'whether the first try was accepted cannot be determined right now', [], 2);

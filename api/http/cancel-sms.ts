@@ -20,7 +20,7 @@ import type { Exchange } from './exchange.ts';
 import type { IdempotentRequests, KeyedRequest } from './idempotency/requests.ts';
 import { replayedHeaders } from './send-sms.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
-import type { NoPlace, StatusQuestions } from './status-questions.ts';
+import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
 import { type WriteParts, keyedRequest, readKey, refuseWith } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
@@ -28,7 +28,7 @@ export type CancelSmsParts = WriteParts & {
   readonly cancellations: Cancellations;
   readonly events: EventWriter;
   readonly idempotent: IdempotentRequests;
-  readonly questions: StatusQuestions;
+  readonly queries: StatusQueryClient;
   readonly clock: Clock;
 };
 
@@ -69,7 +69,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
 /** The body of the 200, or why not. */
 async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Promise<string | Problem> {
   const { accountId } = caller.account;
-  const reply = await parts.questions.get({ accountId, messageId: id, withEvent: true }, 'otp');
+  const reply = await parts.queries.get({ accountId, messageId: id, withEvent: true }, 'otp');
   const found = ownMessage(reply, caller);
   if ('code' in found) return found;
   const { message, event } = found;
@@ -78,7 +78,7 @@ async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Pro
   const result = await parts.cancellations.cancel(id, message.scheduledAtMs);
   switch (result) {
     case 'canceled':
-      return tellCanceled(parts, message, event);
+      return publishCanceled(parts, message, event);
     case 'too_late':
       return onItsWay('on its way');
     case 'full':
@@ -110,14 +110,14 @@ function ownMessage(
   }
 }
 
-function tellCanceled(parts: CancelSmsParts, message: MessageView, event: DeliveryEvent): Promise<string | Problem> {
+function publishCanceled(parts: CancelSmsParts, message: MessageView, event: DeliveryEvent): Promise<string | Problem> {
   const atMs = parts.clock.nowMs();
   const canceled = { status: 'canceled', atMs, carrier: null, error: null } as const;
   const shown: MessageView = { ...message, status: 'canceled', history: [...message.history, canceled] };
   return new Promise((resolve) => {
     const answer = onceWithin(parts.clock, limits.http.scheduledMs, (late) => {
       if (late === null) return resolve(JSON.stringify(messageShape(shown)));
-      resolve(problem(503, 'overloaded', 'it is canceled, and that could not be told yet: ask again', [], 1));
+      resolve(problem(503, 'overloaded', 'it is canceled, and that could not be published yet: ask again', [], 1));
     });
     parts.events.write(canceledEvent(event, atMs), (durable) =>
       answer(durable ? null : problemOfFailure('unavailable')),

@@ -11,7 +11,7 @@ export type ProxyRules = {
   readonly proxyHeader: 'x-forwarded-for' | 'forwarded';
 };
 
-/** Null: it cannot be told for certain. Reads `req`, so it is called before anything is waited for. */
+/** Null: it cannot be determined. Reads `req`, so it is called before anything is waited for. */
 export type ClientAddress = (res: HttpResponse, req: HttpRequest) => IpAddress | null;
 
 export function clientAddress(rules: ProxyRules): ClientAddress {

@@ -1,4 +1,4 @@
-// Watches how full EVENTS is. Every accepted message will need room for its events, so the door closes before the
+// Watches how full EVENTS is. Every accepted message will need room for its events, so the ingress closes before the
 // stream is full and opens again by itself. While the bus does not answer, the last known state holds: the
 // publish itself will tell.
 import type { Bus } from '../../cluster/bus/connect.ts';

@@ -1,4 +1,4 @@
-// Counts what the door answered. The label sets are few and fixed, so their counters are looked up once: the
+// Counts what the ingress answered. The label sets are few and fixed, so their counters are looked up once: the
 // metrics library would otherwise build a key from the labels for every request.
 import { metrics } from '../../platform/telemetry.ts';
 
@@ -9,7 +9,7 @@ const requests = new Map<string, Map<number, Counter>>();
 const durations = new Map<string, Histogram>();
 const acceptances = new Map<string, { readonly count: Counter; readonly duration: Histogram }>();
 
-/** `route` is one of the door's own names, never a path. */
+/** `route` is one of the ingress's own names, never a path. */
 export function countAnswered(route: string, status: number, elapsedMs: number): void {
   let byStatus = requests.get(route);
   if (byStatus === undefined) {

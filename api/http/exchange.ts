@@ -7,13 +7,13 @@ import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { type Problem, problemBody, problemContentType } from '../problem.ts';
 import { requestIdOf } from '../request-id.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
-import { type HeaderTimes, headerTimes } from './header-times.ts';
+import { type HeaderCounts, headerCountsOf } from './header-counts.ts';
 import { refuseTaken } from './places.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** What the exchanges of one thread share. */
-export type Door = {
+export type HttpServer = {
   /** Requests that have no answer yet; swept for those whose body never comes. */
   readonly open: Set<Exchange>;
   /** While it drains, every answer closes its connection and new requests get 503. */
@@ -45,7 +45,7 @@ export class Exchange {
   readonly route: string;
   readonly requestId: string;
   readonly startedMs: number;
-  readonly times: HeaderTimes;
+  readonly headerCounts: HeaderCounts;
   /** The body is still coming: such a request may be given up. */
   receiving = false;
   /** Octets of the body so far. */
@@ -53,24 +53,24 @@ export class Exchange {
   /** The connection ends with the answer, unless that is streamed: what stands behind this request is no other one. */
   closes = false;
   #state: 'open' | 'deferred' | 'streaming' | 'answered' | 'aborted' = 'open';
-  readonly #door: Door;
+  readonly #httpServer: HttpServer;
   readonly #clock: Clock;
   readonly #isHead: boolean;
   #onAborted: (() => void) | null = null;
   #held: readonly Held[] = [];
-  #carried: Headers = [];
+  #addedHeaders: Headers = [];
 
-  constructor(door: Door, route: string, res: HttpResponse, req: HttpRequest, clock: Clock = systemClock) {
+  constructor(httpServer: HttpServer, route: string, res: HttpResponse, req: HttpRequest, clock: Clock = systemClock) {
     res.onAborted(() => this.#abort());
     this.res = res;
     this.route = route;
-    this.#door = door;
+    this.#httpServer = httpServer;
     this.#clock = clock;
     this.#isHead = !route.startsWith('POST') && req.getMethod() === 'head';
     this.startedMs = clock.monotonicMs();
     this.requestId = requestIdOf(req.getHeader('x-request-id'));
-    this.times = headerTimes(req);
-    door.open.add(this);
+    this.headerCounts = headerCountsOf(req);
+    httpServer.open.add(this);
   }
 
   get isOpen(): boolean {
@@ -82,14 +82,14 @@ export class Exchange {
   }
 
   /** Headers that go out with the answer, whatever it will be; a later value takes the place of an earlier one. */
-  carry(headers: Headers): void {
+  addHeaders(headers: Headers): void {
     if (headers.length === 0) return;
-    const others = this.#carried.filter(([name]) => !headers.some(([again]) => again === name));
-    this.#carried = [...others, ...headers];
+    const others = this.#addedHeaders.filter(([name]) => !headers.some(([again]) => again === name));
+    this.#addedHeaders = [...others, ...headers];
   }
 
-  get carried(): Headers {
-    return this.#carried;
+  get addedHeaders(): Headers {
+    return this.#addedHeaders;
   }
 
   /** Takes a place of its account until the exchange ends, however that is. The problem: there is none. */
@@ -118,7 +118,7 @@ export class Exchange {
   refuse(problem: Problem, headers: Headers = [], close = false): void {
     const extra: Headers = [...headers, ...problemHeaders(problem)];
     // A stranger's body is not waited for, and neither is it read as the next request.
-    const isUnread = problem.status === 401 && this.times.hasBody;
+    const isUnread = problem.status === 401 && this.headerCounts.hasBody;
     this.#answer(problem.status, problemContentType, problemBody(problem, this.requestId), extra, close || isUnread);
   }
 
@@ -138,7 +138,7 @@ export class Exchange {
   }
 
   /** Cuts the connection without an answer, and reads nothing more of it. */
-  cut(): void {
+  abort(): void {
     if (this.#state !== 'open') return;
     countAborted(this.route);
     this.#leave('aborted');
@@ -146,7 +146,7 @@ export class Exchange {
   }
 
   /** Cuts the connection: a streamed answer cannot be completed. */
-  breakOff(): void {
+  destroy(): void {
     if (this.#state !== 'streaming') return;
     this.#leave('answered');
     this.res.close();
@@ -169,11 +169,11 @@ export class Exchange {
       // What one key may read is kept by no cache, and is nothing but what its type says.
       res.writeHeader('cache-control', 'no-store');
       res.writeHeader('x-content-type-options', 'nosniff');
-      for (const [name, value] of this.#carried) res.writeHeader(name, value);
+      for (const [name, value] of this.#addedHeaders) res.writeHeader(name, value);
       for (const [name, value] of headers) res.writeHeader(name, value);
       if (this.#isHead) return endHead(res, String(Buffer.byteLength(body)));
       // With `true` uWebSockets.js writes `Connection: close` itself.
-      res.end(body, close || this.closes || this.#door.draining);
+      res.end(body, close || this.closes || this.#httpServer.draining);
     });
     countAnswered(this.route, status, this.elapsedMs);
   }
@@ -187,7 +187,7 @@ export class Exchange {
   #leave(state: 'answered' | 'aborted'): void {
     this.#state = state;
     this.receiving = false;
-    this.#door.open.delete(this);
+    this.#httpServer.open.delete(this);
     const held = this.#held;
     this.#held = [];
     for (const { bound, account, use } of held) bound.giveBack(account, use);

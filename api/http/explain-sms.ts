@@ -7,7 +7,7 @@ import { limits } from '../../platform/limits.ts';
 import { log, maskNumber } from '../../platform/log.ts';
 import type { ExplainedText } from '../../policy/admission/explain-text.ts';
 import type { Explain, GateVerdict } from '../../policy/admission/explain.ts';
-import type { SmsRequest, Way } from '../../policy/contract.ts';
+import type { SmsRequest, RouteCandidate } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
@@ -56,9 +56,11 @@ export function explainSms(
   // First of all: whoever may not send learns nothing about numbers, senders or routes either.
   const refusal = missingScope(caller, 'sms:send') ?? parts.dryRuns.refuse(caller.account.accountId);
   if (refusal !== null) return refuse(refusal);
-  const told = parts.explain(caller, request, newMessageId(parts.clock.nowMs()));
+  const explained = parts.explain(caller, request, newMessageId(parts.clock.nowMs()));
   const { accountId, keyId } = caller.key;
-  const refused = told.gates.flatMap(({ verdict, code }) => (verdict === 'refused' && code !== null ? [code] : []));
+  const refused = explained.gates.flatMap(({ verdict, code }) =>
+    verdict === 'refused' && code !== null ? [code] : [],
+  );
   // It reads the registries and sends nothing: this line is what is left of it.
   log.info({ event: 'dry_run', accountId, keyId, to: maskNumber(request.to.slice(0, 20)), refused }, 'a dry run');
   const isOperators = caller.key.scopes.includes('carriers:read');
@@ -66,17 +68,17 @@ export function explainSms(
     200,
     JSON.stringify({
       object: 'sms_explanation',
-      would_send: told.wouldSend,
+      would_send: explained.wouldSend,
       to: request.to,
       from: request.from,
       category: request.category,
       livemode: caller.key.livemode,
-      gates: isOperators ? told.gates : told.gates.map(withoutRegistry),
-      message: told.text,
-      ...writtenShape(told.written),
-      routes: isOperators ? told.routes : told.routes.map(withoutHealth),
-      routes_left_out: isOperators ? told.leftOut : told.leftOut.map(withoutHealth),
-      earliest_at: told.earliestAtMs === null ? null : new Date(told.earliestAtMs).toISOString(),
+      gates: isOperators ? explained.gates : explained.gates.map(withoutRegistry),
+      message: explained.text,
+      ...writtenShape(explained.written),
+      routes: isOperators ? explained.routes : explained.routes.map(withoutHealth),
+      routes_excluded: isOperators ? explained.excluded : explained.excluded.map(withoutHealth),
+      earliest_at: explained.earliestAtMs === null ? null : new Date(explained.earliestAtMs).toISOString(),
     }),
   );
 }
@@ -85,8 +87,8 @@ export function explainSms(
 const withoutRegistry = (each: GateVerdict): GateVerdict =>
   each.gate === 'do_not_disturb' ? { ...each, detail: null } : each;
 
-/** A carrier's condition too: `route 017, avoided: weak (…)` is told as `route 017`. */
-const withoutHealth = ({ carrier, why }: Way): Way => ({
+/** A carrier's condition too: `route 017, avoided: weak (…)` is shown as `route 017`. */
+const withoutHealth = ({ carrier, why }: RouteCandidate): RouteCandidate => ({
   carrier,
   why: why.replace(/, (avoided|no better way): .*$/s, ''),
 });

@@ -37,7 +37,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** Where the control role listens, and what tells our requests from those of others on this machine. */
+/** Where the control role listens, and what distinguishes our requests from those of others on this machine. */
 export type ControlPlace = { readonly controlPort: number; readonly controlSecret: string };
 
 export function forwarder(
@@ -76,7 +76,7 @@ export function forwarder(
       const caller = isPage ? null : admitForwarded(access, exchange, req);
       if (caller?.ok === false) return exchange.refuse(caller.problem);
       // Only one of them would be passed on.
-      if (exchange.times.idempotencyKey > 1) {
+      if (exchange.headerCounts.idempotencyKey > 1) {
         const key = readKey(exchange, req);
         if ('problem' in key) return exchange.refuse(key.problem);
       }
@@ -146,13 +146,13 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
   const status = incoming.statusCode ?? 502;
   incoming.on('error', (error) => {
     ignoring(error, 'the control role broke off an answer');
-    exchange.breakOff();
+    exchange.destroy();
   });
   if (!exchange.stream(status)) return void incoming.resume();
   exchange.write(() => {
     res.writeStatus(`${status} ${incoming.statusMessage ?? ''}`.trim());
     res.writeHeader('x-request-id', exchange.requestId);
-    for (const [name, value] of exchange.carried) res.writeHeader(name, value);
+    for (const [name, value] of exchange.addedHeaders) res.writeHeader(name, value);
     for (const [name, value] of Object.entries(incoming.headers)) {
       if (hopByHop.has(name) || name === 'date' || value === undefined) continue;
       for (const each of Array.isArray(value) ? value : [value]) res.writeHeader(name, each);

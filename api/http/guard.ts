@@ -1,4 +1,4 @@
-// The catch-all of the door. A throw that nobody catches in a thread that listens with uWebSockets.js ends the
+// The catch-all of the ingress. A throw that nobody catches in a thread that listens with uWebSockets.js ends the
 // whole process, so everything that runs for a request runs through here: the request gets 500, the log the cause.
 import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';

@@ -1,16 +1,16 @@
 // /health/live and /health/ready of the public port, for load balancers: no key, so nothing but yes or no. Live says
 // that this thread turns; ready says that a message sent now could be accepted. Answered from memory only. Why not, and
-// how many keys and accounts there are, is told on the operator's port.
+// how many keys and accounts there are, is shown on the operator's port.
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
 import type { EventSpace } from './event-space.ts';
-import type { Door, Exchange } from './exchange.ts';
+import type { HttpServer, Exchange } from './exchange.ts';
 
 export type Readiness = { readonly ok: boolean; readonly detail: string };
 
 export type HealthParts = {
-  readonly door: Door;
+  readonly httpServer: HttpServer;
   readonly directory: Pick<Directory, 'state'>;
   readonly eventSpace: EventSpace;
   readonly clock: Pick<ClusterClock, 'agrees'>;
@@ -18,7 +18,7 @@ export type HealthParts = {
 };
 
 export function readiness(parts: HealthParts): Readiness {
-  if (parts.door.draining) return { ok: false, detail: 'draining' };
+  if (parts.httpServer.draining) return { ok: false, detail: 'draining' };
   if (parts.connectionState() === 'disconnected') return { ok: false, detail: 'NATS is not connected' };
   if (!parts.clock.agrees) return { ok: false, detail: 'the clock of this machine is not that of the others' };
   if (parts.eventSpace.isFull) return { ok: false, detail: 'the event stream is nearly full' };

@@ -1,5 +1,5 @@
-// On which days API keys are used, for whoever wants to revoke those that nobody needs. A thread tells the control role of
-// each key once a day, a minute after its first use at the latest, and again until the database has it. The request that
+// On which days API keys are used, for whoever wants to revoke those that nobody needs. A thread reports each key to the
+// control role once a day, a minute after its first use at the latest, and again until the database has it. The request that
 // uses a key pays for a look into a set.
 import type { ApiKeyId } from '../../model/ids.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
@@ -8,7 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { keysUsedSubject } from '../../cluster/bus/subjects.ts';
 
-const { tellEveryMs, toldAtOnceMax, answerMs } = limits.keysUsed;
+const { publishEveryMs, keysPerNoteMax, answerMs } = limits.keysUsed;
 const dayMs = 86_400_000;
 
 export class KeysUsed {
@@ -19,48 +19,48 @@ export class KeysUsed {
   /** Days since 1970 in UTC: that of the keys in both sets. */
   #day: number;
   #seen = new Set<ApiKeyId>();
-  #untold = new Set<ApiKeyId>();
-  #telling = false;
+  #unpublished = new Set<ApiKeyId>();
+  #isPublishing = false;
 
   constructor(bus: Bus, clock: Clock, waitMs: number = answerMs) {
     this.#bus = bus;
     this.#waitMs = waitMs;
     this.#clock = clock;
     this.#day = Math.floor(clock.nowMs() / dayMs);
-    this.#cancel = clock.every(tellEveryMs, () => void this.#tell());
+    this.#cancel = clock.every(publishEveryMs, () => void this.#publish());
   }
 
   note(keyId: ApiKeyId): void {
     if (this.#seen.has(keyId)) return;
     this.#seen.add(keyId);
-    this.#untold.add(keyId);
+    this.#unpublished.add(keyId);
   }
 
   stop(): void {
     this.#cancel();
   }
 
-  async #tell(): Promise<void> {
-    if (this.#telling) return;
-    this.#telling = true;
+  async #publish(): Promise<void> {
+    if (this.#isPublishing) return;
+    this.#isPublishing = true;
     try {
       const day = this.#day;
-      for (const keys of inGroups([...this.#untold], toldAtOnceMax)) {
-        const told = JSON.stringify({ day: dayText(day), keys });
-        await this.#bus.connection.request(keysUsedSubject, told, { timeout: this.#waitMs });
-        for (const each of keys) this.#untold.delete(each);
+      for (const keys of inGroups([...this.#unpublished], keysPerNoteMax)) {
+        const payload = JSON.stringify({ day: dayText(day), keys });
+        await this.#bus.connection.request(keysUsedSubject, payload, { timeout: this.#waitMs });
+        for (const each of keys) this.#unpublished.delete(each);
       }
     } catch (error) {
-      ignoring(error, 'the days on which keys were used are told again in a minute');
+      ignoring(error, 'the days on which keys were used are reported again in a minute');
     } finally {
-      this.#telling = false;
+      this.#isPublishing = false;
     }
     const today = Math.floor(this.#clock.nowMs() / dayMs);
     if (today === this.#day) return;
-    // What could not be told all day long is told of the new one when it is used again.
+    // What could not be reported all day long is reported for the new one when it is used again.
     this.#day = today;
     this.#seen = new Set();
-    this.#untold = new Set();
+    this.#unpublished = new Set();
   }
 }
 

@@ -6,13 +6,13 @@ import { isMessageStatus, messageStatuses } from '../../model/status.ts';
 import { limits } from '../../platform/limits.ts';
 import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
 
-export type ListQuestion = Omit<ListMessages, 'accountId' | 'livemode'>;
+export type ListQuery = Omit<ListMessages, 'accountId' | 'livemode'>;
 export type ParsedList =
-  | { readonly ok: true; readonly question: ListQuestion }
+  | { readonly ok: true; readonly question: ListQuery }
   | { readonly ok: false; readonly problem: Problem };
 
 type Parsed =
-  | { readonly ok: true; readonly value: Partial<ListQuestion> }
+  | { readonly ok: true; readonly value: Partial<ListQuery> }
   | { readonly ok: false; readonly expected: string };
 
 const pageMax = 100;
@@ -48,7 +48,7 @@ const parameters: Readonly<Record<string, (text: string) => Parsed>> = {
 export function parseListParameters(query: string): ParsedList {
   const errors: FieldProblem[] = [];
   const seen = new Set<string>();
-  let question: ListQuestion = {};
+  let question: ListQuery = {};
   for (const [name, text] of new URLSearchParams(query)) {
     if (errors.length >= limits.http.fieldProblemsMax) break;
     const field = name.slice(0, 64).toWellFormed();
@@ -72,14 +72,14 @@ export function parseListParameters(query: string): ParsedList {
 }
 
 /** Messages from subscribers come to numbers and short codes as they were registered. */
-function isRecipient(to: string, { direction, status }: ListQuestion): boolean {
+function isRecipient(to: string, { direction, status }: ListQuery): boolean {
   const isInbound = direction === 'inbound' || status === 'received';
   return /^\+[0-9]{1,15}$/.test(to) || (isInbound && /^[0-9]{3,15}$/.test(to));
 }
 
 const toForm = 'must be a number in E.164 form, its plus sent as %2B';
 
-function atMoment(text: string, value: (ms: number) => Partial<ListQuestion>): Parsed {
+function atMoment(text: string, value: (ms: number) => Partial<ListQuery>): Parsed {
   if (!moment.test(text)) return no(momentForm);
   // Written out: a day stands for its first moment in UTC, and seconds may be left out.
   const ms = momentOf(text.length === dayChars ? `${text}T00:00:00Z` : text.replace(/T\d{2}:\d{2}(?!:)/, '$&:00'));
@@ -91,5 +91,5 @@ const momentForm =
   'must be a time with its offset such as 2026-01-31T09:00:00Z, or a day such as 2026-01-31 (from 00:00 UTC)';
 
 const isText = (text: string) => text.length > 0 && text.length <= textCharsMax;
-const yes = (value: Partial<ListQuestion>): Parsed => ({ ok: true, value });
+const yes = (value: Partial<ListQuery>): Parsed => ({ ok: true, value });
 const no = (expected: string): Parsed => ({ ok: false, expected });

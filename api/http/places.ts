@@ -11,7 +11,7 @@ export type Places = {
   readonly publishes: SharedBound;
   readonly forwards: SharedBound;
   readonly pages: SharedBound;
-  readonly questions: SharedBound;
+  readonly queries: SharedBound;
 };
 
 export function placesOf(shares: Shares): Places {
@@ -22,7 +22,7 @@ export function placesOf(shares: Shares): Places {
     publishes: new SharedBound('publish_slots', shares.publish_slots),
     forwards: new SharedBound('requests_forwarded', shares.requests_forwarded),
     pages: new SharedBound('pages_read', shares.pages_read),
-    questions: new SharedBound('status_questions', shares.status_questions),
+    queries: new SharedBound('status_queries', shares.status_queries),
   };
 }
 

@@ -1,5 +1,5 @@
 // GET /v1/sms/{id} and GET /v1/sms: the questions go to the event store, the answers to the client. A key sees
-// the messages of its own account and its own mode; everything else is "not found", so that ids tell nothing.
+// the messages of its own account and its own mode; everything else is "not found", so that ids reveal nothing.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
@@ -13,11 +13,11 @@ import type { Guard } from './guard.ts';
 import { parseListParameters } from './list-parameters.ts';
 import { inboundShape } from './inbound-answer.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
-import type { StatusQuestions } from './status-questions.ts';
+import type { StatusQueryClient } from './status-query-client.ts';
 
 export type ReadSmsParts = {
   readonly access: AccessParts;
-  readonly questions: StatusQuestions;
+  readonly queries: StatusQueryClient;
   readonly guard: Guard;
   /** For what subscribers wrote, where the account keeps it. */
   readonly cipher: BodyCipher;
@@ -29,7 +29,7 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
   if (caller === null) return;
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return exchange.refuse(messageNotFound);
-    const reply = await parts.questions.get({ accountId: caller.account.accountId, messageId: id });
+    const reply = await parts.queries.get({ accountId: caller.account.accountId, messageId: id });
     switch (reply.result) {
       case 'found':
         if (reply.message.livemode !== caller.key.livemode) return exchange.refuse(messageNotFound);
@@ -54,7 +54,7 @@ export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpReques
     const parsed = parseListParameters(query);
     if (!parsed.ok) return exchange.refuse(parsed.problem);
     const { accountId } = caller.account;
-    const reply = await parts.questions.list({ ...parsed.question, accountId, livemode: caller.key.livemode });
+    const reply = await parts.queries.list({ ...parsed.question, accountId, livemode: caller.key.livemode });
     const answer = (messages: readonly MessageView[], nextCursor: string | null) => {
       const data = messages.map((message) => shapeOf(parts, message));
       exchange.json(200, JSON.stringify({ data, next_cursor: nextCursor }));

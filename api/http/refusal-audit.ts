@@ -28,7 +28,7 @@ export class RefusalAudit {
   /** Not waited for: the refusal is answered whatever becomes of its record. */
   record(caller: Caller, request: SmsRequest, refusal: Refusal): void {
     const { accountId } = caller.account;
-    if (!this.#events.hasRoom) return metrics.refusalsUnrecorded.inc({ why: 'no_room' });
+    if (!this.#events.hasCapacity) return metrics.refusalsUnrecorded.inc({ why: 'no_room' });
     if (!this.#takeTurn(accountId)) return metrics.refusalsUnrecorded.inc({ why: 'too_many' });
     const nowMs = this.#clock.nowMs();
     const context = {

@@ -5,7 +5,7 @@ import { type IpAddress, formatIp } from '../../model/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { Seldom } from '../../platform/seldom.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ProblemCode } from '../problem.ts';
 
@@ -14,28 +14,28 @@ export type RefusedKey = {
   readonly publicId: string | null;
   readonly from: string;
   /** How many were refused without a line since the last one. */
-  readonly unsaid: number;
+  readonly suppressed: number;
 };
 
 const toLog = (line: RefusedKey) => log.warn({ event: 'auth_refused', ...line }, 'an API key was refused');
 
 export class RefusedKeys {
-  readonly #seldom: Seldom;
+  readonly #throttle: LogThrottle;
   readonly #say: (line: RefusedKey) => void;
 
   constructor(clock: Clock = systemClock, say: (line: RefusedKey) => void = toLog) {
     this.#say = say;
-    this.#seldom = new Seldom(limits.access.refusedSaidEveryMs, clock);
+    this.#throttle = new LogThrottle(limits.access.refusedLogEveryMs, clock);
   }
 
   /** `address`: asked only when the line is written. */
   note(code: ProblemCode, authorization: string, address: () => IpAddress | null): void {
     metrics.authRefused.inc({ code });
-    const unsaid = this.#seldom.happened();
-    if (unsaid === null) return;
+    const suppressed = this.#throttle.allow();
+    if (suppressed === null) return;
     const ip = address();
     const from = ip === null ? 'unknown' : formatIp(ip);
-    this.#say({ code, publicId: publicIdIn(authorization), from, unsaid });
+    this.#say({ code, publicId: publicIdIn(authorization), from, suppressed });
   }
 }
 

@@ -29,7 +29,7 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
     return refuseWith(exchange, problem(503, 'queue_full', 'the event stream is nearly full', [], 5));
   }
   const { batches } = parts.places;
-  // Who may not send now is told so before its body comes: it may be a quarter of a megabyte.
+  // Who may not send now is refused before its body comes: it may be a quarter of a megabyte.
   const refuseEarly = (caller: Caller) =>
     refuseSender(caller) ?? refuseTaken(batches, batches.look(caller.account.accountId));
   readWrite(parts, exchange, req, { use: 'ordinary', refuse: refuseEarly }, (write) => {
@@ -40,7 +40,7 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     // The request itself has taken a turn already.
     const rated = parts.access.rates.ofRequest(caller.key, caller.account, items.length - 1);
-    exchange.carry(rated.headers);
+    exchange.addHeaders(rated.headers);
     if (rated.problem !== null) return refuse(rated.problem);
     const { accountId } = caller.account;
     const crowded = refuseTaken(batches, batches.take(accountId));
@@ -117,13 +117,13 @@ function parseItems(body: Buffer): readonly BatchItem[] | Problem {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;
-  const detailOfStranger = 'is not a field of this request; known is messages';
-  const [stranger, ...further] = Object.keys(others)
+  const detailOfUnknownField = 'is not a field of this request; known is messages';
+  const [foreign, ...further] = Object.keys(others)
     .slice(0, limits.http.fieldProblemsMax)
     .map((name): FieldProblem => {
-      return { field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail: detailOfStranger };
+      return { field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail: detailOfUnknownField };
     });
-  if (stranger !== undefined) return problemOfFields(422, [stranger, ...further]);
+  if (foreign !== undefined) return problemOfFields(422, [foreign, ...further]);
   if (messages === undefined) {
     return problemOfFields(422, [{ field: 'messages', code: 'missing_field', detail: 'is required' }]);
   }

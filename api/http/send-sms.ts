@@ -12,7 +12,7 @@ import { type Problem, problem } from '../problem.ts';
 import {
   type AcceptParts,
   acceptMessage,
-  hasRoomInStream,
+  hasCapacityInStream,
   messageOfRequest,
   problemOfFailure,
   refuseForRoom,
@@ -26,13 +26,13 @@ import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { Guard } from './guard.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
-import { isKnown, maybeForgotten } from './known-before.ts';
+import { isKnown, maybeForgotten } from './accepted-before.ts';
 import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
 import type { SliceTurns } from './slice-turns.ts';
-import type { StatusQuestions } from './status-questions.ts';
+import type { StatusQueryClient } from './status-query-client.ts';
 import { type KeyParts, keyedRequest, readWrite, refuseWith } from './write-request.ts';
 
 export type SendSmsParts = AcceptParts &
@@ -41,7 +41,7 @@ export type SendSmsParts = AcceptParts &
     readonly audit: RefusalAudit;
     readonly admit: Admit;
     readonly idempotent: IdempotentRequests;
-    readonly questions: StatusQuestions;
+    readonly queries: StatusQueryClient;
     readonly guard: Guard;
     readonly explain: Explain;
     /** Shared by all batches of the thread. */
@@ -67,7 +67,7 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
       refuse(problemOfRefusal(refusal));
     };
     const admitted = parts.admit(caller, request);
-    if (admitted.ok && !hasRoomInStream(parts, request.category, admitted.notBeforeMs)) {
+    if (admitted.ok && !hasCapacityInStream(parts, request.category, admitted.notBeforeMs)) {
       return refuse(problemOfFailure('busy'));
     }
     const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
@@ -133,7 +133,13 @@ async function sendKeyed(
       const known = await isKnown(parts, message.accountId, message.messageId, parts.clock.nowMs() - claim.createdAtMs);
       if (known === 'unclear') {
         return {
-          problem: problem(503, 'overloaded', 'whether the first try was accepted cannot be told right now', [], 2),
+          problem: problem(
+            503,
+            'overloaded',
+            'whether the first try was accepted cannot be determined right now',
+            [],
+            2,
+          ),
           isPublished: 'unknown',
         };
       }

@@ -40,7 +40,7 @@ export function ucs2Shape({ character, index }: NonNullable<Admitted['ucs2Becaus
   return { character, code_point: `U+${point}`, index };
 }
 
-/** What a message is right after the door took it. */
+/** What a message is right after the ingress took it. */
 export function acceptedStatus(message: Pick<Message, 'scheduledAtMs'>): 'scheduled' | 'accepted' {
   return message.scheduledAtMs === null ? 'accepted' : 'scheduled';
 }
@@ -80,18 +80,18 @@ function difference(fromMs: number | null, toMs: number | null): number | null {
 }
 
 // Thousands of messages share a second: only their milliseconds differ.
-let lastSecond = -1;
+let slidingWindow = -1;
 let lastText = '';
 function isoTime(ms: number): string {
   const second = Math.floor(ms / 1_000);
-  if (second !== lastSecond) {
-    lastSecond = second;
+  if (second !== slidingWindow) {
+    slidingWindow = second;
     lastText = new Date(second * 1_000).toISOString().slice(0, 20);
   }
   return `${lastText}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z`;
 }
 
-/** The same for another account's message, so that ids tell nothing. */
+/** The same for another account's message, so that ids reveal nothing. */
 export const messageNotFound = problem(
   404,
   'not_found',

@@ -1,5 +1,5 @@
 // What the ingress process and its listening threads say to each other. Types only.
-import type { RegistryNews } from '../../directory/registry/contract.ts';
+import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
@@ -27,14 +27,14 @@ export type ThreadData = {
   /** Shared by the threads: what keys and accounts have used of their rates. */
   readonly rateMemory: SharedArrayBuffer;
   /** Shared memory of the process: every thread reads the same. */
-  readonly registries: readonly RegistryNews[];
+  readonly registries: readonly RegistryVersionEvent[];
 };
 
 export type ToThread =
   | { readonly type: 'drain'; readonly limitMs: number }
   /** The configuration has changed: requests from now on go by these. */
   | { readonly type: 'rules'; readonly rules: RoutingRules }
-  | { readonly type: 'registry'; readonly news: RegistryNews }
+  | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent }
   | { readonly type: 'metrics'; readonly id: number };
 
 export type FromThread =

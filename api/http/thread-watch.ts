@@ -1,7 +1,7 @@
 // Whether the listening threads still turn. Each says so once a second, and the process's main thread, which stays out of
 // the traffic, notices who does not: a blocked thread answers nobody, /health/live included, and a load balancer that asks
 // gets another thread of the same port. A blocked thread cannot be ended alone, because uWebSockets.js takes the process
-// with it: in the end the whole role goes, and the supervisor starts it anew. Counted in looks of the main thread and not in
+// with it: in the end the whole role goes, and the supervisor starts it again. Counted in looks of the main thread and not in
 // time: a process that stood still as a whole has no blocked thread.
 import { limits } from '../../platform/limits.ts';
 

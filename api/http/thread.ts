@@ -1,25 +1,25 @@
-// One listening thread of the ingress, from its start to its drain: connects the parts and opens the door. Each
-// thread has its own connection to NATS, its own directory and its own door; threads share nothing but the port.
+// One listening thread of the ingress, from its start to its drain: connects the parts and opens the ingress. Each
+// thread has its own connection to NATS, its own directory and its own entry point; threads share nothing but the port.
 // It must never end while it listens: uWebSockets.js would take the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { watchAside } from '../../cluster/bus/aside-beacon.ts';
+import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { cancellations } from '../../cluster/bus/cancellations.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
-import { watchCarriers } from '../../cluster/bus/carrier-beacon.ts';
+import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { KeysUsed } from './keys-used.ts';
 import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
 import { openDirectory } from '../../directory/directory.ts';
-import type { RegistryNews } from '../../directory/registry/contract.ts';
-import { registryHolder } from '../../directory/registry/holder.ts';
+import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
+import { registryCache } from '../../directory/registry/registry-cache.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
-import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
@@ -30,7 +30,7 @@ import type { AccessParts } from './access.ts';
 import { cancelSms } from './cancel-sms.ts';
 import { clientAddress } from './client-address.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
-import { newDoor, openDoor } from './door.ts';
+import { newHttpServer, openHttpServer } from './http-server.ts';
 import { watchEventSpace } from './event-space.ts';
 import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
@@ -47,14 +47,14 @@ import { RefusalAudit } from './refusal-audit.ts';
 import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';
-import { statusQuestions } from './status-questions.ts';
+import { statusQueryClient } from './status-query-client.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
 
 type RunningThread = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
   configure(rules: RoutingRules): void;
-  registry(news: RegistryNews): void;
+  registry(registryUpdate: RegistryVersionEvent): void;
   drain(limitMs: number): Promise<void>;
 };
 
@@ -73,18 +73,18 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const events = new EventWriter(eventPublisher);
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
 
-  const door = newDoor();
-  const health = { door, directory, eventSpace, clock, connectionState: connectionWatch(bus) };
+  const httpServer = newHttpServer();
+  const health = { httpServer, directory, eventSpace, clock, connectionState: connectionWatch(bus) };
   const places = placesOf(data.shares);
-  const questions = statusQuestions(bus, places.questions, clock);
+  const queries = statusQueryClient(bus, places.queries, clock);
   const keys = idempotencyStore(bus, keyPublisher, clock, pages);
   await withDeadline('the pages of idempotency keys', limits.idempotency.readAheadMs, keys.readAhead(), clock).catch(
     (error: unknown) => ignoring(error, 'pages that are not known yet are read when a key needs them'),
   );
   const idempotent = new IdempotentRequests(keys, clock);
   const carriers = watchCarriers(bus, clock);
-  const queues = watchAside(bus, clock);
-  const registries = registryHolder(data.registries);
+  const queues = watchOverflow(bus, clock);
+  const registries = registryCache(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
   const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to) };
   const engine = (rules: RoutingRules) => ({
@@ -110,21 +110,21 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     access,
     audit: new RefusalAudit(events, clock),
     dryRuns: new DryRuns(clock),
-    admit: (applicant, request) => policy.admit(applicant, request),
-    explain: (applicant, request, messageId) => policy.explain(applicant, request, messageId),
+    admit: (principal, request) => policy.admit(principal, request),
+    explain: (principal, request, messageId) => policy.explain(principal, request, messageId),
     idempotent,
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter(data.bodyKeys),
-    questions,
+    queries,
     guard,
     places,
     turns: new SliceTurns(),
     clock,
   };
-  const reading = { access, questions, guard, cipher: sending.cipher };
+  const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, cancellations: cancellations(bus, keyPublisher, clock) };
-  const listening = await openDoor(
-    door,
+  const listening = await openHttpServer(
+    httpServer,
     {
       sendSms: (exchange, req) => sendSms(sending, exchange, req),
       sendBatch: (exchange, req) => sendBatch(sending, exchange, req),
@@ -143,7 +143,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   return {
     port: listening.port,
     health: () => readiness(health),
-    registry: (news) => registries.apply(news),
+    registry: (registryUpdate) => registries.apply(registryUpdate),
     configure(rules) {
       policy = engine(rules);
     },
@@ -174,38 +174,38 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
 }
 
 async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
-  const tell = (message: FromThread) => port.postMessage(message);
+  const send = (message: FromThread) => port.postMessage(message);
   let running: RunningThread;
   try {
     running = await startThread(data);
   } catch (error) {
     log.fatal({ thread: data.index, error: messageOf(error) }, 'an ingress thread cannot start');
-    return tell({ type: 'failed', why: messageOf(error), needsPerson: error instanceof FixSetup });
+    return send({ type: 'failed', why: messageOf(error), needsPerson: error instanceof SetupError });
   }
 
   // Each time, changed or not: it says that this thread turns as well.
   const stopHealth = systemClock.every(limits.supervision.healthEveryMs, () => {
-    tell({ type: 'health', ...running.health() });
+    send({ type: 'health', ...running.health() });
   });
 
   port.on('message', (message: ToThread) => {
     switch (message.type) {
       case 'metrics':
-        void currentMetrics().then((all) => tell({ type: 'metrics', id: message.id, metrics: all }));
+        void currentMetrics().then((all) => send({ type: 'metrics', id: message.id, metrics: all }));
         return;
       case 'rules':
         return running.configure(message.rules);
       case 'registry':
-        return running.registry(message.news);
+        return running.registry(message.registryUpdate);
       case 'drain':
         stopHealth();
         void running.drain(message.limitMs).then(() => {
-          tell({ type: 'drained' });
+          send({ type: 'drained' });
           port.close(); // nothing keeps the thread any more: it ends by itself
         });
     }
   });
-  tell({ type: 'ready', port: running.port });
+  send({ type: 'ready', port: running.port });
 }
 
 assert(parentPort !== null, 'this file is the body of a worker thread');

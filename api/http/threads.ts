@@ -1,16 +1,16 @@
 // The ingress process's hold on its listening threads: starts them one after the other (the first one finds out
 // whether the port can be had), collects their metrics and health, and drains them together. It listens on
 // nothing itself. A thread that dies takes the process with it, on purpose or by uWebSockets.js's own abort: the
-// supervisor restarts the whole role, because half a door that nobody watches is worse than a short gap.
+// supervisor restarts the whole role, because half an entry point that nobody watches is worse than a short gap.
 import { once } from 'node:events';
 import { type Server, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
-import type { RegistryNews } from '../../directory/registry/contract.ts';
+import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
@@ -25,7 +25,7 @@ export type IngressThreads = {
   /** From now on requests go by these rules. */
   configure(rules: RoutingRules): void;
   /** A registry version is complete: every thread asks it from now on. */
-  registry(news: RegistryNews): void;
+  registry(registryUpdate: RegistryVersionEvent): void;
   drain(deadlineMs: number): Promise<void>;
 };
 
@@ -64,11 +64,11 @@ export async function startThreads(
     asked += 1;
     const id = asked;
     const answered = new Promise<MetricObject[]>((resolve) => thread.answers.set(id, resolve));
-    tell(thread, { type: 'metrics', id });
+    send(thread, { type: 'metrics', id });
     try {
       return await withDeadline('the metrics of a thread', limits.supervision.metricsAnswerMs / 2, answered);
     } catch (error) {
-      ignoring(error, 'a thread is too busy to tell its metrics');
+      ignoring(error, 'a thread is too busy to send its metrics');
       return [];
     } finally {
       thread.answers.delete(id);
@@ -90,16 +90,16 @@ export async function startThreads(
       return await merged.getMetricsAsJSON();
     },
     configure(rules) {
-      for (const thread of threads) tell(thread, { type: 'rules', rules });
+      for (const thread of threads) send(thread, { type: 'rules', rules });
     },
-    registry(news) {
-      for (const thread of threads) tell(thread, { type: 'registry', news });
+    registry(registryUpdate) {
+      for (const thread of threads) send(thread, { type: 'registry', registryUpdate });
     },
     async drain(deadlineMs) {
       stopWatch();
       for (const thread of threads) {
         thread.state = 'draining';
-        tell(thread, { type: 'drain', limitMs: Math.max(1, deadlineMs - closeMs) });
+        send(thread, { type: 'drain', limitMs: Math.max(1, deadlineMs - closeMs) });
       }
       await until('the threads of the ingress to drain', () => threads.every((each) => each.state === 'drained'), {
         limitMs: deadlineMs,
@@ -122,7 +122,7 @@ async function freePortOf(host: string, port: number): Promise<number> {
     const address = probe.address();
     return typeof address === 'object' && address !== null ? address.port : port;
   } catch (error) {
-    throw new FixSetup(
+    throw new SetupError(
       `port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`,
       error,
     );
@@ -159,7 +159,7 @@ function startThread(data: ThreadData, watch: ThreadWatch): Promise<{ thread: Th
           watch.heard(data.index);
           return resolve({ thread, port: message.port });
         case 'failed':
-          return reject(message.needsPerson ? new FixSetup(message.why) : new Error(message.why));
+          return reject(message.needsPerson ? new SetupError(message.why) : new Error(message.why));
         case 'health':
           thread.health = { ok: message.ok, detail: message.detail };
           watch.heard(data.index);
@@ -183,6 +183,6 @@ function startThread(data: ThreadData, watch: ThreadWatch): Promise<{ thread: Th
   return withDeadline('the start of an ingress thread', limits.supervision.startMs, started, systemClock);
 }
 
-function tell(thread: Thread, message: ToThread): void {
+function send(thread: Thread, message: ToThread): void {
   thread.worker.postMessage(message);
 }

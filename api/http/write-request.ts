@@ -1,4 +1,4 @@
-// What every write on the hot door passes before its fields are looked at: who asks, from where and how often, the
+// What every write on the hot entry point passes before its fields are looked at: who asks, from where and how often, the
 // content type, the idempotency key, the body. It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
 import { limits } from '../../platform/limits.ts';
@@ -15,7 +15,7 @@ import type { KeyPlaces } from './idempotency/key-place.ts';
 import type { KeyedRequest } from './idempotency/requests.ts';
 import { readBody } from './read-body.ts';
 
-/** What tells requests with an idempotency key apart. */
+/** What distinguishes requests with an idempotency key. */
 export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
 export type WriteParts = KeyParts & { readonly access: AccessParts; readonly guard: Guard };
 
@@ -67,15 +67,15 @@ export function refuseWith(exchange: Exchange, refusal: Problem): void {
 
 /** The Idempotency-Key of a request; empty when there is none. */
 export function readKey(
-  { times }: Exchange,
+  { headerCounts }: Exchange,
   req: HttpRequest,
 ): { readonly idempotencyKey: string } | { readonly problem: Problem } {
   const key = req.getHeader('idempotency-key');
   const { idempotencyKeyCharsMax } = limits.http;
   // uWebSockets.js reads a header beyond ASCII as empty. Taken for no key, its client would trust in vain.
   const isSound =
-    key === '' ? times.idempotencyKey === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
-  if (isSound && times.idempotencyKey < 2) return { idempotencyKey: key };
+    key === '' ? headerCounts.idempotencyKey === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
+  if (isSound && headerCounts.idempotencyKey < 2) return { idempotencyKey: key };
   const detail = isSound
     ? 'must be given only once'
     : `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;

@@ -13,13 +13,19 @@ import { openApiDocument } from './document.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type KnownPath, knownPathOf, refuseUnrouted } from './known-routes.ts';
 import { servePages } from './pages/pages.ts';
-import type { Once } from './once-per-key.ts';
+import type { IdempotentWrite } from './idempotent-write.ts';
 import { answerProblem } from './refuse.ts';
 import { accountHandlers, getAccount } from './routes/account.ts';
 import { accountSettingsHandlers, getAccountSettings, patchAccountSettings } from './routes/account-settings.ts';
 import { auditHandlers, getAudit } from './routes/audit.ts';
 import { apiKeyHandlers, deleteApiKey, getApiKey, getApiKeys, patchApiKey, postApiKey } from './routes/api-keys.ts';
-import { type CarrierOperations, carrierHandlers, carrierOrders, getCarrier, getCarriers } from './routes/carriers.ts';
+import {
+  type CarrierOperations,
+  carrierHandlers,
+  carrierCommands,
+  getCarrier,
+  getCarriers,
+} from './routes/carriers.ts';
 import { deleteSms, getSms, listSms, postBatch, postSms } from './routes/hot.ts';
 import { deleteSenderById, getSenders, postSender, senderHandlers } from './routes/senders.ts';
 import {
@@ -64,7 +70,7 @@ export const endpoints: readonly Endpoint[] = [
   deleteSuppression,
   getCarriers,
   getCarrier,
-  ...Object.values(carrierOrders).flat(),
+  ...Object.values(carrierCommands).flat(),
   getAudit,
 ];
 
@@ -80,7 +86,7 @@ const pagePaths: readonly KnownPath[] = [
 export type ManagementParts = {
   readonly store: Store;
   readonly directory: Directory;
-  readonly once: Once;
+  readonly idempotentWrite: IdempotentWrite;
   readonly operations: CarrierOperations;
   /** What no account may send, as it is configured now. */
   readonly content?: () => ContentRules;
@@ -93,13 +99,13 @@ export type ManagementParts = {
 export function managementApp({
   store,
   directory,
-  once,
+  idempotentWrite,
   operations,
   content,
   keyDaysDefault,
   shares,
 }: ManagementParts): Hono<Variables> {
-  const parts = { directory, once, work: new SharedWork(shares) };
+  const parts = { directory, idempotentWrite, work: new SharedWork(shares) };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];
   let inFlight = 0;
@@ -151,9 +157,9 @@ export function managementApp({
   serveEndpoint(app, parts, getCarriers, carriers.list);
   serveEndpoint(app, parts, getCarrier, carriers.get);
   for (const verb of ['pause', 'drain', 'resume'] as const) {
-    const [ofCarrier, ofBind] = carrierOrders[verb];
-    serveEndpoint(app, parts, ofCarrier, carriers.order(verb));
-    serveEndpoint(app, parts, ofBind, carriers.order(verb));
+    const [ofCarrier, ofBind] = carrierCommands[verb];
+    serveEndpoint(app, parts, ofCarrier, carriers.command(verb));
+    serveEndpoint(app, parts, ofBind, carriers.command(verb));
   }
   serveEndpoint(app, parts, getAudit, auditHandlers(store).list);
   servePages(app, () => openApiDocument(endpoints, apiVersion));

@@ -40,7 +40,7 @@ export type Endpoint<
 };
 
 /** What a handler returns: an answer's body, or a refusal. */
-export type Answer = { readonly body: unknown } | { readonly problem: Problem };
+export type HandlerResult = { readonly body: unknown } | { readonly problem: Problem };
 
 /** What any authenticated route may answer, whatever it does. */
 const everywhere: readonly ProblemCode[] = [

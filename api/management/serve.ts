@@ -13,15 +13,15 @@ import { log } from '../../platform/log.ts';
 import { networkGate } from '../../policy/admission/network-gate.ts';
 import { authenticate } from '../http/bearer.ts';
 import { type Problem, problem } from '../problem.ts';
-import type { Answer, Endpoint } from './endpoint.ts';
-import { type Keyed, type Once, readIdempotencyKey } from './once-per-key.ts';
+import type { HandlerResult, Endpoint } from './endpoint.ts';
+import { type Keyed, type IdempotentWrite, readIdempotencyKey } from './idempotent-write.ts';
 import { answerProblem } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
 import type { Variables } from './variables.ts';
 
-export type Asked<Body, Query, Params> = {
+export type HandlerContext<Body, Query, Params> = {
   readonly key: KeyEntry;
   readonly account: Account;
   /** The client's address, as the ingress saw it. */
@@ -35,14 +35,18 @@ export type Asked<Body, Query, Params> = {
 
 const noKey = { key: '' } as const;
 
-export type ServeParts = { readonly directory: Directory; readonly once: Once; readonly work: SharedWork };
+export type ServeParts = {
+  readonly directory: Directory;
+  readonly idempotentWrite: IdempotentWrite;
+  readonly work: SharedWork;
+};
 
 /** Puts a route and its handler into the app. */
 export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
   app: Hono<Variables>,
   parts: ServeParts,
   endpoint: Endpoint<B, Q, P>,
-  handle: (asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>) => Promise<Answer>,
+  handle: (context: HandlerContext<z.infer<B>, z.infer<Q>, z.infer<P>>) => Promise<HandlerResult>,
 ): void {
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
   app.on(endpoint.method.toUpperCase(), path, async (c) => {
@@ -57,23 +61,25 @@ export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extend
       leave = place.leave;
       const read = await readRequest(c, admitted, endpoint);
       if ('problem' in read) return answerProblem(c, read.problem);
-      const { asked, octets } = read;
+      const { context, octets } = read;
       const work = () => {
-        const handling = endpoint.method === 'get' ? handle(asked) : parts.work.write(accountId, () => handle(asked));
+        const handling =
+          endpoint.method === 'get' ? handle(context) : parts.work.write(accountId, () => handle(context));
         working = handling;
         return withDeadline('the request', limits.management.requestDeadlineMs, handling);
       };
       const key = endpoint.method === 'get' ? noKey : readIdempotencyKey(c);
       if ('problem' in key) return answerProblem(c, key.problem);
       const keyed: Keyed = {
-        account: asked.account,
+        account: context.account,
         shownOnce: endpoint.shownOnce ?? [],
-        livemode: asked.key.livemode,
+        livemode: context.key.livemode,
         operation: `${c.req.method} ${c.req.path}`,
         idempotencyKey: key.key,
         body: octets,
       };
-      const answer = key.key === '' ? { ...(await work()), replayed: false } : await parts.once.run(keyed, work);
+      const answer =
+        key.key === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite.run(keyed, work);
       if ('problem' in answer) return answerProblem(c, answer.problem);
       if (answer.replayed === true) c.header('idempotent-replayed', 'true');
       return c.json(answer.body as object, endpoint.answer.status);
@@ -101,12 +107,12 @@ type Admitted = { readonly key: KeyEntry; readonly account: Account; readonly fr
 
 /** Who asks, and may they: everything that is known without the body. */
 function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint): Admitted | { problem: Problem } {
-  // Read as the door reads it: what only one of the two took for a key would pass the door's gates unseen.
+  // Read as the ingress reads it: what only one of the two took for a key would pass the ingress's gates unseen.
   const authenticated = authenticate(directory, c.req.header('authorization') ?? '');
   if (!authenticated.ok) return authenticated;
   const { caller } = authenticated;
   const forwardedFor = c.req.header('x-forwarded-for');
-  // The door has asked for the networks, of every key it knows: here those it does not know yet are asked for.
+  // The ingress has asked for the networks, of every key it knows: here those it does not know yet are asked for.
   const elsewhere = forwardedFor === undefined ? null : networkGate(caller, parseIp(forwardedFor));
   if (elsewhere !== null) return { problem: problem(403, elsewhere.code, elsewhere.detail) };
   if (!caller.key.scopes.includes(endpoint.scope)) {
@@ -127,7 +133,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   c: Context<Variables>,
   caller: Admitted,
   endpoint: Endpoint<B, Q, P>,
-): Promise<{ asked: Asked<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
+): Promise<{ context: HandlerContext<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
   const header = refuseHeaders(c, endpoint);
   if (header !== null) return { problem: header };
 
@@ -142,7 +148,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const by = { name: caller.key.keyId, from: caller.from };
   if (endpoint.body === undefined)
     return {
-      asked: { ...caller, by, ...bodyless(), query: query.value, params: params.value },
+      context: { ...caller, by, ...bodyless(), query: query.value, params: params.value },
       octets: noOctets,
     };
   const json = await readJson(c, endpoint);
@@ -150,7 +156,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
   return {
-    asked: { ...caller, by, body: body.value, query: query.value, params: params.value },
+    context: { ...caller, by, body: body.value, query: query.value, params: params.value },
     octets: json.octets,
   };
 }

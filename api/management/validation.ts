@@ -5,14 +5,14 @@ import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts'
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
 
-type Asked = 'field' | 'query parameter';
+type HandlerContext = 'field' | 'query parameter';
 
 /** Holds `raw` against the schema; without a schema there must be nothing. */
 export function check<T>(
   schema: z.ZodType | undefined,
   raw: Record<string, unknown>,
   withoutSchema: 'unknown_field' | 'invalid_field',
-  what: Asked = 'field',
+  what: HandlerContext = 'field',
 ): Checked<T> {
   if (schema === undefined) {
     const [first, ...more] = Object.keys(raw).map((field) => ({
@@ -47,8 +47,8 @@ export function rawQuery(url: string): Record<string, unknown> {
   return query;
 }
 
-/** As the door says it, with what is known: a misspelt name is then seen at once. */
-function wordsOfUnknown(schema: z.ZodType, what: Asked): string {
+/** As the ingress says it, with what is known: a misspelt name is then seen at once. */
+function wordsOfUnknown(schema: z.ZodType, what: HandlerContext): string {
   const known = 'shape' in schema ? Object.keys(schema.shape as object) : [];
   const whose = what === 'field' ? 'is not a field of this request' : 'is not a query parameter of this route';
   return known.length === 0 ? whose : `${whose}; known are ${known.join(', ')}`;
@@ -60,7 +60,7 @@ function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>, 
     return issue.keys.map((key) => ({
       field: named(field === '' ? key : `${field}.${key}`),
       code: 'unknown_field',
-      // Of an object inside the body only its place is told.
+      // Of an object inside the body only its place is named.
       detail: field === '' ? ofUnknown : `is not a field of ${field}`,
     }));
   }

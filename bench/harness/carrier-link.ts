@@ -1,19 +1,19 @@
 // A carrier's actor between its real neighbours, for benches of pacing and lanes: a real nats-server, the actors
-// process with its threads, the simulator in a process of its own. No doors and no ClickHouse: what is measured is
+// process with its threads, the simulator in a process of its own. No entry points and no ClickHouse: what is measured is
 // the way from the stream to the carrier, and two cores are little for all of it.
-import { watchAside } from '../../cluster/bus/aside-beacon.ts';
+import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { until } from '../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../test/support/bus.ts';
-import { carrierWith } from '../../test/support/carrier-house.ts';
+import { carrierWith } from '../../test/support/carrier-harness.ts';
 import { type HostChild, bodyKey, startHostChild } from '../../test/support/host-process.ts';
 import type { BusLoad } from '../load/bus-load.ts';
-import { type FarEnd, type FarEndOptions, startFarEnd } from './far-end.ts';
+import { type SmscPeer, type SmscPeerOptions, startSmscPeer } from './smsc-peer.ts';
 
-export type LinkOptions = FarEndOptions & {
+export type LinkOptions = SmscPeerOptions & {
   /** The contract, which is also the simulator's limit. */
   readonly tps: number;
   readonly window: number;
@@ -23,7 +23,7 @@ export type LinkOptions = FarEndOptions & {
 export type SharedLoad = Pick<BusLoad, 'publisher' | 'cipher' | 'carrier' | 'queues'>;
 
 export type CarrierLink = TestBus & {
-  readonly farEnd: FarEnd;
+  readonly smscPeer: SmscPeer;
   readonly carrier: string;
   readonly load: SharedLoad;
   /** Starts the actors process; what was published before waits for it. Resolves when the carrier is bound. */
@@ -35,33 +35,33 @@ const bindsPerCarrier = 2;
 const threadMemoryMb = 1_024;
 
 export async function openCarrierLink(options: LinkOptions): Promise<CarrierLink> {
-  const farEnd = await startFarEnd('bench', options);
+  const smscPeer = await startSmscPeer('bench', options);
   const bus = await startBus('bench');
-  const carrier = carrierAt(farEnd, { name: 'alpha', ...options, binds: bindsPerCarrier });
+  const carrier = carrierAt(smscPeer, { name: 'alpha', ...options, binds: bindsPerCarrier });
   const { load, close } = openLoad(bus.bus, carrier.name);
   let host: HostChild | null = null;
   return {
     ...bus,
-    farEnd,
+    smscPeer,
     carrier: carrier.name,
     load,
     async startActors() {
       host = await startHostChild(bus.nats.url, [carrier], { threadMemoryMb });
-      await until('the carrier is bound', async () => (await farEnd.stats()).binds.now === bindsPerCarrier);
+      await until('the carrier is bound', async () => (await smscPeer.stats()).binds.now === bindsPerCarrier);
       return host;
     },
     async stop() {
       await host?.kill9();
       close();
       await bus.stop();
-      await farEnd.stop();
+      await smscPeer.stop();
     },
   };
 }
 
 export function openLoad(bus: Bus, carrier: string): { readonly load: SharedLoad; close(): void } {
   const publisher = new Publisher(bus, { deadlineMs: 60_000 });
-  const queues = watchAside(bus);
+  const queues = watchOverflow(bus);
   return {
     load: { publisher, cipher: bodyCipher(bodyKey), carrier, queues },
     close() {
@@ -73,8 +73,8 @@ export function openLoad(bus: Bus, carrier: string): { readonly load: SharedLoad
 
 type CarrierOptions = { readonly name: string; readonly tps: number; readonly window: number; readonly binds: number };
 
-/** The far end as a carrier. */
-export function carrierAt(farEnd: FarEnd, { name, tps, window, binds }: CarrierOptions): CarrierConfig {
-  const { port, systemId, password } = farEnd;
-  return carrierWith(farEnd, { name, tps, bind: { port, systemId, password, window, count: binds } });
+/** The SMSC peer as a carrier. */
+export function carrierAt(smscPeer: SmscPeer, { name, tps, window, binds }: CarrierOptions): CarrierConfig {
+  const { port, systemId, password } = smscPeer;
+  return carrierWith(smscPeer, { name, tps, bind: { port, systemId, password, window, count: binds } });
 }

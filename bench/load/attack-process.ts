@@ -8,10 +8,10 @@ import { ignoring } from '../../platform/errors.ts';
 
 export const attacks = [
   'batches',
-  'half_sent_by_strangers',
+  'half_sent_unauthenticated',
   'half_sent_by_account',
   'slow_texts',
-  'status_questions',
+  'status_queries',
   'imports',
   'scheduled',
   'keyed_batches',
@@ -65,7 +65,7 @@ const slow = [
 
 const kinds: Readonly<Record<Attack, Kind>> = {
   batches: { perSecond: 20, shot: () => post('/v1/sms/batch', longBatch) },
-  half_sent_by_strangers: { perSecond: 400, openMax: 1_100, half: () => halfOf('/x', '') },
+  half_sent_unauthenticated: { perSecond: 400, openMax: 1_100, half: () => halfOf('/x', '') },
   half_sent_by_account: {
     perSecond: 400,
     openMax: 1_100,
@@ -75,7 +75,7 @@ const kinds: Readonly<Record<Attack, Kind>> = {
     perSecond: 30,
     shot: (index) => post('/v1/sms', { ...message, message: slow[index % slow.length] }),
   },
-  status_questions: {
+  status_queries: {
     perSecond: 200,
     shot: () => ({ method: 'GET', path: `/v1/sms/${newMessageId(systemClock.nowMs())}` }),
   },

@@ -11,7 +11,7 @@ export type BatchTask = {
   readonly durationMs: number;
   readonly pauseMs: number;
 };
-export type BatchTold = {
+export type BatchResult = {
   readonly batches: number;
   readonly accepted: number;
   readonly refused: number;
@@ -41,5 +41,5 @@ while (systemClock.monotonicMs() - beganMs < durationMs) {
   spentMs += systemClock.monotonicMs() - sentMs;
   await systemClock.sleep(pauseMs);
 }
-const told: BatchTold = { batches, accepted, refused, spentMs, overMs: systemClock.monotonicMs() - beganMs };
-parentPort?.postMessage(told);
+const result: BatchResult = { batches, accepted, refused, spentMs, overMs: systemClock.monotonicMs() - beganMs };
+parentPort?.postMessage(result);

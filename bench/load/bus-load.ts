@@ -1,9 +1,9 @@
-// Offers messages to the MT streams as the doors do, open loop: each has its intended time, whether or not the bus
-// keeps up, and its text tells nonce and intended time to the far end. It knows nothing about carriers.
+// Offers messages to the MT streams as the entry points do, open loop: each has its intended time, whether or not the bus
+// keeps up, and its text tells nonce and intended time to the SMSC peer. It knows nothing about carriers.
 import { encodeMessage } from '../../model/records/message-record.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
-import type { AccountQueues } from '../../cluster/bus/aside-beacon.ts';
+import type { AccountQueues } from '../../cluster/bus/overflow-heartbeat.ts';
 import { type AccountId, type MessageId, newMessageId } from '../../model/ids.ts';
 import { laneSubject } from '../../cluster/bus/subjects.ts';
 import type { Category } from '../../model/message.ts';
@@ -14,7 +14,7 @@ export type BusLoad = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly carrier: string;
-  /** What the doors hear of accounts that flood a lane. */
+  /** What the entry points hear of accounts that flood a lane. */
   readonly queues: AccountQueues;
   readonly category: Category;
   /** They take turns: message n belongs to accounts[n % accounts.length]. */
@@ -50,7 +50,7 @@ export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
   return new Promise((resolve) => {
     const stop = systemClock.every(1, () => {
       const due = Math.min(count, dueOf(ratePerSecond, systemClock.monotonicMs() - startMs));
-      for (; offered < due && publisher.hasRoom(lane); offered += 1) {
+      for (; offered < due && publisher.hasCapacity(lane); offered += 1) {
         lastOfferedMs = systemClock.monotonicMs();
         const messageId = newMessageId(systemClock.nowMs());
         messageIds.push(messageId);

@@ -17,11 +17,11 @@ const batch = 1_000;
 const numberAt = (at: number, seed: number) =>
   `+880${benchNational(at % 2 === 0 ? (at * 49) % listed : listed + at, seed)}`;
 
-type Order = { readonly seed: number; readonly seconds: number; readonly buffer: SharedArrayBuffer | null };
+type OperatorCommand = { readonly seed: number; readonly seconds: number; readonly buffer: SharedArrayBuffer | null };
 
 let numbers: readonly string[] = [];
 
-parentPort?.on('message', ({ seed, seconds, buffer }: Order) => {
+parentPort?.on('message', ({ seed, seconds, buffer }: OperatorCommand) => {
   if (buffer === null) {
     // Made before anything is measured; every second one is listed. Parsed as a request's are.
     const text = JSON.stringify(Array.from({ length: asked }, (_, at) => numberAt(at, seed)));

@@ -14,7 +14,7 @@ import { openBucket } from './ensure.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
 
 export type ClusterClock = Clock & {
-  /** False: this machine's clock is not that of the others, or nobody could tell yet. It takes no work then. */
+  /** False: this machine's clock is not that of the others, or that is not known yet. It takes no work then. */
   readonly agrees: boolean;
   stop(): void;
 };
@@ -26,10 +26,10 @@ export type ClusterClockOptions = {
   readonly clock?: Clock;
 };
 
-const toldSubject = 'news.clocks';
+const clockOffsetSubject = 'notify.clocks';
 const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripMsMax } = limits.clusterClock;
 
-type Told = { readonly offsetMs: number; readonly atMs: number };
+type Reported = { readonly offsetMs: number; readonly atMs: number };
 
 /** Where there are no other machines: the nats-server has this machine's clock. */
 export function ownClock(clock: Clock = systemClock): ClusterClock {
@@ -48,7 +48,7 @@ class FollowedClock implements ClusterClock {
   readonly #node: string;
   readonly #replicas: number;
   readonly #clock: Clock;
-  readonly #told = new Map<string, Told>();
+  readonly #reported = new Map<string, Reported>();
   readonly #cancels: Cancel[] = [];
   /** The right time less monotonic time; null while it was never found. */
   #aheadMs: number | null = null;
@@ -69,7 +69,7 @@ class FollowedClock implements ClusterClock {
   }
 
   async start(): Promise<void> {
-    const subscription = this.#bus.connection.subscribe(toldSubject, {
+    const subscription = this.#bus.connection.subscribe(clockOffsetSubject, {
       callback: (error, message) => {
         if (error !== null) return ignoring(error, 'other machines’ clocks cannot be heard for now');
         this.#hear(message.data);
@@ -127,17 +127,17 @@ class FollowedClock implements ClusterClock {
   #judge({ fromMs, toMs }: Stamp): void {
     const monotonicMs = this.#clock.monotonicMs();
     const offsetMs = (fromMs + toMs) / 2 + monotonicMs - this.#clock.nowMs();
-    this.#told.set(this.#node, { offsetMs, atMs: monotonicMs });
-    this.#bus.connection.publish(toldSubject, JSON.stringify({ node: this.#node, offsetMs }));
-    for (const [node, { atMs }] of this.#told) if (monotonicMs - atMs > staleMs) this.#told.delete(node);
+    this.#reported.set(this.#node, { offsetMs, atMs: monotonicMs });
+    this.#bus.connection.publish(clockOffsetSubject, JSON.stringify({ node: this.#node, offsetMs }));
+    for (const [node, { atMs }] of this.#reported) if (monotonicMs - atMs > staleMs) this.#reported.delete(node);
 
-    const aheadMs = serverAheadMs([...this.#told.values()].map((each) => each.offsetMs));
+    const aheadMs = serverAheadMs([...this.#reported.values()].map((each) => each.offsetMs));
     const isServerWrong = Math.abs(aheadMs) > offMsMax;
     this.#follow(fromMs, toMs, isServerWrong ? aheadMs : 0);
     const ownAheadMs = aheadMs - offsetMs;
     metrics.clockOffset.set(ownAheadMs / 1_000);
     this.#become(Math.abs(ownAheadMs) <= offMsMax + (toMs - fromMs) / 2, ownAheadMs);
-    if (isServerWrong !== this.#serverWrong) this.#tellServer(isServerWrong, aheadMs);
+    if (isServerWrong !== this.#serverWrong) this.#askServerTime(isServerWrong, aheadMs);
   }
 
   /** As little as the stamp demands; a leap only when several looks in a row demand it. */
@@ -175,9 +175,9 @@ class FollowedClock implements ClusterClock {
     else if (!isFirst) log.warn(facts, 'this machine’s clock agrees again: it takes work');
   }
 
-  #tellServer(isWrong: boolean, aheadMs: number): void {
+  #askServerTime(isWrong: boolean, aheadMs: number): void {
     this.#serverWrong = isWrong;
-    const facts = { aheadSeconds: aheadMs / 1_000, machines: this.#told.size };
+    const facts = { aheadSeconds: aheadMs / 1_000, machines: this.#reported.size };
     if (isWrong)
       log.error({ alarm: 'server_clock_wrong', ...facts }, 'the nats-server’s clock is wrong: most machines agree');
     else log.warn(facts, 'the nats-server’s clock is right again');
@@ -187,8 +187,8 @@ class FollowedClock implements ClusterClock {
     try {
       const { node, offsetMs } = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<string, unknown>;
       if (typeof node !== 'string' || typeof offsetMs !== 'number' || !Number.isFinite(offsetMs)) return;
-      if (node === this.#node || (this.#told.size >= nodesMax && !this.#told.has(node))) return;
-      this.#told.set(node, { offsetMs, atMs: this.#clock.monotonicMs() });
+      if (node === this.#node || (this.#reported.size >= nodesMax && !this.#reported.has(node))) return;
+      this.#reported.set(node, { offsetMs, atMs: this.#clock.monotonicMs() });
     } catch (error) {
       ignoring(error, 'something that is no clock came on the subject of clocks');
     }
@@ -215,7 +215,7 @@ export async function serverStamp(bus: Bus, key: string, clock: Clock): Promise<
   return { fromMs: serverMs - endedMs, toMs: serverMs + 1 - beganMs };
 }
 
-/** This machine's wall clock less the server's, in milliseconds; null when that cannot be told now. For people. */
+/** This machine's wall clock less the server's, in milliseconds; null when that is not known now. For people. */
 export async function aheadOfServerMs(bus: Bus, clock: Clock = systemClock): Promise<number | null> {
   const stamp = await serverStamp(bus, 'doctor', clock);
   if (stamp === null) return null;

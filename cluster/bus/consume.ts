@@ -8,7 +8,7 @@ import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
 import { consumerNotFound, isApiError } from './api-errors.ts';
 import { ensureConsumer } from './ensure.ts';
-import { promptPull, watchPulls } from './lost-pull.ts';
+import { lowLatencyPull, watchPulls } from './lost-pull.ts';
 
 export type ConsumeOptions = {
   readonly stream: string;
@@ -20,7 +20,7 @@ export type ConsumeOptions = {
   readonly prefetch: number;
   readonly handle: (record: JsMsg) => void;
   /** Nothing urgent comes here: a lost pull is noticed after four seconds, for a quarter of the idle chatter. */
-  readonly unhurried?: boolean;
+  readonly lowPriority?: boolean;
   /** Takes a record whose handler failed again and again (moveToDead); without it the record is offered for ever. */
   readonly onPoison?: (record: JsMsg, reason: string) => void;
   readonly clock?: Clock;
@@ -35,12 +35,12 @@ export type Consumption = {
 
 const retryAfterMs = 500;
 const failuresRemembered = 4_096;
-const unhurriedPull = { expires: 20_000, idle_heartbeat: 2_000 };
+const lowPriorityPull = { expires: 20_000, idle_heartbeat: 2_000 };
 /**
- * Silent for so many heartbeats, a consumer is opened anew. The client mends it too, but when the consumer has no leader
+ * Silent for so many heartbeats, a consumer is reopened. The client mends it too, but when the consumer has no leader
  * for a moment (a server of a cluster died) it waits for as long as a pull lasts before it looks again.
  */
-const silentBeatsMax = 5;
+const missedHeartbeatsMax = 5;
 const leaderLookMs = 50;
 const leaderWithinMs = 5_000;
 
@@ -101,7 +101,7 @@ async function open(
     await ensureConsumer(bus.manager, options.stream, options.consumer);
     return bus.jetstream.consumers.get(options.stream, name);
   });
-  const pace = options.unhurried === true ? unhurriedPull : promptPull;
+  const pace = options.lowPriority === true ? lowPriorityPull : lowLatencyPull;
   const clock = options.clock ?? systemClock;
   await hasLeader(consumer, clock);
   heard.atMs = clock.monotonicMs();
@@ -144,10 +144,10 @@ function listen(
   return clock.every(lookEveryMs, () => {
     const nowMs = clock.monotonicMs();
     // A loop that stood still has not heard what came meanwhile; it will in this turn.
-    const stoodStill = nowMs - lookedAtMs > 4 * lookEveryMs;
+    const stalled = nowMs - lookedAtMs > 4 * lookEveryMs;
     lookedAtMs = nowMs;
-    if (stoodStill || !bus.connected()) heard.atMs = nowMs;
-    else if (nowMs - heard.atMs > silentBeatsMax * heartbeatMs) {
+    if (stalled || !bus.connected()) heard.atMs = nowMs;
+    else if (nowMs - heard.atMs > missedHeartbeatsMax * heartbeatMs) {
       log.warn({ consumer: name }, 'a consumer is silent, opening it again');
       messages.stop();
     }
@@ -171,7 +171,7 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
       failures.delete(record.seq);
       return onPoison(record, reason);
     }
-    // Bounded by the records that can be out at once; an entry that is pushed out only begins to count anew.
+    // Bounded by the records that can be out at once; an entry that is pushed out only begins to count again.
     if (failures.size >= failuresRemembered) failures.delete(failures.keys().next().value as number);
     failures.set(record.seq, failed);
     record.nak(limits.bus.nakDelayMsMax);

@@ -9,7 +9,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
-import { deadHeaders } from './dead.ts';
+import { deadHeaders } from './dead-letter.ts';
 import { streamNames } from './streams.ts';
 import { deadFilter, deadSubject, replayMarkSubject, secondOfWaitSubject, streamOfDeadSubject } from './subjects.ts';
 

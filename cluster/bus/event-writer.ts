@@ -1,8 +1,8 @@
-// Collects delivery events for a few milliseconds and publishes them in batches to EVENTS. Whoever writes an
-// event is told when it is durable, because acks upstream wait for that. Events of one message go to one
+// Collects delivery events for a few milliseconds and publishes them in batches to EVENTS. The writer of
+// an event is called back when it is durable, because acks upstream wait for that. Events of one message go to one
 // shard in the order they were written. The writer never drops an event: while the bus is away it holds what
 // it was given and says so through `hasRoom`, at which its owner stops taking new work. A batch that is too large for
-// one record is split; an event that is too large by itself is shortened, so that the end of its message is still told.
+// one record is split; an event that is too large by itself is shortened, so that the final event of its message is still published.
 import { type DeliveryEvent } from '../../model/delivery-event.ts';
 import { shardOf } from '../../model/ids.ts';
 import { assert } from '../../platform/assert.ts';
@@ -15,7 +15,7 @@ import { encodeEvents, shortenedEvent } from '../../model/records/event-record.t
 import type { Publisher, PublishResult } from './publisher.ts';
 import { eventSubject } from './subjects.ts';
 
-/** Told once per event: true when it is durable, false when the process stops before it could be. */
+/** Called once per event: true when it is durable, false when the process stops before it could be. */
 export type EventDone = (durable: boolean) => void;
 
 type Batch = { readonly subject: string; events: DeliveryEvent[]; done: EventDone[]; cancel: Cancel | null };
@@ -50,7 +50,7 @@ export class EventWriter {
   onWentBack: () => void = () => {};
   #batchCount = 0;
   #lastSeq = 0;
-  #held = 0;
+  #inFlight = 0;
   #closed = false;
 
   constructor(publisher: Publisher, options: EventWriterOptions = {}) {
@@ -64,8 +64,8 @@ export class EventWriter {
   }
 
   /** Events that are not durable yet. */
-  get held(): number {
-    return this.#held;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
   /** The highest sequence in EVENTS that one of its batches got, since EVENTS is the stream it is: whatever is written next stands behind it. */
@@ -73,13 +73,13 @@ export class EventWriter {
     return this.#lastSeq;
   }
 
-  get hasRoom(): boolean {
-    return this.#held < this.#heldMax;
+  get hasCapacity(): boolean {
+    return this.#inFlight < this.#heldMax;
   }
 
   /** Adds one event to its batch. `urgent` (OTP) sends the batch at once, with whatever else is in it. */
   write(event: DeliveryEvent, done: EventDone, urgent = false): void {
-    this.#held += 1;
+    this.#inFlight += 1;
     this.#watch?.(event);
     const subject = eventSubject(event.carrier, shardOf(event.messageId, this.#shards));
     let batch = this.#batches.get(subject);
@@ -164,7 +164,7 @@ export class EventWriter {
   }
 
   #settle(batch: Batch, durable: boolean): void {
-    this.#held -= batch.events.length;
+    this.#inFlight -= batch.events.length;
     if (durable && this.#onDurable !== undefined) for (const event of batch.events) this.#onDurable(event);
     for (const done of batch.done) done(durable);
   }

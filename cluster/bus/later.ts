@@ -4,7 +4,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { limits } from '../../platform/limits.ts';
 import { assert } from '../../platform/assert.ts';
-import { asAgain } from './again.ts';
+import { asRepublished } from './republished.ts';
 import type { PublishDone, Publisher } from './publisher.ts';
 import { type WaitKind, waitSubject } from './subjects.ts';
 
@@ -19,7 +19,7 @@ export type LaterRecord = {
   readonly shardKey: string;
   /** The message's id where a client may still cancel it (cancellations.ts). */
   readonly cancelable?: string;
-  /** It may have been published before, and the streams may have forgotten that (again.ts): its release says so too. */
+  /** It may have been published before, and the streams may have forgotten that (republished.ts): its release says so too. */
   readonly again?: boolean;
 };
 
@@ -51,7 +51,7 @@ export function publishLater(publisher: Publisher, record: LaterRecord, nowMs: n
     [dueHeader]: String(dueAtMs),
     [idHeader]: record.id,
     ...(record.cancelable === undefined ? {} : { [cancelableHeader]: record.cancelable }),
-    ...(record.again === true ? asAgain : {}),
+    ...(record.again === true ? asRepublished : {}),
   });
 }
 

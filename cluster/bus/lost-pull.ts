@@ -13,7 +13,7 @@ export const pullLastsMs = 5_000;
  * A lost pull or consumer is noticed after two missed heartbeats: a second, instead of the client's default thirty. A
  * pull that ended in silence is noticed at once by those who watch their pulls.
  */
-export const promptPull = { expires: pullLastsMs, idle_heartbeat: 500 } as const;
+export const lowLatencyPull = { expires: pullLastsMs, idle_heartbeat: 500 } as const;
 
 /** The server's timers are not exact, nor are ours. */
 const graceMs = 20;
@@ -57,7 +57,7 @@ export function watchPulls(
   void listen();
 }
 
-/** Of a consumer that is lost, or that the client has made anew without looking whether the stream is the same. */
+/** Of a consumer that is lost, or that the client has recreated without looking whether the stream is the same. */
 const lostStatuses: ReadonlySet<string> = new Set([
   'heartbeats_missed',
   'consumer_not_found',
@@ -66,7 +66,7 @@ const lostStatuses: ReadonlySet<string> = new Set([
   'reset',
 ]);
 
-/** Calls `onLost` when the consumer has to be made anew; the client's own mending is not waited for. */
+/** Calls `onLost` when the consumer has to be recreated; the client's own mending is not waited for. */
 export function watchConsumer(messages: ConsumerMessages, onLost: () => void): void {
   async function listen(): Promise<void> {
     try {

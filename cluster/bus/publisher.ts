@@ -10,7 +10,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { asAgain } from './again.ts';
+import { asRepublished } from './republished.ts';
 import type { Bus } from './connect.ts';
 import { type PublishRefusal, readPublishAnswer } from './publish-answer.ts';
 import { deadFilter } from './subjects.ts';
@@ -67,7 +67,7 @@ const gatheredMax = 64;
 const retryAfterRefusalMs = 100;
 /**
  * A record of a message that is sent again so late may land when the stream has forgotten the id of a copy: of an earlier
- * try, or of another node that took the work over meanwhile. Then it says so (again.ts).
+ * try, or of another node that took the work over meanwhile. Then it says so (republished.ts).
  */
 const markedAfterMs = limits.bus.duplicateWindowMs / 2;
 const isMessageRecord = (subject: string) => /^(mt|later|holds|scheduled)\./.test(subject);
@@ -114,7 +114,7 @@ export class Publisher {
   }
 
   /** Whether the stream of this subject may have one more in flight. */
-  hasRoom(subject: string): boolean {
+  hasCapacity(subject: string): boolean {
     return this.#flightOf(subject).count < this.#inFlightMax;
   }
 
@@ -303,7 +303,10 @@ function headerOctets(id: string | null, extra: Record<string, string> | undefin
   return octets;
 }
 /** What the mark of a late repeat adds. */
-const markOctets = Object.entries(asAgain).reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+const markOctets = Object.entries(asRepublished).reduce(
+  (sum, [name, value]) => sum + name.length + value.length + 4,
+  0,
+);
 /** `NATS/1.0` with its line end, and the empty line. */
 const headerFrame = 12;
 /** `Nats-Msg-Id`, a colon, a blank and a line end; more than any other line takes besides its name and value. */
@@ -319,7 +322,7 @@ function headersOf(id: string | null, extra: Record<string, string> | undefined)
 
 function marked({ headers: before }: Pending): MsgHdrs {
   const all = before ?? headers();
-  for (const [name, value] of Object.entries(asAgain)) all.set(name, value);
+  for (const [name, value] of Object.entries(asRepublished)) all.set(name, value);
   return all;
 }
 

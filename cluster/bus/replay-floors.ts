@@ -1,5 +1,5 @@
 // Where each carrier's events must be read from after a restart, as a sequence of EVENTS: one small record for each
-// carrier in a bucket. Its actor writes it (actors/carrier/repeats/replay-floor.ts) and begins there; the purge of EVENTS
+// carrier in a bucket. Its actor writes it (actors/carrier/deduplication/replay-floor.ts) and begins there; the purge of EVENTS
 // never takes anything behind it. A sequence and no time: it holds whatever any clock says, and for however long
 // nobody was there.
 import type { KV } from '@nats-io/kv';
@@ -7,7 +7,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
-import { changeSince, nanosOf } from './stream-place.ts';
+import { changeSince, nanosOf } from './stream-position.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { openBucket } from './ensure.ts';
 import { streamNames } from './streams.ts';
@@ -106,7 +106,7 @@ function recordIn(text: string): FloorRecord | null {
     if (typeof stream !== 'string' || typeof seq !== 'number' || !Number.isSafeInteger(seq)) return null;
     return { stream, seq, beforeAtNs: beforeAtNs ?? null, stopped: stopped === true };
   } catch (error) {
-    ignoring(error, 'it is written anew by the next life of its carrier');
+    ignoring(error, 'it is rewritten by the next incarnation of its carrier');
     return null;
   }
 }

@@ -16,11 +16,11 @@ import type { Publisher } from './publisher.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
 import { hourOf } from './subjects.ts';
 
-/** account_full: this account is at its share · unavailable: nobody can tell now, and nothing was counted for certain. */
+/** account_full: this account is at its share · unavailable: that is not known now, and nothing was counted for certain. */
 export type ScheduledTaken = 'taken' | 'account_full' | 'unavailable';
 
 /** Of an account at its share: what is counted, and when the first hour with something counted is over. */
-export type FullShare = { readonly units: number; readonly perAccount: number; readonly roomAtMs: number };
+export type FullShare = { readonly units: number; readonly perAccount: number; readonly availableAtMs: number };
 type Done = (taken: ScheduledTaken, full?: FullShare) => void;
 
 /** Units of messages that are due in one hour since 1970. */
@@ -211,7 +211,7 @@ export function decide<Asks extends Units>(
 
 function fullShareOf(hours: Hours, perAccount: number): FullShare {
   const units = [...hours.values()].reduce((total, each) => total + each, 0);
-  return { units, perAccount, roomAtMs: (Math.min(...hours.keys()) + 1) * hourMs };
+  return { units, perAccount, availableAtMs: (Math.min(...hours.keys()) + 1) * hourMs };
 }
 
 function recordOf(data: Uint8Array): { readonly hours: Hours; readonly mark: string } {

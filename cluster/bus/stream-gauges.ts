@@ -63,7 +63,7 @@ export async function lookOnce(bus: Bus): Promise<void> {
   // In one turn: a scrape never sees half of it.
   metrics.streamWaiting.reset();
   for (const { count, ...labels } of waiting) metrics.streamWaiting.set(labels, count);
-  if (orders) metrics.auditTrouble.set(orders.num_pending + orders.num_ack_pending);
+  if (orders) metrics.auditFailure.set(orders.num_pending + orders.num_ack_pending);
 }
 
 const ours = Object.values(streamNames).flatMap((name) => (typeof name === 'string' ? [name] : Object.values(name)));

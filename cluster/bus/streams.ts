@@ -83,7 +83,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
   const streamMb = bounds.streamMb ?? streamMbDefault;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
-  // A shard's last stop: doors refuse an account that has too much waiting long before.
+  // A shard's last stop: entry points refuse an account that has too much waiting long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
   return [
     messageStream('otp', gib / 2, subjectMax('otp', 200_000), queueMessagesMax),
@@ -93,7 +93,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     { ...workQueue, name: streamNames.waiting.scheduled, subjects: ['scheduled.>'], max_bytes: scheduledBytes },
     // Accepted messages that a carrier holds until quiet hours end: as many as all accounts may have queued.
     { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: streamMb.holds * mib },
-    // The system's own short waits: put-offs of some seconds, parked receipts, looks at missing parts. ~500 bytes each.
+    // The system's own short waits: deferrals of some seconds, parked receipts, looks at missing parts. ~500 bytes each.
     { ...workQueue, name: streamNames.waiting.later, subjects: ['later.>'], max_bytes: streamMb.later * mib },
     {
       // Clients' cancels of what waits in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
@@ -123,7 +123,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       max_bytes: streamMb.events * mib,
     },
     {
-      // What operators ordered of carriers, ~400 bytes each: the last of a subject is in force, what stands before it
+      // What operators ordered of carriers, ~400 bytes each: the last of a subject is in effect, what stands before it
       // goes when the audit log in PostgreSQL has it. Three months of an order a minute fit while that is away.
       name: streamNames.orders,
       subjects: ['ops.>', auditNoteSubject],
@@ -158,7 +158,7 @@ const untilAcked = {
  * The consumer through which one carrier takes one shard of one lane. A consumer gives in stream order, so with one for
  * all shards an account's flood would stand before everybody's. `windowPdus` is the sum of the carrier's windows: one
  * shard alone can fill them and have as many again at hand, twice; an account shard besides has room for records on
- * their way aside, so that those behind them come.
+ * their way to overflow, so that those behind them come.
  */
 export function messageConsumer(
   lane: Lane,
@@ -168,8 +168,8 @@ export function messageConsumer(
 ): Partial<ConsumerConfig> {
   const held =
     typeof shard === 'number'
-      ? Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.aside.inFlightMax)
-      : Math.min(limits.aside.heldMax, Math.max(32, windowPdus * 2));
+      ? Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.overflow.inFlightMax)
+      : Math.min(limits.overflow.heldMax, Math.max(32, windowPdus * 2));
   return {
     durable_name: messageConsumerName(lane, carrier, shard),
     filter_subject: messageFilter(lane, carrier, shard),
@@ -208,10 +208,10 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
   };
 }
 
-/** The consumer through which records that found DEAD full are taken there at last: a few at a time, and seldom. */
-export function besideConsumer(filter: string | undefined): Partial<ConsumerConfig> {
+/** The consumer through which records that found DEAD full are taken there at last: a few at a time, and rarely. */
+export function fallbackConsumer(filter: string | undefined): Partial<ConsumerConfig> {
   assert(filter !== undefined, 'a stream without a place beside its queues');
-  return { durable_name: 'unread', filter_subject: filter, ...untilAcked, max_ack_pending: limits.bus.besideHeldMax };
+  return { durable_name: 'unread', filter_subject: filter, ...untilAcked, max_ack_pending: limits.bus.fallbackHeldMax };
 }
 
 /** The consumer through which the control role writes subscribers' decisions down. */
@@ -249,7 +249,7 @@ export const keyValueBuckets = {
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
   /** For each carrier the place in EVENTS from which it must be read after a restart: ~100 B each. */
   replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
-  /** A beat for each actor thread and a lease for each bind, ~300 B each. */
+  /** A heartbeat for each actor thread and a lease for each bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** Which body keys are in use. */
   installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },

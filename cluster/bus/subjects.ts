@@ -19,9 +19,9 @@ const laneSubjects: Readonly<Record<Category, string>> = {
   promotional: `mt.${laneOf.promotional}.>`,
 };
 
-/** Where the excess of accounts that flood a lane is set aside. */
-export type AsideShard = `a${number}`;
-export type MessageShard = number | AsideShard;
+/** Where the excess of accounts that flood a lane is moved to overflow. */
+export type OverflowShard = `a${number}`;
+export type MessageShard = number | OverflowShard;
 
 /** The messages of one shard in one lane for one carrier. */
 export function messageFilter(lane: Lane, carrier: string, shard: MessageShard): string {
@@ -29,16 +29,16 @@ export function messageFilter(lane: Lane, carrier: string, shard: MessageShard):
 }
 
 /**
- * The aside shard of an account: always the same one, so that whoever looks for the copy of a record knows where it
+ * The overflow shard of an account: always the same one, so that whoever looks for the copy of a record knows where it
  * must be. Accounts that share an account shard do not for that reason share it too.
  */
-export function asideShardOf(accountId: AccountId | string): AsideShard {
-  return `a${shardOf(`aside ${accountId}`, limits.aside.shards)}`;
+export function overflowShardOf(accountId: AccountId | string): OverflowShard {
+  return `a${shardOf(`to overflow ${accountId}`, limits.overflow.shards)}`;
 }
 
-/** `mt.<lane>.<carrier>.a<aside shard>`: where what an account has too much of waits for its turn. */
-export function asideSubject(category: Category, carrier: string, accountId: AccountId | string): string {
-  return messageFilter(laneOf[category], carrier, asideShardOf(accountId));
+/** `mt.<lane>.<carrier>.a<overflow shard>`: where what an account has too much of waits for its turn. */
+export function overflowSubject(category: Category, carrier: string, accountId: AccountId | string): string {
+  return messageFilter(laneOf[category], carrier, overflowShardOf(accountId));
 }
 
 /** Every shard of one lane for one carrier. For counting only: consumers take one shard each. */
@@ -46,16 +46,16 @@ export function laneFilter(lane: Lane, carrier: string): string {
   return `mt.${lane}.${carrier}.*`;
 }
 
-/** The aside shard a subject names; null for every other subject. */
-export function asideShardOfSubject(subject: string): AsideShard | null {
+/** The overflow shard a subject names; null for every other subject. */
+export function overflowShardOfSubject(subject: string): OverflowShard | null {
   const shard = subject.split('.')[3] ?? '';
-  return subject.startsWith('mt.') && shard.startsWith('a') ? (shard as AsideShard) : null;
+  return subject.startsWith('mt.') && shard.startsWith('a') ? (shard as OverflowShard) : null;
 }
 
 /** `ev.<carrier>.<shard>`: batches of delivery events. A message's events all share one shard. */
 export function eventSubject(carrier: string, shard: number): string {
   // Refused requests went to no carrier. No carrier's name begins with an underscore.
-  return `ev.${carrier === '' ? '_door' : carrier}.${shard}`;
+  return `ev.${carrier === '' ? '_ingress' : carrier}.${shard}`;
 }
 
 export function eventFilter(carrier: string): string {
@@ -131,17 +131,17 @@ export function decisionSubject(carrier: string): string {
 export const decisionFilter = 'mo.*.decided';
 
 /** `ops.<carrier>` and `ops.<carrier>.<bind>`: what operators ordered of a carrier or of one of its binds. */
-export function orderSubject(carrier: string, bind: number | null): string {
+export function commandSubject(carrier: string, bind: number | null): string {
   return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;
 }
 
 /** Core NATS: somebody gave an order, look into the stream. */
-export const ordersNewsSubject = 'news.orders';
+export const commandsChangedSubject = 'notify.commands';
 
 /** Core NATS: which API keys are used today. */
-export const keysUsedSubject = 'news.keys_used';
+export const keysUsedSubject = 'notify.keys_used';
 
-/** Beside the orders, in their stream: what the audit log is told of besides. */
+/** Beside the orders, in their stream: what else the audit log receives. */
 export const auditNoteSubject = 'audit.note';
 /** Core NATS: whoever serves carriers says how they are. */
 export const carrierReportsSubject = 'ask.carriers';
@@ -154,16 +154,16 @@ export const deadFilter = 'dead.*';
 
 /**
  * `<subject>.unread`: where a record that cannot be read waits while DEAD is full. No filter of a carrier, of a count, of a
- * due second or of a desk has as many tokens. Null for subjects of streams that have no such place.
+ * due second or of a inbound consumer has as many tokens. Null for subjects of streams that have no such place.
  */
-export function besideSubject(subject: string): string | null {
+export function fallbackSubject(subject: string): string | null {
   const tokens = subject.split('.');
   if (fourTokens.has(tokens[0] ?? '') && tokens.length === 4) return `${subject}.unread`;
   if (tokens[0] !== 'mo' || tokens.length > 3) return null;
   return tokens.length === 3 ? `${subject}.unread` : `${subject}.receipt.unread`;
 }
 const fourTokens: ReadonlySet<string> = new Set(['mt', 'scheduled', 'holds', 'later'] satisfies ['mt', ...WaitKind[]]);
-export const besideFilters: Readonly<Record<string, string>> = {
+export const fallbackFilters: Readonly<Record<string, string>> = {
   MT_OTP: 'mt.otp.*.*.unread',
   MT_TXN: 'mt.txn.*.*.unread',
   MT_PROMO: 'mt.promo.*.*.unread',

@@ -1,6 +1,6 @@
 // The body keys a single machine makes for itself: `secrets/body-key`, one key a line, the first one seals. An old key
 // stays as long as something sealed with it may be kept, and only a person takes it away.
-import { FixSetup } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../../model/records/body-keys.ts';
 
@@ -32,13 +32,13 @@ export function bodyKeysIn(text: string): BodyKeys {
 export function rotated(text: string, nowMs: number, keptMs: number | null): Rotation {
   const lines = linesOf(text);
   if (waitsForStart(lines)) {
-    throw new FixSetup(
+    throw new SetupError(
       'The key of the last rotation does not seal yet: stop Heliograph and start it again, before another rotation',
     );
   }
   for (const { retiredAtMs } of lines) {
     if (retiredAtMs !== null && retiredAtMs > nowMs)
-      throw new FixSetup('A body key was retired in the future: set the clock of this machine');
+      throw new SetupError('A body key was retired in the future: set the clock of this machine');
   }
   const key = secretBytes(32);
   const keys = lines.filter((line) => !isGone(line));
@@ -87,7 +87,7 @@ function linesOf(text: string): Line[] {
     if (entry === undefined || entry === '') return [];
     const retiredAtMs = retiredAt === undefined ? null : Date.parse(retiredAt);
     // Never quoted: the other word of the line is a key.
-    if (Number.isNaN(retiredAtMs)) throw new FixSetup('secrets/body-key: expected a time behind each retired key');
+    if (Number.isNaN(retiredAtMs)) throw new SetupError('secrets/body-key: expected a time behind each retired key');
     return { entry, retiredAtMs };
   });
 }

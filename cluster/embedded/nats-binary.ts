@@ -1,9 +1,9 @@
 // Finds the nats-server that set-up remembered, or one on PATH. It never downloads: that is set-up's work.
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 
-/** The path of the program. Throws FixSetup when there is none. */
+/** The path of the program. Throws SetupError when there is none. */
 export function natsServerBinary(env: Record<string, string | undefined> = process.env): string {
   const candidates = [
     env['HELIOGRAPH_NATS_SERVER'],
@@ -12,7 +12,7 @@ export function natsServerBinary(env: Record<string, string | undefined> = proce
   ];
   const found = candidates.find((path) => path !== undefined && path !== '' && isProgram(path));
   if (found !== undefined) return found;
-  throw new FixSetup(
+  throw new SetupError(
     'nats-server is missing: run `npm start` once with network access, install nats-server 2.9 or newer, or set NATS_URL',
   );
 }

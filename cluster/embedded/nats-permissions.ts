@@ -5,10 +5,10 @@ import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
 import {
   auditNoteSubject,
-  besideFilters,
+  fallbackFilters,
   carrierReportsSubject,
   keysUsedSubject,
-  ordersNewsSubject,
+  commandsChangedSubject,
 } from '../bus/subjects.ts';
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
@@ -23,11 +23,11 @@ export type Access = {
 /** A stream and the subjects it stores. */
 export type StreamAccess = Access & {
   readonly subjects: readonly string[];
-  /** Put aside what they cannot read while DEAD is full, and write nothing else. */
-  readonly putBeside?: readonly NatsRole[];
+  /** Move what they cannot read while DEAD is full, and write nothing else. */
+  readonly putInFallback?: readonly NatsRole[];
 };
 
-const everybody = natsRoles;
+const everyRole = natsRoles;
 const queue = (lane: string): StreamAccess => ({
   subjects: [`mt.${lane}.>`],
   write: ['ingress', 'actors'],
@@ -49,7 +49,7 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   INBOUND: {
     subjects: ['mo.>'],
     write: ['actors'],
-    putBeside: ['control'],
+    putInFallback: ['control'],
     read: ['actors', 'control'],
     remove: ['actors'],
   },
@@ -74,7 +74,7 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   // Actors write what subscribers decide; control takes it away again.
   suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['control'] },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
-  clock: { write: everybody, read: everybody },
+  clock: { write: everyRole, read: everyRole },
   scheduled: { write: ['ingress'], read: ['ingress'] },
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
@@ -87,19 +87,19 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
 
 /** Beside the streams: what is said and heard and kept by nobody. */
 export const talk: Readonly<
-  Record<string, { readonly says: readonly NatsRole[]; readonly hears: readonly NatsRole[] }>
+  Record<string, { readonly publish: readonly NatsRole[]; readonly subscribe: readonly NatsRole[] }>
 > = {
-  'health.carrier.*': { says: ['actors'], hears: ['ingress', 'actors'] },
-  'aside.carrier.*': { says: ['actors'], hears: ['ingress'] },
-  'news.clocks': { says: everybody, hears: everybody },
-  [ordersNewsSubject]: { says: ['control'], hears: ['actors'] },
-  [keysUsedSubject]: { says: ['ingress'], hears: ['control'] },
-  [carrierReportsSubject]: { says: ['control'], hears: ['actors'] },
-  'flight.>': { says: [], hears: ['actors'] },
+  'health.carrier.*': { publish: ['actors'], subscribe: ['ingress', 'actors'] },
+  'overflow.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
+  'notify.clocks': { publish: everyRole, subscribe: everyRole },
+  [commandsChangedSubject]: { publish: ['control'], subscribe: ['actors'] },
+  [keysUsedSubject]: { publish: ['ingress'], subscribe: ['control'] },
+  [carrierReportsSubject]: { publish: ['control'], subscribe: ['actors'] },
+  'flight.>': { publish: [], subscribe: ['actors'] },
   ...Object.fromEntries(
     Object.values(querySubjects).flatMap((subject) => [
-      [subject, { says: ['ingress', 'actors'], hears: ['analytics'] }],
-      [recorderSubject(subject), { says: ['analytics'], hears: ['analytics'] }],
+      [subject, { publish: ['ingress', 'actors'], subscribe: ['analytics'] }],
+      [recorderSubject(subject), { publish: ['analytics'], subscribe: ['analytics'] }],
     ]),
   ),
 };
@@ -126,16 +126,16 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
         `$JS.API.STREAM.CREATE.${name}`,
         `$JS.API.STREAM.UPDATE.${name}`,
         ...(isOurs(access.write) ? access.subjects : []),
-        ...(isOurs(access.putBeside) ? [besideFilters[name] ?? ''] : []),
+        ...(isOurs(access.putInFallback) ? [fallbackFilters[name] ?? ''] : []),
         ...(isOurs(access.read) ? reading(name) : []),
         ...(isOurs(access.remove) ? removing(name) : []),
       ]),
-      ...spoken.filter(([, { says }]) => isOurs(says)).map(([subject]) => subject),
+      ...spoken.filter(([, { publish }]) => isOurs(publish)).map(([subject]) => subject),
       ...new Set(roles.flatMap((role) => answers[role] ?? [])),
     ],
     subscribe: [
       ...roles.slice(0, 1).map((role) => `${inboxOf(role)}.>`),
-      ...spoken.filter(([, { hears }]) => isOurs(hears)).map(([subject]) => subject),
+      ...spoken.filter(([, { subscribe }]) => isOurs(subscribe)).map(([subject]) => subject),
     ],
   };
 }

@@ -1,4 +1,4 @@
-// Ends an embedded nats-server that runs and does not answer any more, so that the supervisor starts it anew. It happens
+// Ends an embedded nats-server that runs and does not answer any more, so that the supervisor starts it again. It happens
 // for real: nats-server 2.9.10 waits for a lock of its own when a stream's file cannot grow (disk full), and stays so
 // when there is room again. Killing it loses nothing that was acknowledged. It never judges by one silence alone.
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -38,8 +38,8 @@ export function watchedNats(
         ignoring(error, 'JetStream did not answer this time');
         if (silences < silencesMax || over.signal.aborted) continue;
         log.error(
-          { alarm: 'nats_hangs', silences, error: messageOf(error) },
-          'nats-server runs and does not answer: it is ended and started anew. Is its disk full?',
+          { alarm: 'nats_unresponsive', silences, error: messageOf(error) },
+          'nats-server runs and does not answer: it is ended and restarted. Is its disk full?',
         );
         return server.kill();
       }

@@ -1,4 +1,4 @@
-// Ports of the embedded servers: chosen free once, remembered, and chosen anew only when somebody else took them.
+// Ports of the embedded servers: chosen free once, remembered, and chosen again only when somebody else took them.
 // Never those a NATS or PostgreSQL of the machine's own would have, so that it can start beside us.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

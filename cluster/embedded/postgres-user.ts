@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { FixSetup } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 
 export type DatabaseUser = { readonly uid: number; readonly gid: number };
 
@@ -65,7 +65,7 @@ function nativeFolder(): string {
     const entry = createRequire(import.meta.url).resolve(name);
     return join(dirname(entry), '..', 'native');
   } catch (error) {
-    throw new FixSetup(
+    throw new SetupError(
       `PostgreSQL is missing: there is no package ${name} for this machine; set DATABASE_URL to a server of yours`,
       error,
     );
@@ -89,7 +89,7 @@ function databaseUser(): DatabaseUser {
     if (tried.every(({ error }) => error !== undefined)) break;
     spawnSync('sleep', ['0.1']);
   }
-  throw new FixSetup(
+  throw new SetupError(
     `PostgreSQL does not run as root, and the system user "${databaseUserName}" cannot be made here: add that user, start as another user than root, or set DATABASE_URL`,
   );
 }
@@ -132,7 +132,7 @@ function binariesFor(native: string, user: DatabaseUser, folder: string): string
   try {
     renameSync(draft, copy);
   } catch (error) {
-    if (!existsSync(copy)) throw new FixSetup(`cannot copy PostgreSQL to ${folder}: set DATABASE_URL instead`, error);
+    if (!existsSync(copy)) throw new SetupError(`cannot copy PostgreSQL to ${folder}: set DATABASE_URL instead`, error);
   }
   return copy;
 }
@@ -150,7 +150,7 @@ function newSystemHome(user: DatabaseUser): string {
   const home = mkdtempSync(join(systemFolder, 'postgres-'));
   chmodSync(home, 0o711);
   if (canReach(home, user)) return home;
-  throw new FixSetup(
+  throw new SetupError(
     `PostgreSQL cannot run here: its user can reach neither the data folder nor ${systemFolder}; set HELIOGRAPH_DATA to a folder others may pass through, or set DATABASE_URL`,
   );
 }
@@ -161,6 +161,6 @@ function makeSystemFolder(folder: string): void {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o755);
   } catch (error) {
-    throw new FixSetup(`cannot make ${folder} for PostgreSQL: set DATABASE_URL to a server of yours`, error);
+    throw new SetupError(`cannot make ${folder} for PostgreSQL: set DATABASE_URL to a server of yours`, error);
   }
 }

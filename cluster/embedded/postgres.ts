@@ -5,7 +5,7 @@ import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import pg from 'pg';
 import { until, withDeadline } from '../../platform/deadline.ts';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { listProcesses } from './processes.ts';
@@ -75,7 +75,7 @@ async function settleCrash(dataFolder: string, port: number): Promise<void> {
   rmSync(join(dataFolder, 'postmaster.pid'), { force: true });
 }
 
-/** Stands in the process titles, so that one cluster's processes can be told from another's. */
+/** Stands in the process titles, so that one cluster's processes can be distinguished from another's. */
 function clusterName(port: number): string {
   return `heliograph-${port}`;
 }
@@ -141,7 +141,7 @@ function run(place: PostgresPlace, program: string, args: string[]): Promise<voi
     child.once('error', reject);
     child.once('exit', (code) => {
       if (code === 0) return resolve();
-      reject(new FixSetup(`${program} failed (${code}): ${errors.trim()}; or set DATABASE_URL to a server of yours`));
+      reject(new SetupError(`${program} failed (${code}): ${errors.trim()}; or set DATABASE_URL to a server of yours`));
     });
   });
   return withDeadline(program, 60_000, work);

@@ -1,4 +1,4 @@
-// The machine's processes, as `ps` tells them. For finding what a killed supervisor left behind; nothing is
+// The machine's processes, as `ps` lists them. For finding what a killed supervisor left behind; nothing is
 // ended by name alone: the caller must know the process (or group) id and see its own folder in the command.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

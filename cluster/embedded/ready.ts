@@ -1,4 +1,4 @@
-// Waits until a server answers a question, however often it did not yet. The last reason is told when it never does.
+// Waits until a server answers a question, however often it did not yet. The last reason is reported when it never does.
 import { DeadlineExceeded, until } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 

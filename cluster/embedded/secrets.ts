@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../../model/records/body-keys.ts';
 import type { DatabasePasswords } from './postgres-roles.ts';
@@ -43,10 +43,10 @@ export function loadSecrets(dataDir: string, env: Record<string, string | undefi
   };
 }
 
-/** The body keys alone: a role that was told them reads no other secret. */
+/** The body keys alone: a role that was given them reads no other secret. */
 export function loadBodyKeys(dataDir: string, env: Readonly<Record<string, string | undefined>>): BodyKeys {
-  const told = env['HELIOGRAPH_BODY_KEY'];
-  if (told) return parseBodyKeys(told);
+  const given = env['HELIOGRAPH_BODY_KEY'];
+  if (given) return parseBodyKeys(given);
   return bodyKeysIn(secretFile(join(secretsFolder(dataDir), 'body-key'), 'base64'));
 }
 
@@ -59,10 +59,10 @@ function secretsFolder(dataDir: string): string {
 
 const bodyKeyFile = (dataDir: string) => join(dataDir, 'secrets', 'body-key');
 
-/** Puts a new body key before those of the file; in force at the next start. */
+/** Puts a new body key before those of the file; in effect at the next start. */
 export function rotateBodyKey(dataDir: string, nowMs: number, keptMs: number | null): Rotation {
   const file = bodyKeyFile(dataDir);
-  if (!existsSync(file)) throw new FixSetup(`${file}: there is no body key of this machine's own yet (npm start)`);
+  if (!existsSync(file)) throw new SetupError(`${file}: there is no body key of this machine's own yet (npm start)`);
   const rotation = rotated(readFileSync(file, 'utf8'), nowMs, keptMs);
   replaceFile(file, rotation.text);
   return rotation;
@@ -85,7 +85,7 @@ function secretFile(file: string, encoding: 'base64' | 'base64url'): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new FixSetup(`${file} cannot be read`, error);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new SetupError(`${file} cannot be read`, error);
   }
   const draft = `${file}.${process.pid}`;
   writeDurably(draft, `${secretBytes(32).toString(encoding)}\n`);

@@ -5,27 +5,35 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
-import type { BindReport, CarrierOrders, CarrierReport, Order, Ordered, Pace, Recovering } from './contract.ts';
-import { type NewOrder, giveOrder, noOrders, orderedBy, orderedOfBind, readOrders } from './orders.ts';
+import type {
+  BindReport,
+  CarrierCommands,
+  CarrierReport,
+  OperatorCommand,
+  DesiredState,
+  Pace,
+  Recovering,
+} from './contract.ts';
+import { type NewCommand, issueCommand, noCommands, issuedBy, desiredStateOfBind, readCommands } from './commands.ts';
 import { askForCarriers, mergedBinds } from './reports.ts';
 
 export type BindView = BindReport & {
   /** What it is to be, its carrier's order included. */
-  readonly ordered: Ordered;
+  readonly desiredState: DesiredState;
   /** Its own order; null when it runs by its own. */
-  readonly order: Order | null;
+  readonly command: OperatorCommand | null;
 };
 
 export type CarrierView = {
   readonly name: string;
-  readonly ordered: Ordered;
-  readonly order: Order | null;
-  /** As the doors are told; null while nobody answers for it, or nobody has a bind of it. */
+  readonly desiredState: DesiredState;
+  readonly command: OperatorCommand | null;
+  /** As published to the entry points; null while nobody answers for it, or nobody has a bind of it. */
   readonly state: CarrierReport['state'] | null;
   readonly why: string;
   /** Threads that answer for it, those that stand by too: one a node. */
   readonly servedBy: number;
-  readonly held: number;
+  readonly inFlight: number;
   /** Over all nodes that have some of the contract; null while nobody says. */
   readonly pace: Pace | null;
   readonly recovering: Recovering | null;
@@ -36,22 +44,22 @@ export type CarrierView = {
 export type NoSuch = { readonly ok: false; readonly what: 'carrier' | 'bind'; readonly there: readonly string[] };
 export type Given = {
   readonly ok: true;
-  readonly order: Order;
+  readonly command: OperatorCommand;
   /** Everybody who serves the carrier follows it; false also when nobody does at the moment. */
-  readonly inForce: boolean;
+  readonly inEffect: boolean;
   readonly carrier: CarrierView;
 };
 
 const states = ['good', 'weak', 'down'] as const;
 
 export async function viewCarriers(bus: Bus, configured: readonly CarrierConfig[]): Promise<CarrierView[]> {
-  const [orders, reports] = await Promise.all([readOrders(bus), askForCarriers(bus)]);
-  return viewsOf(configured, orders, reports);
+  const [commands, reports] = await Promise.all([readCommands(bus), askForCarriers(bus)]);
+  return viewsOf(configured, commands, reports);
 }
 
 export function viewsOf(
   configured: readonly CarrierConfig[],
-  orders: ReadonlyMap<string, CarrierOrders>,
+  commands: ReadonlyMap<string, CarrierCommands>,
   reports: readonly CarrierReport[],
 ): CarrierView[] {
   const names = new Set([...configured.map(({ name }) => name), ...reports.map(({ carrier }) => carrier)]);
@@ -59,40 +67,40 @@ export function viewsOf(
     viewOf(
       name,
       configured.find((carrier) => carrier.name === name),
-      orders.get(name) ?? noOrders,
+      commands.get(name) ?? noCommands,
       reports.filter(({ carrier }) => carrier === name),
     ),
   );
 }
 
 /** Rejects when it is not known whether the order was taken. */
-export async function orderCarrier(
+export async function commandCarrier(
   bus: Bus,
   configured: readonly CarrierConfig[],
-  given: NewOrder,
+  given: NewCommand,
   clock: Clock = systemClock,
 ): Promise<Given | NoSuch> {
   const refused = isConfigured(configured, given) ? null : refusalOf(given, await viewCarriers(bus, configured));
   if (refused !== null) return refused;
-  const order = await giveOrder(bus, { ...given, reason: await reasonOf(bus, given) }, clock);
-  const endAtMs = clock.monotonicMs() + limits.operations.inForceWithinMs;
+  const command = await issueCommand(bus, { ...given, reason: await reasonOf(bus, given) }, clock);
+  const endAtMs = clock.monotonicMs() + limits.operations.effectiveWithinMs;
   for (;;) {
     const reports = (await askForCarriers(bus)).filter(({ carrier }) => carrier === given.carrier);
-    const follow = reports.filter(({ orders }) => orders.includes(order.id));
-    const inForce = reports.length > 0 && follow.length === reports.length;
-    if (!inForce && reports.length > 0 && clock.monotonicMs() < endAtMs) continue;
-    const orders = (await readOrders(bus)).get(given.carrier) ?? noOrders;
+    const follow = reports.filter(({ commands }) => commands.includes(command.id));
+    const inEffect = reports.length > 0 && follow.length === reports.length;
+    if (!inEffect && reports.length > 0 && clock.monotonicMs() < endAtMs) continue;
+    const commands = (await readCommands(bus)).get(given.carrier) ?? noCommands;
     const config = configured.find(({ name }) => name === given.carrier);
-    return { ok: true, order, inForce, carrier: viewOf(given.carrier, config, orders, reports) };
+    return { ok: true, command, inEffect, carrier: viewOf(given.carrier, config, commands, reports) };
   }
 }
 
 /** Who repeats an order without a reason has not taken back the one it stands for. */
-async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewOrder): Promise<string> {
+async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewCommand): Promise<string> {
   if (reason !== '' || verb === 'resume') return reason;
   try {
-    const orders = (await readOrders(bus)).get(carrier) ?? noOrders;
-    const stands = bind === null ? orders.carrier : orders.binds.get(bind);
+    const commands = (await readCommands(bus)).get(carrier) ?? noCommands;
+    const stands = bind === null ? commands.carrier : commands.binds.get(bind);
     return stands?.verb === verb ? stands.reason : '';
   } catch (error) {
     ignoring(error, 'the order is given without the reason that stood before');
@@ -100,12 +108,12 @@ async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewOrder): Pr
   }
 }
 
-function isConfigured(configured: readonly CarrierConfig[], { carrier, bind }: NewOrder): boolean {
+function isConfigured(configured: readonly CarrierConfig[], { carrier, bind }: NewCommand): boolean {
   const config = configured.find(({ name }) => name === carrier);
   return config !== undefined && (bind === null || (bind > 0 && bind <= bindsOf(config, {}).length));
 }
 
-function refusalOf({ carrier: name, bind }: NewOrder, all: readonly CarrierView[]): NoSuch | null {
+function refusalOf({ carrier: name, bind }: NewCommand, all: readonly CarrierView[]): NoSuch | null {
   const carrier = all.find((each) => each.name === name);
   if (carrier === undefined) return { ok: false, what: 'carrier', there: all.map((each) => each.name) };
   if (bind === null || carrier.binds.some((each) => each.bind === bind)) return null;
@@ -115,26 +123,26 @@ function refusalOf({ carrier: name, bind }: NewOrder, all: readonly CarrierView[
 function viewOf(
   name: string,
   config: CarrierConfig | undefined,
-  orders: CarrierOrders,
+  commands: CarrierCommands,
   reports: readonly CarrierReport[],
 ): CarrierView {
-  // With several nodes the best of those that have binds, as the doors judge it.
+  // With several nodes the best of those that have binds, as the entry points judge it.
   const speaking = reports.filter(({ standby = false }) => !standby);
   const best = states.flatMap((state) => speaking.filter((report) => report.state === state))[0];
   return {
     name,
-    ordered: orderedBy(orders.carrier),
-    order: standing(orders.carrier),
+    desiredState: issuedBy(commands.carrier),
+    command: effective(commands.carrier),
     state: best?.state ?? null,
     why: best?.why ?? (reports.length > 0 ? 'nobody has its binds' : ''),
     servedBy: reports.length,
-    held: reports.reduce((sum, { held }) => sum + held, 0),
+    inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
     pace: paceOf(speaking),
     recovering: best?.recovering ?? null,
     binds: bindsSeen(config, reports).map((bind) => ({
       ...bind,
-      ordered: orderedOfBind(orders, bind.bind),
-      order: standing(orders.binds.get(bind.bind)),
+      desiredState: desiredStateOfBind(commands, bind.bind),
+      command: effective(commands.binds.get(bind.bind)),
     })),
   };
 }
@@ -149,7 +157,8 @@ function paceOf(reports: readonly CarrierReport[]): Pace | null {
   };
 }
 
-const standing = (order: Order | null | undefined) => (orderedBy(order) === 'running' ? null : (order ?? null));
+const effective = (command: OperatorCommand | null | undefined) =>
+  issuedBy(command) === 'running' ? null : (command ?? null);
 
 /** As reported, else as configured: an order may be given before anybody serves the carrier. */
 function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierReport[]): BindReport[] {
@@ -166,16 +175,16 @@ function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierR
 }
 
 export function carrierJson(carrier: CarrierView): Record<string, unknown> {
-  const { name, ordered, order, state, why, servedBy, held, pace, recovering, binds } = carrier;
+  const { name, desiredState, command, state, why, servedBy, inFlight, pace, recovering, binds } = carrier;
   return {
     name,
     object: 'carrier',
-    ordered,
-    order: standingJson(order),
+    desired_state: desiredState,
+    command: effectiveJson(command),
     state,
     why,
     served_by: servedBy,
-    held,
+    in_flight: inFlight,
     pace: pace === null ? null : { per_s: tenths(pace.perS), of_per_s: tenths(pace.ofPerS), slowed_by: pace.slowedBy },
     recovering:
       recovering === null
@@ -184,8 +193,8 @@ export function carrierJson(carrier: CarrierView): Record<string, unknown> {
     binds: binds.map((bind) => ({
       bind: bind.bind,
       type: bind.type,
-      ordered: bind.ordered,
-      order: standingJson(bind.order),
+      desired_state: bind.desiredState,
+      command: effectiveJson(bind.command),
       state: bind.state,
       reason: bind.reason,
       next_try_in_s: typeof bind.nextTryInMs === 'number' ? Math.ceil(bind.nextTryInMs / 1_000) : null,
@@ -197,15 +206,15 @@ export function carrierJson(carrier: CarrierView): Record<string, unknown> {
 
 const tenths = (value: number) => Math.round(value * 10) / 10;
 
-function standingJson(order: Order | null): Record<string, unknown> | null {
-  if (order === null) return null;
-  const { id, atMs, actor, from, reason } = order;
+function effectiveJson(command: OperatorCommand | null): Record<string, unknown> | null {
+  if (command === null) return null;
+  const { id, atMs, actor, from, reason } = command;
   return { id, at: new Date(atMs).toISOString(), actor, from, reason };
 }
 
 /** What an order is answered with. */
-export function orderJson({ order, inForce, carrier }: Given): Record<string, unknown> {
-  const { id, verb, bind } = order;
+export function commandJson({ command, inEffect, carrier }: Given): Record<string, unknown> {
+  const { id, verb, bind } = command;
   const target = bind === null ? carrier.name : `${carrier.name}/${bind}`;
-  return { id, object: 'order', verb, target, in_force: inForce, carrier: carrierJson(carrier) };
+  return { id, object: 'order', verb, target, in_effect: inEffect, carrier: carrierJson(carrier) };
 }

@@ -7,17 +7,17 @@ import type { AuditId } from '../../model/ids.ts';
  * pause: nothing more is submitted, sessions stay and receipts come in · drain: the same, and the sessions end when
  * what is out is answered · resume: as if nothing had been ordered, and binds that were given up are tried again.
  */
-export type OrderVerb = 'pause' | 'drain' | 'resume';
+export type CommandVerb = 'pause' | 'drain' | 'resume';
 
 /** What comes of an order: how a carrier or a bind is to be now. */
-export type Ordered = 'running' | 'paused' | 'drained';
+export type DesiredState = 'running' | 'paused' | 'drained';
 
-export type Order = {
+export type OperatorCommand = {
   readonly v: 1;
   /** The audit record's id, too. */
   readonly id: AuditId;
   readonly atMs: number;
-  readonly verb: OrderVerb;
+  readonly verb: CommandVerb;
   readonly carrier: string;
   /** From 1, in the order of heliograph.yaml with `count` unfolded; null: the whole carrier. */
   readonly bind: number | null;
@@ -29,9 +29,9 @@ export type Order = {
 };
 
 /** The last orders for one carrier. */
-export type CarrierOrders = {
-  readonly carrier: Order | null;
-  readonly binds: ReadonlyMap<number, Order>;
+export type CarrierCommands = {
+  readonly carrier: OperatorCommand | null;
+  readonly binds: ReadonlyMap<number, OperatorCommand>;
 };
 
 /** connecting … closed: as smpp/bind-keeper.ts has it · resting: drained by order · elsewhere: another node has it. */
@@ -54,11 +54,11 @@ export type CarrierReport = {
   readonly standby?: boolean;
   readonly state: CarrierState;
   readonly why: string;
-  /** Ids of the orders that are in force there. */
-  readonly orders: readonly string[];
+  /** Ids of the orders that are in effect there. */
+  readonly commands: readonly string[];
   readonly binds: readonly BindReport[];
   /** Messages taken from the streams and not settled. */
-  readonly held: number;
+  readonly inFlight: number;
   /** Null: none of the contract is theirs. Absent: an older version reports. */
   readonly pace?: Pace | null;
   readonly recovering?: Recovering | null;

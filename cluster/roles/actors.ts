@@ -1,11 +1,11 @@
 // The actors process: carriers in threads, and the release of LATER. It is ready when every carrier has
 // replayed its events and takes work; whether a carrier's binds are up is health, not readiness.
 import { join } from 'node:path';
-import { countEnd } from '../../actors/carrier/outcome/ended.ts';
+import { countTerminalEvent } from '../../actors/carrier/outcome/terminal-counters.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { Releasers } from '../../actors/later/releasers.ts';
 import { openLeases } from '../../actors/lease/lease-keeper.ts';
-import { noOtherNodes } from '../../actors/lease/no-other-nodes.ts';
+import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { leasesWhenNeeded, servedByOne } from '../../actors/removed/served-by-one.ts';
@@ -17,7 +17,7 @@ import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
-import { watchCarriers } from '../bus/carrier-beacon.ts';
+import { watchCarriers } from '../bus/carrier-heartbeat.ts';
 import { clusterClock, ownClock } from '../bus/cluster-clock.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
@@ -29,8 +29,8 @@ import { loadNode } from '../../config/node-name.ts';
 import { loadSettings } from '../../config/settings.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { watchStreams } from '../bus/stream-gauges.ts';
-import { type RegistryHolder, registryHolder } from '../../directory/registry/holder.ts';
-import { keepRegistries } from '../../directory/registry/keeper.ts';
+import { type RegistryCache, registryCache } from '../../directory/registry/registry-cache.ts';
+import { watchRegistries } from '../../directory/registry/registry-watcher.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
@@ -39,9 +39,9 @@ import { portedTo } from '../../policy/registry/ported-to.ts';
 /** Null: lost sessions leave no file. */
 const dumpsOf = (dataDir: string, kept: number) => (kept === 0 ? null : { folder: join(dataDir, 'flight'), kept });
 
-/** Events of ended messages are told again by the next releaser: their records were not acked. */
+/** Events of ended messages are published again by the next releaser: their records were not acked. */
 const eventsIdleMs = 500;
-/** Tells one life of this process from every other. */
+/** Identifies one incarnation of this process. */
 const processBytes = 8;
 
 runRole('actors', async ({ env }) => {
@@ -53,10 +53,10 @@ runRole('actors', async ({ env }) => {
   const bodyKeys = loadBodyKeys(settings.dataDir, env);
   await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
   let started: HostPool | null = null;
-  let releases: { readonly registries: RegistryHolder; readonly rules: ReleaseRules } | null = null;
-  const keeper = await keepRegistries(bus, (news) => {
-    started?.registry(news);
-    releases?.registries.apply(news);
+  let releases: { readonly registries: RegistryCache; readonly rules: ReleaseRules } | null = null;
+  const keeper = await watchRegistries(bus, (registryUpdate) => {
+    started?.registry(registryUpdate);
+    releases?.registries.apply(registryUpdate);
   });
   const shared = settings.ownBus
     ? null
@@ -70,7 +70,7 @@ runRole('actors', async ({ env }) => {
     moves: configuration.routing,
     country: configuration.country,
     content: configuration.content,
-    registries: () => keeper.news(),
+    registries: () => keeper.registryUpdate(),
     simulated: settings.simulatedPorts,
     natsUrl: settings.natsUrl,
     bodyKeys: bodyKeys.keys,
@@ -82,26 +82,26 @@ runRole('actors', async ({ env }) => {
   await pool.start();
   started = pool;
   // One may have come while they started.
-  for (const news of keeper.news()) pool.registry(news);
-  // The ends of scheduled messages must be told as long as this process lives.
+  for (const registryUpdate of keeper.registryUpdate()) pool.registry(registryUpdate);
+  // The final events of scheduled messages must be published as long as this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
-  const events = new EventWriter(eventPublisher, { onDurable: countEnd });
+  const events = new EventWriter(eventPublisher, { onDurable: countTerminalEvent });
   const carriers = watchCarriers(bus);
-  const registries = registryHolder(keeper.news());
+  const registries = registryCache(keeper.registryUpdate());
   releases = {
     registries,
     rules: new ReleaseRules(routingRules(configuration), bodyCipher(bodyKeys.keys), carriers, (to) =>
       portedTo(registries.current(), to),
     ),
   };
-  let inForce = configuration;
+  let inEffect = configuration;
   const clock = shared === null ? ownClock() : await clusterClock(bus, shared);
   const { rules } = releases;
   const [like] = configuration.carriers;
   assert(like !== undefined, 'the sandbox is always there');
   const removedLeases = leasesWhenNeeded(async () =>
     shared === null
-      ? noOtherNodes
+      ? singleNodeLeases
       : openLeases(bus, { ...shared, thread: 'removed' }, shared.replicas, systemClock, () => clock.agrees),
   );
   const removed = new RemovedCarriers({
@@ -114,7 +114,7 @@ runRole('actors', async ({ env }) => {
           bus,
           cipher: bodyCipher(bodyKeys.keys),
           carriers,
-          waysOf: (message) => rules.waysOf(message).ways,
+          candidatesOf: (message) => rules.candidatesOf(message).candidates,
           like,
           clock,
         }),
@@ -131,7 +131,7 @@ runRole('actors', async ({ env }) => {
   return {
     metrics: async () => (await pool.metrics()).flat(),
     configure: async (next) => {
-      inForce = next;
+      inEffect = next;
       releases?.rules.configure(routingRules(next));
       return pool.configure(next.carriers, next.routing, next.country, next.content);
     },
@@ -145,7 +145,7 @@ runRole('actors', async ({ env }) => {
       if (!clock.agrees) return { ok: false, detail: 'this machine’s clock is not that of the others' };
       return { ok: true, detail: `binds: ${binds.join(', ')}` };
     },
-    drainMs: () => actorsDrainMs(inForce),
+    drainMs: () => actorsDrainMs(inEffect),
     async drain(deadlineMs) {
       keeper.stop();
       stopStreams();

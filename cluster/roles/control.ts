@@ -8,10 +8,10 @@ import { keyPlaces, placingSecret } from '../../api/http/idempotency/key-place.t
 import { idempotencyStore } from '../../api/http/idempotency/store.ts';
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
-import type { Once } from '../../api/management/once-per-key.ts';
+import type { IdempotentWrite } from '../../api/management/idempotent-write.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
@@ -30,7 +30,7 @@ import { openDirectory } from '../../directory/directory.ts';
 import { startProjector } from '../../control/projection/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { bringKeptNotes, noteForAudit, thisMachine } from '../../control/audit-notes.ts';
-import { auditOrders } from '../../control/audit-orders.ts';
+import { auditCommands } from '../../control/audit-commands.ts';
 import { recordKeysUsed } from '../../control/keys-used.ts';
 import { isStoreUnavailable } from '../../control/store/connection.ts';
 import {
@@ -45,7 +45,7 @@ import { databaseNameFile, installationId } from '../../control/store/installati
 import { type DatabaseUrls, prepareStore } from '../../control/store/prepare.ts';
 import { rightsTooWide } from '../../control/store/rights.ts';
 import { type Store, openStore } from '../../control/store/store.ts';
-import type { DemoToTell } from '../supervisor/announce.ts';
+import type { DemoToPrint } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';
 
@@ -58,8 +58,8 @@ const demoWaitMs = 5_000;
 runRole('control', async (link) => {
   const settings = loadSettings(link.env);
   const { natsUrl, databaseUrl, databaseOwnerUrl: ownerUrl } = settings;
-  if (natsUrl === null) throw new FixSetup('NATS_URL: the control role needs a NATS server');
-  if (databaseUrl === null) throw new FixSetup('DATABASE_URL: the control role needs a PostgreSQL database');
+  if (natsUrl === null) throw new SetupError('NATS_URL: the control role needs a NATS server');
+  if (databaseUrl === null) throw new SetupError('DATABASE_URL: the control role needs a PostgreSQL database');
 
   let configuration = await loadConfiguration(settings.configFile, link.env);
   const bodyKeys = loadBodyKeys(settings.dataDir, link.env);
@@ -78,7 +78,7 @@ runRole('control', async (link) => {
     const refused = projector.refused();
     // Then nothing else of this role may run here: all of it would write into the wrong database.
     if (refused !== null) throw refused;
-    return projector.trouble() === null && (await readOutbox(store, 1)).length === 0;
+    return projector.failure() === null && (await readOutbox(store, 1)).length === 0;
   };
   await until('the directory is up to date', outboxIsEmpty, { limitMs: databaseWaitMs, everyMs: 10 });
 
@@ -89,14 +89,14 @@ runRole('control', async (link) => {
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
-  const { keys, once } = await openKeys(bus, bodyKeys, clock);
+  const { keys, idempotentWrite } = await openKeys(bus, bodyKeys, clock);
   void bringNotesWhenUp(bus, settings.dataDir, link);
-  const audit = auditOrders(bus, system);
+  const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
   const operations = { bus, carriers: () => configuration.carriers };
   const api = await startManagementApi({
-    ...{ store, directory, once, operations },
+    ...{ store, directory, idempotentWrite, operations },
     shares: configuration.limits.shares,
     content: () => configuration.content,
     keyDaysDefault: () => configuration.limits.apiKeyDaysDefault,
@@ -105,11 +105,11 @@ runRole('control', async (link) => {
   });
 
   return {
-    ready: { port: api.port, demo: demo === null ? null : demoToTell(demo, demoFile) },
+    ready: { port: api.port, demo: demo === null ? null : demoToPrint(demo, demoFile) },
     health() {
-      const trouble = projector.trouble() ?? audit.trouble();
+      const failure = projector.failure() ?? audit.failure();
       // Still healthy: with the database away sending goes on, and a balancer must not take this machine out.
-      return { ok: true, detail: trouble === null ? '' : `changes of tenants wait: ${trouble}` };
+      return { ok: true, detail: failure === null ? '' : `changes of tenants wait: ${failure}` };
     },
     async configure(next) {
       const verdict = reloadVerdict(configuration, next);
@@ -118,7 +118,7 @@ runRole('control', async (link) => {
       void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }, link);
       const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart, values };
       const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
-      // What is in force is in force, recorded or not: somebody must know.
+      // What is in effect is in effect, recorded or not: somebody must know.
       await noteForAudit(bus, note, clock).catch((error: unknown) =>
         log.error({ alarm: 'not_audited', ...note, error: messageOf(error) }, 'a reload is not in the audit log'),
       );
@@ -138,7 +138,7 @@ runRole('control', async (link) => {
 });
 
 /** Keys that were shown before stay where they are. */
-function demoToTell({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: DemoAccount, file: string): DemoToTell {
+function demoToPrint({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: DemoAccount, file: string): DemoToPrint {
   return {
     accountId,
     file,
@@ -149,18 +149,22 @@ function demoToTell({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: Demo
 }
 
 /** The store of idempotency keys, as the ingress has it. */
-async function openKeys(bus: Bus, bodyKeys: BodyKeys, clock: Clock): Promise<{ keys: Publisher; once: Once }> {
-  const { oncePerKey } = await import('../../api/management/once-per-key.ts');
+async function openKeys(
+  bus: Bus,
+  bodyKeys: BodyKeys,
+  clock: Clock,
+): Promise<{ keys: Publisher; idempotentWrite: IdempotentWrite }> {
+  const { createIdempotentWrite } = await import('../../api/management/idempotent-write.ts');
   const keys = new Publisher(bus, limits.http.idempotencyWrites);
   await openBucket(bus, 'idempotency');
-  const once = oncePerKey({
+  const idempotentWrite = createIdempotentWrite({
     requests: new IdempotentRequests(idempotencyStore(bus, keys, clock), clock),
     cipher: bodyCipher(bodyKeys.keys),
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter(bodyKeys.keys),
     rates: new RateLimits(newRateMemory()),
   });
-  return { keys, once };
+  return { keys, idempotentWrite };
 }
 
 /** A carrier that is not simulated was added while everything runs. */

@@ -1,7 +1,7 @@
 // The ingress role: reads settings, configuration and the body key, and starts the listening threads. Its main
-// thread stays out of the traffic, so that it always answers the supervisor. See api/http/ for the door itself.
+// thread stays out of the traffic, so that it always answers the supervisor. See api/http/ for the ingress itself.
 import { type IngressThreads, startThreads } from '../../api/http/threads.ts';
-import { FixSetup } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
@@ -9,7 +9,7 @@ import { loadConfiguration } from '../../config/load.ts';
 import { loadNode } from '../../config/node-name.ts';
 import { loadSettings } from '../../config/settings.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
-import { keepRegistries } from '../../directory/registry/keeper.ts';
+import { watchRegistries } from '../../directory/registry/registry-watcher.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { routingRules } from './routing-rules.ts';
 
@@ -17,14 +17,14 @@ runRole('ingress', async ({ env }) => {
   const settings = loadSettings(env);
   const configuration = await loadConfiguration(settings.configFile, env);
   const { natsUrl } = settings;
-  if (natsUrl === null) throw new FixSetup('NATS_URL: the ingress role needs a NATS server');
+  if (natsUrl === null) throw new SetupError('NATS_URL: the ingress role needs a NATS server');
 
   const bus = await connectBus(natsUrl, 'ingress');
   await ensureStreams(bus, configuration.limits);
   const bodyKeys = loadBodyKeys(settings.dataDir, env);
   await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
   let threads: IngressThreads | null = null;
-  const keeper = await keepRegistries(bus, (news) => threads?.registry(news));
+  const keeper = await watchRegistries(bus, (registryUpdate) => threads?.registry(registryUpdate));
 
   threads = await startThreads(Math.max(1, configuration.ingress.threads), {
     natsUrl,
@@ -40,11 +40,11 @@ runRole('ingress', async ({ env }) => {
       proxyHeader: configuration.ingress.proxyHeader,
     },
     shares: configuration.limits.shares,
-    registries: keeper.news(),
+    registries: keeper.registryUpdate(),
   });
   const running = threads;
   // One may have come while they started.
-  for (const news of keeper.news()) running.registry(news);
+  for (const registryUpdate of keeper.registryUpdate()) running.registry(registryUpdate);
   return {
     ready: { port: running.port },
     health: () => running.health(),

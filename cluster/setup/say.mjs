@@ -15,7 +15,7 @@ export function say(text) {
 }
 
 /**
- * Runs one step and tells about it: when it begins, every five seconds while it lasts, and how long it took.
+ * Runs one step and reports it: when it begins, every five seconds while it lasts, and how long it took.
  * @template T
  * @param {string} what
  * @param {() => Promise<T>} work

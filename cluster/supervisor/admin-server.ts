@@ -3,7 +3,7 @@
 // answers only to names of loopback, so that no page in a browser of this machine reads it under a name of its own.
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { AggregatorRegistry } from 'prom-client';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { currentMetrics, metricsContentType } from '../../platform/telemetry.ts';
 import { isLoopback } from '../../config/loopback.ts';
@@ -19,7 +19,7 @@ export type AdminServer = {
 
 export type AdminParts = {
   readonly tree: SupervisionTree;
-  /** Why the configuration file on disk is not in force; null when it is. */
+  /** Why the configuration file on disk is not in effect; null when it is. */
   readonly configurationRefused: () => readonly string[] | null;
 };
 
@@ -65,7 +65,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'is taken by another process' : `cannot be used (${error.code})`;
-      reject(new FixSetup(`Port ${port} on ${host} ${why}: set HELIOGRAPH_ADMIN_PORT to a free one`, error));
+      reject(new SetupError(`Port ${port} on ${host} ${why}: set HELIOGRAPH_ADMIN_PORT to a free one`, error));
     });
     server.listen(port, host, () => {
       server.removeAllListeners('error');
@@ -91,9 +91,9 @@ async function route(
       const children = tree.status;
       const ready = !stopping && children.every((child) => child.ready);
       const status = stopping ? 'stopping' : ready ? 'ready' : 'not_ready';
-      // A bad file on disk is no reason to take this machine out: what is in force works.
+      // A bad file on disk is no reason to take this machine out: what is in effect works.
       const refused = configurationRefused();
-      const configuration = refused === null ? { inForce: true } : { inForce: false, problems: refused };
+      const configuration = refused === null ? { inEffect: true } : { inEffect: false, problems: refused };
       return sendJson(response, ready ? 200 : 503, { status, children, configuration });
     }
     case '/metrics': {
@@ -107,7 +107,7 @@ async function route(
   }
 }
 
-/** A child that does not answer in time is left out; `child_up` tells about it. */
+/** A child that does not answer in time is left out; `child_up` shows it. */
 async function collect(tree: SupervisionTree): Promise<MetricObject[][]> {
   const own = await currentMetrics();
   const answers = await Promise.allSettled(tree.children.map((child) => child.metrics()));

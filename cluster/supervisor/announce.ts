@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { type CarrierConfig, realCarriers } from '../../config/configuration.ts';
 import type { Settings } from '../../config/settings.ts';
 
-/** What the control role tells of the demo account. */
-export type DemoToTell = {
+/** What the control role reports of the demo account. */
+export type DemoToPrint = {
   readonly accountId: string;
   /** Holds the keys; readable by its owner only. */
   readonly file: string;
@@ -20,7 +20,7 @@ export type Announcement = {
   settings: Settings;
   carriers: readonly Pick<CarrierConfig, 'name' | 'simulate'>[];
   /** From the control child; null when no demo account was made by this start or it has been removed. */
-  demo: DemoToTell | null;
+  demo: DemoToPrint | null;
   adminPort: number;
   secondsToReady: number;
 };
@@ -50,7 +50,7 @@ export function readyText({ settings, carriers, demo, adminPort, secondsToReady 
   return lines.join('\n');
 }
 
-function demoLines(settings: Settings, demo: DemoToTell, real: readonly string[]): string[] {
+function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[]): string[] {
   const { keys, file, hasLive, liveKeyRevoked } = demo;
   // A line of its own, so that the key stands neither in the output of a later start nor in the shell's history.
   const ask = `npx heliograph keys demo${hasLive ? '' : ' --test'}`;
@@ -104,7 +104,7 @@ function reachable(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** The demo account of the control child's ready message, when it told one. */
-export function demoOf(told: Record<string, unknown> | undefined): DemoToTell | null {
-  return (told?.['demo'] as DemoToTell | null | undefined) ?? null;
+/** The demo account of the control child's ready message, when it has one. */
+export function demoOf(readyFacts: Record<string, unknown> | undefined): DemoToPrint | null {
+  return (readyFacts?.['demo'] as DemoToPrint | null | undefined) ?? null;
 }

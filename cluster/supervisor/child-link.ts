@@ -3,7 +3,7 @@
 // the supervisor is gone, or an error nobody caught makes its state unknown.
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
-import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { keepFilesPrivate } from '../../platform/private-files.ts';
@@ -19,16 +19,16 @@ export type RunningRole = {
   drainMs?(): number;
   /** Metrics of the role's threads (the process's own registry is added by itself). */
   metrics?(): Promise<MetricObject[]>;
-  /** A changed configuration to put in force, whole, without a restart. Left out: the role reads nothing of it. */
+  /** A changed configuration to put into effect, whole, without a restart. Left out: the role reads nothing of it. */
   configure?(configuration: Configuration): Promise<void>;
   /** Asked every second: cheap and without I/O. */
   health?(): Health;
-  /** Told to the supervisor with the ready message, for example the demo account's keys. */
+  /** Sent to the supervisor with the ready message, for example the demo account's keys. */
   ready?: Record<string, unknown>;
 };
 
 export type ChildLink = {
-  /** This role's settings and secrets: told by the supervisor, or the environment of who runs a role by hand. */
+  /** This role's settings and secrets: sent by the supervisor, or the environment of who runs a role by hand. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted when the drain begins, and at once when the supervisor is gone. */
   readonly stopping: AbortSignal;
@@ -91,7 +91,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   starting.then(
     (running) => {
       log.info('ready');
-      tell({ type: 'ready', ready: running.ready ?? {} });
+      send({ type: 'ready', ready: running.ready ?? {} });
       watchHealth(running);
     },
     (error: unknown) => {
@@ -99,13 +99,13 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
       if (draining) return;
       const [why, fix, badConfiguration] = [
         messageOf(error),
-        error instanceof FixSetup,
+        error instanceof SetupError,
         error instanceof BadConfiguration,
       ];
       // What a person must change the supervisor says, once.
       if (!fix || !supervised)
         log.fatal({ error: why, stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
-      tell({ type: 'failed', why, fix, badConfiguration }, () => process.exit(1));
+      send({ type: 'failed', why, fix, badConfiguration }, () => process.exit(1));
     },
   );
 }
@@ -123,7 +123,7 @@ function settingsOf(supervised: boolean): Promise<ChildLink['env']> {
   });
 }
 
-/** What could not be put in force here is taken over at the next start: the supervisor hands out the new one. */
+/** What could not be put into effect here is taken over at the next start: the supervisor hands out the new one. */
 async function configure(running: RunningRole, configuration: Configuration): Promise<void> {
   try {
     await running.configure?.(configuration);
@@ -131,7 +131,7 @@ async function configure(running: RunningRole, configuration: Configuration): Pr
     metrics.configReloadFailed.inc();
     log.error(
       { alarm: 'config_reload_failed', error: messageOf(error) },
-      'a changed configuration is not in force here',
+      'a changed configuration is not in effect here',
     );
   }
 }
@@ -140,9 +140,9 @@ async function answer(running: RunningRole, id: number): Promise<void> {
   try {
     const own = await currentMetrics();
     const threads = (await running.metrics?.()) ?? [];
-    tell({ type: 'metrics', id, metrics: [own, ...(threads.length > 0 ? [threads] : [])] });
+    send({ type: 'metrics', id, metrics: [own, ...(threads.length > 0 ? [threads] : [])] });
   } catch (error) {
-    tell({ type: 'metrics', id, metrics: [], why: messageOf(error) });
+    send({ type: 'metrics', id, metrics: [], why: messageOf(error) });
   }
 }
 
@@ -155,14 +155,14 @@ function watchHealth(running: RunningRole): void {
     const key = `${health.ok}:${health.detail}`;
     if (key === last) return;
     last = key;
-    tell({ type: 'health', ...health });
+    send({ type: 'health', ...health });
   };
   look();
   systemClock.every(limits.supervision.healthEveryMs, look);
 }
 
-/** `then` runs when the message has left, or when there is nobody to tell. */
-function tell(message: FromChild, then: () => void = () => {}): void {
+/** `then` runs when the message has left, or when there is no supervisor. */
+function send(message: FromChild, then: () => void = () => {}): void {
   if (process.send === undefined || !process.connected) return then();
   try {
     process.send(message, undefined, {}, (error) => {

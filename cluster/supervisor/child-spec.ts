@@ -10,7 +10,7 @@ export type ChildSpec = {
   /** always: also after a clean exit it did not get told to. on-crash: a clean exit is final. */
   restart: 'always' | 'on-crash';
   startWithinMs: number;
-  /** Asked when it is stopped: what is in force may have changed since it was started. */
+  /** Asked when it is stopped: what is in effect may have changed since it was started. */
   readonly stopWithinMs: number;
   /** Children of the lowest rank are drained first; those of one rank together. */
   stopRank: number;

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../platform/deadline.ts';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type ProcessEntry, listProcesses } from '../embedded/processes.ts';
@@ -27,18 +27,18 @@ export type DataFolder = {
   discard(): void;
 };
 
-/** Throws FixSetup when another supervisor has the folder. */
+/** Throws SetupError when another supervisor has the folder. */
 export async function openDataFolder(path: string): Promise<DataFolder> {
   const runDir = join(path, 'run');
   const made = [runDir, join(path, 'logs'), path].filter((each) => !existsSync(each));
   try {
     makePrivate(path);
   } catch (error) {
-    throw new FixSetup(`HELIOGRAPH_DATA: cannot make the folder ${path}: ${(error as Error).message}`, error);
+    throw new SetupError(`HELIOGRAPH_DATA: cannot make the folder ${path}: ${(error as Error).message}`, error);
   }
   const lock = takeLock(join(runDir, 'supervisor.lock'));
   if (!lock.taken) {
-    throw new FixSetup(
+    throw new SetupError(
       `Heliograph already runs on ${path} (process ${lock.pid}): stop it, or set HELIOGRAPH_DATA to another folder`,
     );
   }
@@ -86,7 +86,7 @@ function narrow(path: string, mode: number): void {
 /** How CLI commands find the running system; readable by its owner only, because of the passwords. */
 export type Connections = {
   pid: number;
-  /** The heliograph.yaml in force; null when the configuration did not come from a file. */
+  /** The heliograph.yaml in effect; null when the configuration did not come from a file. */
   configFile: string | null;
   natsUrl: string;
   databaseUrl: string | null;

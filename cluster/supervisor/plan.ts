@@ -1,5 +1,5 @@
 // Which children a machine runs and with what: settings and configuration in, supervision data out. The drain
-// order (stopRank) is the order of the message backwards: doors first, storage last.
+// order (stopRank) is the order of the message backwards: entry points first, storage last.
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -22,7 +22,7 @@ import { type RoleChild, configurationFor, settingsFor } from './role-settings.t
 export type PlanInput = {
   settings: Settings;
   /** The configuration as it is now; it may change while the children run. */
-  inForce: () => Configuration;
+  inEffect: () => Configuration;
   secrets: Secrets;
   ports: Ports;
   runDir: string;
@@ -40,8 +40,8 @@ export type Plan = {
 };
 
 export async function planChildren(input: PlanInput): Promise<Plan> {
-  const { settings, inForce, secrets, ports } = input;
-  const configuration = inForce();
+  const { settings, inEffect, secrets, ports } = input;
+  const configuration = inEffect();
   const has = (role: Role) => settings.roles.includes(role);
   const natsPort = settings.natsUrl === null ? await ports.choose('nats-server') : 0;
   const wantsPostgres = has('control') && settings.databaseUrl === null;
@@ -101,7 +101,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
       startWithinMs: limits.supervision.startMs,
       // The carriers may be others by then.
       get stopWithinMs() {
-        return name === 'actors' ? stopOfActorsMs(inForce()) : limits.supervision.drainMs;
+        return name === 'actors' ? stopOfActorsMs(inEffect()) : limits.supervision.drainMs;
       },
       stopRank,
       start: async () =>
@@ -111,10 +111,10 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           dataDir: settings.dataDir,
           pidFile: join(input.runDir, `${name}.pid`),
           env: { ...inherited, HELIOGRAPH_ROLE: name },
-          // Whoever starts later, or again, starts with what is in force then.
+          // Whoever starts later, or again, starts with what is in effect then.
           settings: {
             ...settingsFor(name, { ...all, NATS_URL: natsUrlOf(name) }),
-            [configurationVariable]: JSON.stringify(configurationFor(name, inForce())),
+            [configurationVariable]: JSON.stringify(configurationFor(name, inEffect())),
           },
           ownPart: (next) => configurationFor(name, next),
           nodeFlags,

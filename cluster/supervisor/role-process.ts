@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { withDeadline } from '../../platform/deadline.ts';
 import { DeadlineExceeded } from '../../platform/deadline.ts';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Exit } from '../embedded/tether.ts';
@@ -22,7 +22,7 @@ export type RoleOptions = {
   pidFile: string;
   /** What everybody may read. */
   env: Readonly<Record<string, string | undefined>>;
-  /** What only the role is told, over its channel. */
+  /** What only the role is given, over its channel. */
   settings: Readonly<Record<string, string>>;
   /** The part of the configuration that is the role's. */
   ownPart: (configuration: Configuration) => Configuration;
@@ -43,11 +43,11 @@ export function startRole(options: RoleOptions): ManagedProcess {
     options.guardian.add(child.pid);
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
-  tell(child, { type: 'settings', env: options.settings });
+  send(child, { type: 'settings', env: options.settings });
   let health: Health = { ok: true, detail: '' };
   const asked = new Map<number, (metrics: MetricObject[][]) => void>();
   let lastAsked = 0;
-  let settle: { resolve: (told: Record<string, unknown>) => void; reject: (error: Error) => void } | null = null;
+  let settle: { resolve: (readyFacts: Record<string, unknown>) => void; reject: (error: Error) => void } | null = null;
   const readyMessage = new Promise<Record<string, unknown>>((resolve, reject) => {
     settle = { resolve, reject };
   });
@@ -59,7 +59,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
         return settle?.resolve(message.ready);
       case 'failed':
         if (message.badConfiguration === true) return settle?.reject(new BadConfiguration([message.why]));
-        return settle?.reject(message.fix ? new FixSetup(message.why) : new Error(message.why));
+        return settle?.reject(message.fix ? new SetupError(message.why) : new Error(message.why));
       case 'health':
         health = { ok: message.ok, detail: message.detail };
         return;
@@ -97,15 +97,15 @@ export function startRole(options: RoleOptions): ManagedProcess {
       const answer = new Promise<MetricObject[][]>((resolve) => {
         asked.set(id, resolve);
       });
-      tell(child, { type: 'ask', id });
+      send(child, { type: 'ask', id });
       return withDeadline(`metrics of ${options.name}`, limits.supervision.metricsAnswerMs, answer).finally(() =>
         asked.delete(id),
       );
     },
     configure: (configuration) =>
-      void tell(child, { type: 'configure', configuration: options.ownPart(configuration) }),
+      void send(child, { type: 'configure', configuration: options.ownPart(configuration) }),
     async stop(limitMs) {
-      if (!tell(child, { type: 'drain', deadlineMs: Math.max(0, limitMs - drainHeadroomMs) })) child.kill('SIGTERM');
+      if (!send(child, { type: 'drain', deadlineMs: Math.max(0, limitMs - drainHeadroomMs) })) child.kill('SIGTERM');
       try {
         await withDeadline(`drain of ${options.name}`, limitMs, exited);
       } catch (error) {
@@ -119,10 +119,10 @@ export function startRole(options: RoleOptions): ManagedProcess {
   };
 }
 
-/** The child is told a little less than it has, so that it is the one to say that its drain took too long. */
+/** The child is given a little less time than it has, so that it is the one to say that its drain took too long. */
 export const drainHeadroomMs = 500;
 
-function tell(child: ChildProcess, message: ToChild): boolean {
+function send(child: ChildProcess, message: ToChild): boolean {
   if (!child.connected) return false;
   child.send(message, (error) => {
     if (error !== null) ignoring(error, 'the child is going');

@@ -1,4 +1,4 @@
-// What each role is told, and nothing else: its own settings and secrets, and what it reads of heliograph.yaml. They go
+// What each role is given, and nothing else: its own settings and secrets, and what it reads of heliograph.yaml. They go
 // over the channel to the child and never into its environment, which every process of the same user can read and which
 // a child of its own would inherit.
 import { createHmac } from 'node:crypto';
@@ -64,7 +64,7 @@ export function configurationFor(role: RoleChild, configuration: Configuration):
   }
 }
 
-/** That a password has changed stays visible: what stands in its place is made with a key that no role is told. */
+/** That a password has changed stays visible: what stands in its place is made with a key that no role is given. */
 const noSecret = (bind: BindConfig): BindConfig => ({
   ...bind,
   password: createHmac('sha256', markKey).update(bind.password).digest('hex').slice(0, 8),

@@ -3,7 +3,7 @@
 import { basename } from 'node:path';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
-import { FixSetup } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { collectProcessMetrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -25,13 +25,13 @@ import { SupervisionTree } from './supervision-tree.ts';
 export type SystemOptions = {
   settings: Settings;
   configuration: Configuration;
-  /** Follow the file and put changes in force; false when the configuration did not come from it. */
+  /** Follow the file and put changes in effect; false when the configuration did not come from it. */
   watchFile?: boolean;
   /** Holds ingress.ts, actors.ts and so on. */
   rolesDir: string;
 };
 
-/** Resolves with the exit code when everything is gone. Throws FixSetup when it cannot even begin. */
+/** Resolves with the exit code when everything is gone. Throws SetupError when it cannot even begin. */
 export async function runSystem({
   settings,
   configuration,
@@ -50,7 +50,7 @@ export async function runSystem({
   const taken = await portTaken(settings);
   if (taken !== null) {
     folder.discard();
-    throw new FixSetup(taken);
+    throw new SetupError(taken);
   }
   const passwords = configuration.carriers.flatMap(({ binds }) => binds.map(({ password }) => password));
   const warnings = [...unknownVariables(process.env, passwords), ...startWarnings(settings, configuration)];
@@ -63,13 +63,13 @@ export async function runSystem({
     folder.release();
   };
   let exitCode = 0;
-  let inForce = configuration;
+  let inEffect = configuration;
   let watch: ConfigurationWatch | null = null;
   try {
     beginSealing(settings.dataDir, systemClock.nowMs());
     const plan = await planChildren({
       settings,
-      inForce: () => inForce,
+      inEffect: () => inEffect,
       secrets: loadSecrets(settings.dataDir),
       ports: rememberedPorts(folder.runDir),
       runDir: folder.runDir,
@@ -94,10 +94,10 @@ export async function runSystem({
     if (watchFile) {
       watch = watchConfiguration({
         file: settings.configFile,
-        inForce,
+        inEffect,
         parse: (text) => parseText(text, settings.configFile),
         apply(next, changed) {
-          inForce = next;
+          inEffect = next;
           tree.configure(next);
           say(`✓ ${basename(settings.configFile)} reloaded: ${changed.join(', ')}`);
         },
@@ -114,10 +114,10 @@ export async function runSystem({
         httpUrl: baseUrl(settings),
         adminUrl: `http://${settings.adminHost}:${admin.port}`,
       });
-      const told = new Map<string, Record<string, unknown>>();
+      const readyFacts = new Map<string, Record<string, unknown>>();
       const started = tree.start({
         onReady(name, facts) {
-          told.set(name, facts);
+          readyFacts.set(name, facts);
           say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
         },
         onFailed: (name, why) => say(`✗ ${name.padEnd(12)} ${why}; tried again now and then, the others go on`),
@@ -126,8 +126,8 @@ export async function runSystem({
       if (first === 'ready') {
         announce({
           settings,
-          carriers: inForce.carriers,
-          demo: demoOf(told.get('control')),
+          carriers: inEffect.carriers,
+          demo: demoOf(readyFacts.get('control')),
           adminPort: admin.port,
           secondsToReady: seconds(),
         });
@@ -140,7 +140,7 @@ export async function runSystem({
       exitCode = error instanceof BadConfiguration ? exitCodeBadConfiguration : 1;
       say(`✗ ${messageOf(error)}`);
       // What a person must change is said once.
-      if (!(error instanceof FixSetup)) log.error({ error: messageOf(error) }, 'cannot start');
+      if (!(error instanceof SetupError)) log.error({ error: messageOf(error) }, 'cannot start');
     }
     watch?.stop();
     admin.announceStop();

@@ -1,11 +1,15 @@
-// What is allowed and seldom meant, said at the start: parts that other machines would each have too, and doors that
+// What is allowed and rarely meant, said at the start: parts that other machines would each have too, and entry points that
 // others on the network can use. A role control with the wrong database is refused by control/projection/owner.ts instead.
 import type { Configuration } from '../../config/configuration.ts';
 import type { Settings } from '../../config/settings.ts';
 import { isLoopback } from '../../config/loopback.ts';
 
 export function startWarnings(settings: Settings, { ingress }: Pick<Configuration, 'ingress'>): string[] {
-  return [...historyOfItsOwn(settings), ...openDoor(settings, ingress.trustedProxies), ...plainConnections(settings)];
+  return [
+    ...historyOfItsOwn(settings),
+    ...openHttpServer(settings, ingress.trustedProxies),
+    ...plainConnections(settings),
+  ];
 }
 
 function historyOfItsOwn({ roles, natsUrl, clickhouseUrl }: Settings): string[] {
@@ -17,7 +21,7 @@ function historyOfItsOwn({ roles, natsUrl, clickhouseUrl }: Settings): string[] 
 }
 
 /** Without a proxy that ends TLS keys and texts cross the network in clear. */
-function openDoor({ roles, httpHost, httpPort }: Settings, trustedProxies: readonly string[]): string[] {
+function openHttpServer({ roles, httpHost, httpPort }: Settings, trustedProxies: readonly string[]): string[] {
   if (!roles.includes('ingress') || isLoopback(httpHost) || trustedProxies.length > 0) return [];
   return [
     `The API listens on ${httpHost}:${httpPort} without TLS, and ingress.trusted_proxies names no proxy that ends TLS in ` +

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { DeadlineExceeded } from '../../platform/deadline.ts';
 import { assert } from '../../platform/assert.ts';
-import { FixSetup, ignoring, messageOf } from '../../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { type Random, systemRandom } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -35,9 +35,9 @@ const edges: Record<ChildState, readonly ChildState[]> = {
 
 export class SupervisedChild {
   readonly spec: ChildSpec;
-  /** What the child told with its first ready message; rejects when a person must fix something first. */
+  /** What the child sent with its first ready message; rejects when a person must fix something first. */
   readonly firstReady: Promise<Record<string, unknown>>;
-  #settleFirst!: { resolve: (told: Record<string, unknown>) => void; reject: (error: unknown) => void };
+  #settleFirst!: { resolve: (readyFacts: Record<string, unknown>) => void; reject: (error: unknown) => void };
   #state: ChildState = 'waiting';
   #why = '';
   #restarts = 0;
@@ -103,7 +103,7 @@ export class SupervisedChild {
     this.#process?.kill();
   }
 
-  /** A child that is starting has, or gets at its next start, what is in force. */
+  /** A child that is starting has, or gets at its next start, what is in effect. */
   configure(configuration: Configuration): void {
     this.#process?.configure(configuration);
   }
@@ -151,15 +151,15 @@ export class SupervisedChild {
       this.#process = child;
       // Told to stop while it was being started.
       if (this.#halt.signal.aborted) void child.stop(this.spec.stopWithinMs);
-      const told = await child.ready(this.spec.startWithinMs);
+      const readyFacts = await child.ready(this.spec.startWithinMs);
       if (!this.#halt.signal.aborted) {
         this.#become('ready', '');
         this.#hasBeenReady = true;
-        this.#settleFirst.resolve(told);
+        this.#settleFirst.resolve(readyFacts);
       }
     } catch (error) {
       failure = messageOf(error);
-      if (error instanceof FixSetup && !this.#hasBeenReady) {
+      if (error instanceof SetupError && !this.#hasBeenReady) {
         this.#mustBeFixed = true;
         this.#settleFirst.reject(error);
       }

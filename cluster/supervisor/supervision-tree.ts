@@ -8,7 +8,7 @@ import type { ChildSpec } from './child-spec.ts';
 import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
 
 export type TreeListener = {
-  onReady(name: string, told: Record<string, unknown>): void;
+  onReady(name: string, readyFacts: Record<string, unknown>): void;
   onFailed(name: string, why: string): void;
 };
 
@@ -18,7 +18,7 @@ export class SupervisionTree {
 
   constructor(specs: readonly ChildSpec[]) {
     const names = new Set(specs.map((spec) => spec.name));
-    assert(names.size === specs.length, 'two children with one name could not be told apart');
+    assert(names.size === specs.length, 'two children with one name could not be distinguished');
     for (const spec of specs) {
       for (const name of spec.after) assert(names.has(name), `${spec.name} would wait for ever for ${name}`);
     }

@@ -6,15 +6,15 @@ import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
-import type { HeldEntry, Repair } from './wanted.ts';
+import type { StoredEntry, EntryChange } from './desired-entries.ts';
 
 /** What the bucket holds under these names; a name without any entry is not in the answer. */
-export async function heldEntries(
+export async function storedEntries(
   calls: BusCalls,
   bucket: KV,
   names: readonly string[],
-): Promise<Map<string, HeldEntry>> {
-  const held = new Map<string, HeldEntry>();
+): Promise<Map<string, StoredEntry>> {
+  const held = new Map<string, StoredEntry>();
   const reads = names.map(async (name) => {
     const entry = await bucket.get(name);
     if (entry === null) return;
@@ -25,21 +25,25 @@ export async function heldEntries(
 }
 
 /** Carries repairs out, `outboxBatchMax` at a time and in order of the batches. Returns those that lost their race. */
-export async function carryOut(calls: BusCalls, bucket: KV, repairs: readonly Repair[]): Promise<Repair[]> {
-  const lost: Repair[] = [];
+export async function applyChanges(
+  calls: BusCalls,
+  bucket: KV,
+  changes: readonly EntryChange[],
+): Promise<EntryChange[]> {
+  const lost: EntryChange[] = [];
   const batchMax = limits.directory.outboxBatchMax;
-  for (let from = 0; from < repairs.length; from += batchMax) {
-    const batch = repairs.slice(from, from + batchMax);
+  for (let from = 0; from < changes.length; from += batchMax) {
+    const batch = changes.slice(from, from + batchMax);
     const done = await calls.call(
       'writing directory entries',
-      Promise.all(batch.map((repair) => write(bucket, repair))),
+      Promise.all(batch.map((change) => write(bucket, change))),
     );
     lost.push(...batch.filter((_, at) => done[at] === false));
   }
   return lost;
 }
 
-async function write(bucket: KV, { name, text, revision }: Repair): Promise<boolean> {
+async function write(bucket: KV, { name, text, revision }: EntryChange): Promise<boolean> {
   try {
     if (text === null) await bucket.delete(name, { previousSeq: revision });
     else await bucket.put(name, text, { previousSeq: revision });

@@ -1,5 +1,5 @@
 // Takes subscribers' decisions from INBOUND and writes them into the database, for as long as it takes: with the
-// database away they wait in the stream, and their entries in the bucket keep them in force. An entry is taken away
+// database away they wait in the stream, and their entries in the bucket keep them in effect. An entry is taken away
 // only when the blocks of the list say the same. Several of these may run: words are ordered by their own time.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
@@ -11,13 +11,13 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
-import { moveToDead } from '../../cluster/bus/dead.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { type DecisionRecord, decodeDecision } from '../../model/records/inbound-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { decisionConsumer, streamNames } from '../../cluster/bus/streams.ts';
 import type { Store } from '../store/store.ts';
-import { isToldOf, writeDecision } from '../store/subscriber-decisions.ts';
+import { isInDirectory, writeDecision } from '../store/subscriber-decisions.ts';
 import { sweepMarks, takeDecisionAway } from '../../directory/decision-bucket.ts';
 
 export type DecisionWriter = { stop(): Promise<void> };
@@ -78,7 +78,7 @@ async function consumed(parts: DecisionWriterParts, held: Set<Promise<void>>, cl
     consumer: decisionConsumer(),
     prefetch: limits.inbound.decisionsHeldMax,
     clock,
-    unhurried: true,
+    lowPriority: true,
     onPoison: (each, reason) => moveToDead(publisher, each, streamNames.inbound, reason),
     handle(each) {
       let decision: DecisionRecord;
@@ -104,8 +104,8 @@ async function settle(
   try {
     const written = await writeDecision(store, decision);
     if (written !== null) {
-      const told = () => isToldOf(store, written.block);
-      await until('the directory has the decision', told, {
+      const stored = () => isInDirectory(store, written.block);
+      await until('the directory has the decision', stored, {
         limitMs: limits.inbound.projectedWaitMs,
         everyMs: 20,
         clock,
@@ -119,7 +119,7 @@ async function settle(
   } catch (error) {
     log.warn(
       { accountId, keyword, error: messageOf(error) },
-      'a subscriber’s decision waits, and is in force meanwhile',
+      'a subscriber’s decision waits, and is in effect meanwhile',
     );
     from.nak(limits.bus.nakDelayMsMax);
   }

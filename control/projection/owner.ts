@@ -1,9 +1,9 @@
 // Which database the directory on this NATS is made from: the first one that comes, until somebody gives it free. Two
 // that took turns would each remove the other's accounts and keys, and lock the clients of both out. Whoever fills the
-// directory asks here first; doors and carriers do not care.
+// directory asks here first; entry points and carriers do not care.
 import { hostname } from 'node:os';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { isApiError, streamNotFound, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
@@ -22,7 +22,7 @@ export type DirectoryOwner = {
 };
 
 /** Another database has the directory: a person must say which of the two is right. */
-export class OwnedByAnother extends FixSetup {
+export class OwnedByAnother extends SetupError {
   constructor(owner: DirectoryOwner, ours: string) {
     super(
       `The directory on this NATS is made from another PostgreSQL (database ${owner.database}, ${sinceOf(owner)}; ours is ${ours}): ` +

@@ -15,7 +15,7 @@ import {
   readTenants,
 } from '../store/directory-rows.ts';
 import type { Store } from '../store/store.ts';
-import { carryOut, heldEntries } from './bucket-writer.ts';
+import { applyChanges, storedEntries } from './bucket-writer.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import {
   accountEntryName,
@@ -25,7 +25,7 @@ import {
   templateEntryName,
 } from '../../directory/entry.ts';
 import { projectBlocks, reconcileBlocks } from './suppression-projection.ts';
-import { type HeldEntry, repairsOf, wantedEntries } from './wanted.ts';
+import { type StoredEntry, diffEntries, desiredEntries } from './desired-entries.ts';
 import { readBucket } from '../../directory/watch.ts';
 
 /**
@@ -59,25 +59,25 @@ async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stoppin
 
 /** Compares the whole bucket with the tables. Returns how many entries had drifted and were repaired. */
 export async function reconcile(store: Store, calls: BusCalls): Promise<number> {
-  const told = new Map<string, HeldEntry>();
+  const stored = new Map<string, StoredEntry>();
   const reading = await readBucket(calls, (name, body, revision) => {
     // Kinds of a later version are not ours to repair.
     if (subjectOfEntry(name) !== null)
-      told.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
+      stored.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
   });
   reading.stop();
   // A copy: a revision that came in after the rows were read would let older rows win.
-  const held = new Map(told);
+  const held = new Map(stored);
   const { accounts, keys, templates } = await readTenants(store);
-  const repairs = repairsOf(held, wantedEntries(accounts, keys, templates));
-  // What the outbox is about to tell is under way: written here, it is only told earlier.
+  const changes = diffEntries(held, desiredEntries(accounts, keys, templates));
+  // What is in the outbox is under way: written here, it only arrives earlier.
   const underWay = new Set((await readOutbox(store, limits.directory.outboxBatchMax, 'tenants')).map(entryNameOf));
-  const lost = await carryOut(calls, reading.bucket, repairs);
+  const lost = await applyChanges(calls, reading.bucket, changes);
   if (!reading.filled && lost.length === 0)
     await calls.call('marking the directory', reading.bucket.put(filledEntryName, '{"v":1}'));
   // A lost race is a change that came meanwhile, not drift.
   const isDrift = ({ name }: { readonly name: string }) => !underWay.has(name);
-  const drifted = repairs.filter(isDrift).length - lost.filter(isDrift).length + (await reconcileBlocks(store, calls));
+  const drifted = changes.filter(isDrift).length - lost.filter(isDrift).length + (await reconcileBlocks(store, calls));
   if (drifted > 0) {
     metrics.directoryDrift.inc(drifted);
     log.warn({ drifted }, 'the directory differed from the database and was repaired');
@@ -90,15 +90,15 @@ async function projectRows(store: Store, calls: BusCalls, bucket: KV, rows: read
   const publicIds = idsOf(rows, 'key');
   const templates = idsOf(rows, 'template');
   const names = [accountIds.map(accountEntryName), publicIds.map(keyEntryName), templates.map(templateEntryName)];
-  const held = await heldEntries(calls, bucket, names.flat());
+  const held = await storedEntries(calls, bucket, names.flat());
   const accounts = await readAccountRows(store.db, accountIds);
   const keys = await readKeyRows(store.db, publicIds);
   const approved = await readTemplateRows(
     store.db,
     templates.map((of) => of.slice(of.indexOf('.') + 1)),
   );
-  const lost = await carryOut(calls, bucket, repairsOf(held, wantedEntries(accounts, keys, approved)));
-  const lostNames = new Set(lost.map((repair) => repair.name));
+  const lost = await applyChanges(calls, bucket, diffEntries(held, desiredEntries(accounts, keys, approved)));
+  const lostNames = new Set(lost.map((change) => change.name));
   return rows.filter((row) => !lostNames.has(entryNameOf(row))).map((row) => row.id);
 }
 

@@ -13,14 +13,14 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { clientConfigOf } from '../store/connection.ts';
 import { openStore, outboxChannel } from '../store/store.ts';
-import { AlarmClock } from '../../directory/alarm-clock.ts';
+import { WakeableTimer } from '../../directory/wakeable-timer.ts';
 import { BusCalls } from '../../directory/bus-calls.ts';
 import { OwnedByAnother, claimDirectory } from './owner.ts';
 import { projectOutbox, reconcile } from './projection.ts';
 
 export type Projector = {
   /** Null while it works, or waits for another projector; otherwise what stops it. */
-  trouble(): string | null;
+  failure(): string | null;
   /** The directory is another database's: a person must say which is right. */
   refused(): OwnedByAnother | null;
   close(): Promise<void>;
@@ -42,18 +42,18 @@ export function startProjector(options: ProjectorOptions): Projector {
   const store = openStore(databaseUrl, systemClock, { poolMax: limits.store.projectorPoolMax });
   const reconcileEveryMs = options.reconcileEveryMs ?? limits.directory.reconcileEveryMs;
   const stopping = new AbortController();
-  const alarm = new AlarmClock(clock);
+  const alarm = new WakeableTimer(clock);
   const calls = new BusCalls(bus);
-  let trouble: string | null = 'not started';
+  let failure: string | null = 'not started';
   let reconcileAtMs = 0;
   let reconciling: Promise<void> | null = null;
   let askOwnerAtMs = 0;
   let refused: OwnedByAnother | null = null;
-  // What was told to a NATS that then lost its data, or to another one, must be told again.
+  // What was written to a NATS that then lost its data, or to another one, must be published again.
   bus.onReconnect(() => {
     reconcileAtMs = 0;
     askOwnerAtMs = 0;
-    alarm.ring();
+    alarm.notify();
   });
 
   /** Beside the outbox, not before it: comparing a large directory may take longer than a revocation may wait. */
@@ -78,13 +78,16 @@ export function startProjector(options: ProjectorOptions): Projector {
         if (stopping.signal.aborted) return;
         const why = messageOf(error);
         refused = error instanceof OwnedByAnother ? error : null;
-        if (why !== trouble) {
+        if (why !== failure) {
           const facts = { error: why };
           if (refused !== null)
-            log.error({ alarm: 'directory_not_ours', ...facts }, 'the directory is not brought up to date');
+            log.error(
+              { alarm: 'directory_of_another_installation', ...facts },
+              'the directory is not brought up to date',
+            );
           else log.warn(facts, 'the projection of the directory broke off and is tried again');
         }
-        trouble = why;
+        failure = why;
         metrics.directoryFailures.inc();
         // Whatever broke may have taken entries with it (a bucket that was lost, say): compare everything again.
         reconcileAtMs = 0;
@@ -100,9 +103,9 @@ export function startProjector(options: ProjectorOptions): Projector {
     let broken: Error | null = null;
     client.on('error', (error) => {
       broken = error;
-      alarm.ring();
+      alarm.notify();
     });
-    client.on('notification', () => alarm.ring());
+    client.on('notification', () => alarm.notify());
     try {
       await client.connect();
       await client.query(`listen ${outboxChannel}`);
@@ -121,7 +124,7 @@ export function startProjector(options: ProjectorOptions): Projector {
           await projectOutbox(store, calls, { tenants, suppressions }, stopping.signal);
           if (reconciling === null && clock.monotonicMs() >= reconcileAtMs) reconciling = reconcileOnce();
         }
-        trouble = null;
+        failure = null;
         await alarm.wait(limits.directory.outboxPollMs);
       }
     } finally {
@@ -134,11 +137,11 @@ export function startProjector(options: ProjectorOptions): Projector {
 
   const running = run();
   return {
-    trouble: () => trouble,
+    failure: () => failure,
     refused: () => refused,
     async close() {
       stopping.abort(new Error('the projector is closed'));
-      alarm.ring();
+      alarm.notify();
       await running;
       await reconciling;
       await store.close();

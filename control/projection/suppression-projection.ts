@@ -1,6 +1,6 @@
 // Suppressed numbers on their way to the bucket: the blocks a change touched, and, in the comparison of everything,
 // the blocks whose version differs. A block's version is read before its numbers, so an entry can be newer than it
-// says and never older; and new blocks are written before old ones are removed, so that a list cut anew has no gap.
+// says and never older; and new blocks are written before old ones are removed, so that a list cut again has no gap.
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -8,12 +8,12 @@ import { type OutboxRow, deleteOutbox, readOutbox } from '../store/directory-row
 import type { Store } from '../store/store.ts';
 import type { BlockName } from '../../directory/contract.ts';
 import { readBlockNumbers, readBlockVersion, readBlockVersions } from '../store/suppression-rows.ts';
-import { carryOut } from './bucket-writer.ts';
+import { applyChanges } from './bucket-writer.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import { filledEntryName } from '../../directory/entry.ts';
 import { blockEntryName, blockNameOf, encodeBlock, versionOfBlock } from '../../directory/suppression-entry.ts';
 import { readBucket } from '../../directory/watch.ts';
-import type { Repair } from './wanted.ts';
+import type { EntryChange } from './desired-entries.ts';
 
 /** Projects some blocks of the outbox. False when there is nothing more to do now. */
 export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): Promise<boolean> {
@@ -44,32 +44,32 @@ export async function reconcileBlocks(store: Store, calls: BusCalls): Promise<nu
     'suppression',
   );
   reading.stop();
-  const wanted = new Map((await readBlockVersions(store)).map((each) => [blockEntryName(each), each]));
-  const missing = [...wanted].filter(([name, { version }]) => held.get(name) !== version).map(([, each]) => each);
-  const surplus = [...held].filter(([name, version]) => version !== null && !wanted.has(name)).map(([name]) => name);
-  let repaired = 0;
+  const desired = new Map((await readBlockVersions(store)).map((each) => [blockEntryName(each), each]));
+  const missing = [...desired].filter(([name, { version }]) => held.get(name) !== version).map(([, each]) => each);
+  const surplus = [...held].filter(([name, version]) => version !== null && !desired.has(name)).map(([name]) => name);
+  let changed = 0;
   for (const names of slices([...missing, ...surplus.flatMap((name) => blockNameOf(name) ?? [])])) {
-    repaired += names.length - (await writeBlocks(store, calls, reading.bucket, names)).length;
+    changed += names.length - (await writeBlocks(store, calls, reading.bucket, names)).length;
   }
-  if (!reading.filled && repaired === missing.length + surplus.length) {
+  if (!reading.filled && changed === missing.length + surplus.length) {
     await calls.call('marking the suppressed numbers', reading.bucket.put(filledEntryName, '{"v":1}'));
   }
-  return repaired;
+  return changed;
 }
 
 /** Brings entries in line with the database. Returns the names of those that lost against another writer. */
 async function writeBlocks(store: Store, calls: BusCalls, bucket: KV, names: readonly BlockName[]): Promise<string[]> {
-  const repairs = await Promise.all(names.map((name) => repairOf(store, calls, bucket, name)));
-  const needed = repairs.filter((repair): repair is Repair => repair !== null);
-  const writes = needed.filter((repair) => repair.text !== null);
-  const removals = needed.filter((repair) => repair.text === null);
-  const lost = await carryOut(calls, bucket, writes);
-  lost.push(...(await carryOut(calls, bucket, removals)));
+  const changes = await Promise.all(names.map((name) => changeOf(store, calls, bucket, name)));
+  const needed = changes.filter((change): change is EntryChange => change !== null);
+  const writes = needed.filter((change) => change.text !== null);
+  const removals = needed.filter((change) => change.text === null);
+  const lost = await applyChanges(calls, bucket, writes);
+  lost.push(...(await applyChanges(calls, bucket, removals)));
   metrics.directoryBlocks.inc(needed.length - lost.length);
-  return lost.map((repair) => repair.name);
+  return lost.map((change) => change.name);
 }
 
-async function repairOf(store: Store, calls: BusCalls, bucket: KV, of: BlockName): Promise<Repair | null> {
+async function changeOf(store: Store, calls: BusCalls, bucket: KV, of: BlockName): Promise<EntryChange | null> {
   const name = blockEntryName(of);
   const entry = await calls.call('reading a block of numbers', bucket.get(name));
   const version = await readBlockVersion(store, of);

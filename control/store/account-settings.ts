@@ -1,5 +1,5 @@
 // What an account decides for itself and what the operator decides about it: from which networks, how fast, which
-// texts. Values are checked by whoever takes them from a person; here they are only kept, audited and told.
+// texts. Values are checked by whoever takes them from a person; here they are only kept, audited and written to the outbox.
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
@@ -71,7 +71,7 @@ export async function changeAccountSettings(
       action: 'account.changed',
       target: id,
       detail: auditedChanges(settingsOf(before), settingsOf(row)),
-      tell: { entity: 'account', entityId: id },
+      outbox: { entity: 'account', entityId: id },
     });
     return settingsOf(row);
   });

@@ -36,7 +36,7 @@ export async function createAccount(
       action: 'account.created',
       target: id,
       detail: { name: trimmed },
-      tell: { entity: 'account', entityId: id },
+      outbox: { entity: 'account', entityId: id },
     });
   });
   return { ok: true, account: { id, name: trimmed, status: 'active', createdAtMs: nowMs } };
@@ -81,7 +81,7 @@ async function setStatus(store: Store, id: AccountId, status: AccountStatus, act
       action,
       target: id,
       detail,
-      tell: { entity: 'account', entityId: id },
+      outbox: { entity: 'account', entityId: id },
     });
     return true;
   });

@@ -42,9 +42,9 @@ export type KeyRefusal = { readonly ok: false; readonly code: 'account_not_found
 /** `token` is the whole key: show it once, keep it nowhere. */
 export async function createKey(
   store: Store,
-  wanted: NewKey,
+  desired: NewKey,
 ): Promise<{ readonly ok: true; readonly key: StoredApiKey; readonly token: string } | KeyRefusal> {
-  const { accountId, livemode, actor = store.actor } = wanted;
+  const { accountId, livemode, actor = store.actor } = desired;
   return transaction(store, async (tx) => {
     if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
     const active = await tx
@@ -65,13 +65,13 @@ export async function createKey(
         public_id: made.publicId,
         secret_hash: made.secretHash,
         livemode,
-        scopes: [...wanted.scopes],
-        description: wanted.description ?? '',
+        scopes: [...desired.scopes],
+        description: desired.description ?? '',
         created_at: new Date(nowMs),
-        expires_at: wanted.expiresAtMs == null ? null : new Date(wanted.expiresAtMs),
+        expires_at: desired.expiresAtMs == null ? null : new Date(desired.expiresAtMs),
         revoked_at: null,
-        ip_allowlist: [...(wanted.ipAllowlist ?? [])],
-        ...rateColumns(wanted.rate),
+        ip_allowlist: [...(desired.ipAllowlist ?? [])],
+        ...rateColumns(desired.rate),
       })
       .returningAll()
       .executeTakeFirstOrThrow();
@@ -80,8 +80,8 @@ export async function createKey(
       actor,
       action: 'api_key.created',
       target: row.id,
-      detail: { livemode, scopes: wanted.scopes, ...boundsOf(row) },
-      tell: { entity: 'key', entityId: row.public_id },
+      detail: { livemode, scopes: desired.scopes, ...boundsOf(row) },
+      outbox: { entity: 'key', entityId: row.public_id },
     });
     return { ok: true, key: storedKey(row), token: made.token };
   });
@@ -96,7 +96,7 @@ export type KeyAsked<R> = {
   readonly refuse?: (current: StoredApiKey) => R | null;
 };
 
-/** Only who gives `refuse` is told of refusals. */
+/** Only who gives `refuse` hears of refusals. */
 type Refused<R> = [R] extends [never] ? never : { readonly refused: R };
 
 /** Null when there is no such key (of this account, when one is given). Revoking twice changes nothing. */
@@ -120,7 +120,7 @@ export async function revokeKey<R = never>(
       action: 'api_key.revoked',
       target: id,
       detail: { livemode: row.livemode, scopes: row.scopes },
-      tell: { entity: 'key', entityId: row.public_id },
+      outbox: { entity: 'key', entityId: row.public_id },
     });
     return storedKey({ ...row, revoked_at: revokedAt });
   });
@@ -172,7 +172,7 @@ export async function changeKey<R = never>(
       action: 'api_key.changed',
       target: id,
       detail: changesOf(boundsOf(before), boundsOf(row)),
-      tell: { entity: 'key', entityId: row.public_id },
+      outbox: { entity: 'key', entityId: row.public_id },
     });
     return storedKey(row);
   });
@@ -231,7 +231,7 @@ function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
   };
 }
 
-/** A day that is told late changes nothing. No change of the key: the directory and the audit log do not hear of it. */
+/** A day that is reported late changes nothing. No change of the key: the directory and the audit log do not hear of it. */
 export async function noteKeysUsed(store: Store, day: string, ids: readonly ApiKeyId[]): Promise<void> {
   await sql`
     update api_keys set last_used_on = ${day}::date

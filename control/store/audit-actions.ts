@@ -1,8 +1,8 @@
 // Everything the audit log can say was done. The compiler holds whoever writes a record to it, so that a question for an
-// action that there is not can be told from one for something nobody has done yet.
+// action that there is not can be distinguished from one for something nobody has done yet.
 import { senderStatuses, templateStatuses } from './schema.ts';
 
-const ordered = ['paused', 'drained', 'resumed'] as const;
+const desiredState = ['paused', 'drained', 'resumed'] as const;
 
 export const auditActions = [
   'account.created',
@@ -22,8 +22,8 @@ export const auditActions = [
   'suppression.removed',
   'suppression.opted_out',
   'suppression.opted_in',
-  ...ordered.map((order) => `carrier.${order}` as const),
-  ...ordered.map((order) => `bind.${order}` as const),
+  ...desiredState.map((order) => `carrier.${order}` as const),
+  ...desiredState.map((order) => `bind.${order}` as const),
   'dead_record.replayed',
   'dead_record.dropped',
   'registry.imported',

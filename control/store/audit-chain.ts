@@ -18,7 +18,7 @@ export type AuditEntry = {
   readonly action: AuditAction;
   readonly target: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Of what may be told more than once: the second time changes nothing. */
+  /** Of what may be written more than once: the second time changes nothing. */
   readonly recordId: string | null;
 };
 

@@ -1,5 +1,5 @@
 // The audit log as operators read it, and the way into it for what did not happen in the database: orders about
-// carriers, which are durable on the bus first. A record that was told before changes nothing.
+// carriers, which are durable on the bus first. A record that was written before changes nothing.
 import { type Selectable, sql } from 'kysely';
 import type { AuditAction } from './audit-actions.ts';
 import type { AuditLogTable } from './schema.ts';
@@ -15,7 +15,7 @@ type Audited = {
   readonly detail: Readonly<Record<string, unknown>>;
 };
 
-/** Of no account. The id is the same however often it is told. */
+/** Of no account. The id is the same however often it is written. */
 export type NewAuditRecord = Omit<Audited, 'action'> & { readonly recordId: string; readonly action: AuditAction };
 
 /** `row` grows with every record: pages go by it. */
@@ -32,7 +32,7 @@ export async function addAuditRecords(store: Store, records: readonly NewAuditRe
   );
 }
 
-export type AuditQuestion = {
+export type AuditQuery = {
   readonly limit: number;
   /** The row after which the page begins, newest first; null for the first page. */
   readonly after: number | null;
@@ -43,7 +43,7 @@ export type AuditQuestion = {
 
 export async function listAuditRecords(
   store: Store,
-  { limit, after, target, action }: AuditQuestion,
+  { limit, after, target, action }: AuditQuery,
 ): Promise<{ readonly items: readonly AuditRecord[]; readonly next: number | null }> {
   let query = store.db
     .selectFrom('audit_log')

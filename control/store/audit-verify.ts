@@ -1,6 +1,6 @@
 // Recomputes the audit log's chain of hashes and names the first row that is not as it was written. Rows of partitions
 // that were detached are stood for by the record of their detaching, which is part of the chain itself. What it cannot
-// see: a chain that was written anew from some row to its end. For that compare it with a head that was noted elsewhere.
+// see: a chain that was rewritten from some row to its end. For that compare it with a head that was noted elsewhere.
 import { sql } from 'kysely';
 import { auditHash, genesisHash } from './audit-hash.ts';
 import type { Store } from './store.ts';
@@ -58,7 +58,7 @@ export async function verifyAudit(store: Store, expected: readonly AuditHead[] =
       rows += 1;
       const noted = unseen.get(seq);
       if (noted !== undefined && noted !== row.hash.toString('hex')) {
-        return broken(seq, 'the chain was written anew: its hash is not the one that was noted');
+        return broken(seq, 'the chain was rewritten: its hash is not the one that was noted');
       }
       unseen.delete(seq);
     }

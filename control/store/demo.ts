@@ -62,7 +62,7 @@ export async function demoAccount(store: Store, { file, realCarriers }: DemoOpti
   return { ...demo, isNew: true, liveKeyRevoked: false };
 }
 
-/** Whether there was a live demo key in force, and a carrier it could have reached. It is revoked then. */
+/** Whether there was a live demo key in effect, and a carrier it could have reached. It is revoked then. */
 export async function revokeLiveDemoKey(store: Store, { file, realCarriers }: DemoOptions): Promise<boolean> {
   const saved = readSaved(file);
   if (saved === null || saved === 'unfinished' || saved.liveKey === null || realCarriers.length === 0) return false;

@@ -3,7 +3,7 @@
 // database that is ahead of this version stops the start with a sentence.
 import { Kysely } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { SetupError, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { dialectOf } from './connection.ts';
@@ -57,12 +57,12 @@ const insufficientPrivilege = '42501';
 
 function explained(error: unknown): unknown {
   if ((error as { code?: unknown }).code === insufficientPrivilege) {
-    return new FixSetup(
+    return new SetupError(
       `The tables must be brought up to date by their owner: set DATABASE_OWNER_URL to that role (${messageOf(error)}; docs/operations.md, Roles of the database)`,
       error,
     );
   }
   // Kysely's words for a step in the database that the provider does not have.
   if (!/previously executed migration .* is missing/.test(messageOf(error))) return error;
-  return new FixSetup('The database was migrated by a newer Heliograph: start that version, or a newer one.', error);
+  return new SetupError('The database was migrated by a newer Heliograph: start that version, or a newer one.', error);
 }

@@ -1,7 +1,7 @@
 // Makes the database ready for the application role: its owner migrates and grants, with connections that are closed before
 // anything else runs. Without an owner's URL the role of DATABASE_URL does what is left to migrate, if it may.
 import { sql } from 'kysely';
-import { FixSetup } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { installationId } from './installation.ts';
 import { migrateStore } from './migrate.ts';
 import { grantRights } from './rights.ts';
@@ -20,7 +20,7 @@ export async function prepareStore(store: Store, { databaseUrl, ownerUrl }: Data
   const [role] = await Promise.all([roleOf(store), migrateStore(ownerUrl)]);
   const database = await grantRights(ownerUrl, role);
   if ((await nameOrNull(store)) !== database) {
-    throw new FixSetup('DATABASE_OWNER_URL: expected the same database as in DATABASE_URL');
+    throw new SetupError('DATABASE_OWNER_URL: expected the same database as in DATABASE_URL');
   }
 }
 

@@ -3,7 +3,7 @@
 // named here gives it nothing; test/control/store/rights.test.ts finds one that was forgotten.
 import { sql } from 'kysely';
 import pg from 'pg';
-import { FixSetup, ignoring } from '../../platform/errors.ts';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { clientConfigOf } from './connection.ts';
 import type { Store } from './store.ts';
 
@@ -54,7 +54,7 @@ export async function grantRights(ownerUrl: string, role: string): Promise<strin
     };
     // The owner has every right by itself.
     if (role === me) return database;
-    if (!known) throw new FixSetup(`DATABASE_URL: the server of DATABASE_OWNER_URL knows no role "${role}"`);
+    if (!known) throw new SetupError(`DATABASE_URL: the server of DATABASE_OWNER_URL knows no role "${role}"`);
     // One message and one transaction: a revocation waits for this at a restart, and nobody sees it half-way.
     await client.query(grantText(client.escapeIdentifier(role), client.escapeIdentifier(schema)));
     return database;

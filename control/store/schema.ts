@@ -120,7 +120,7 @@ export type SuppressionBlocksTable = {
 };
 
 /**
- * What the directory has not been told yet. `entity_id` is the account's id, the key's public id,
+ * What the directory does not have yet. `entity_id` is the account's id, the key's public id,
  * `<account>.<template>` or `<account>.<bits>.<block>`.
  */
 export type OutboxTable = {
@@ -144,7 +144,7 @@ export type AuditLogTable = {
   target: string;
   /** jsonb: written as JSON text. Never a secret. */
   detail: string;
-  /** Of what is told from the bus, perhaps more than once; null: written in the change's own transaction. */
+  /** Of what comes from the bus, perhaps more than once; null: written in the change's own transaction. */
   record_id: string | null;
   /** From where: an address, or the user and name of a machine. */
   origin: string;

@@ -28,9 +28,9 @@ export type SenderRefusal = {
 
 export async function createSender(
   store: Store,
-  wanted: { accountId: AccountId; name: string; status: SenderStatus; actor?: Actor },
+  desired: { accountId: AccountId; name: string; status: SenderStatus; actor?: Actor },
 ): Promise<{ readonly ok: true; readonly sender: StoredSender } | SenderRefusal> {
-  const { accountId, name, status, actor = store.actor } = wanted;
+  const { accountId, name, status, actor = store.actor } = desired;
   const kind = senderKindOf(name);
   if (kind === null) return { ok: false, code: 'invalid_sender' };
   return transaction(store, async (tx) => {
@@ -155,7 +155,7 @@ const changeOf = (row: SendersTable, actor: Actor, action: AuditAction) =>
     actor,
     action,
     target: row.id,
-    tell: { entity: 'account', entityId: row.account_id },
+    outbox: { entity: 'account', entityId: row.account_id },
   }) as const;
 
 function storedSender(row: SendersTable): StoredSender {

@@ -1,4 +1,4 @@
-// The door to the control-plane database. Every change of a tenant goes through `change`, which writes the
+// The only access to the control-plane database. Every change of a tenant goes through `change`, which writes the
 // audit record and the outbox row in the same transaction, so that the directory cannot miss it whatever dies.
 // The hot path never comes here: it reads the directory.
 import { isDeepStrictEqual } from 'node:util';
@@ -48,10 +48,10 @@ export type Change = {
   readonly target: string;
   readonly detail?: Record<string, unknown>;
   /** What the directory must look at again; null when it does not know the thing that changed. */
-  readonly tell: Telling | readonly Telling[] | null;
+  readonly outbox: OutboxEntry | readonly OutboxEntry[] | null;
 };
 
-export type Telling = { readonly entity: OutboxTable['entity']; readonly entityId: string };
+export type OutboxEntry = { readonly entity: OutboxTable['entity']; readonly entityId: string };
 
 /** Runs `work` in a transaction. */
 export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
@@ -60,7 +60,7 @@ export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => 
 
 /** Records a change inside its transaction, as the last thing in it: outbox row, wake-up (sent at commit), audit record. */
 export async function record(store: Store, tx: Transaction<Tables>, change: Change): Promise<void> {
-  const rows = [change.tell ?? []].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
+  const rows = [change.outbox ?? []].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
   if (rows.length > 0) {
     await tx.insertInto('outbox').values(rows).execute();
     await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);

@@ -7,7 +7,7 @@ import type { SubscriberDecision } from '../../model/subscriber-decision.ts';
 import { blockOfPlace, numberKeyOf, suppressionPlaceOf } from '../../model/suppression.ts';
 import type { Tables } from './schema.ts';
 import { type Store, record, transaction } from './store.ts';
-import { type ListState, lockedList, tellingOf, touch } from './suppressions.ts';
+import { type ListState, lockedList, outboxEntryOf, touch } from './suppressions.ts';
 
 /** `block`: the block of the list, as the outbox names it, that has the number. Null: there is no such account. */
 export type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };
@@ -21,7 +21,9 @@ export async function writeDecision(store: Store, decision: SubscriberDecision):
   return transaction(store, async (tx) => {
     const list = await lockedList(tx, accountId);
     if (list === null) return null;
-    const before = { block: tellingOf(accountId, list.suppression_bits, blockOfPlace(place, list.suppression_bits)) };
+    const before = {
+      block: outboxEntryOf(accountId, list.suppression_bits, blockOfPlace(place, list.suppression_bits)),
+    };
     const ended = (how: Written['ended']) => ({ ended: how, block: before.block.entityId });
     if (!(await isLastWord(tx, decision, numberKey))) return ended('stale');
     const changed =
@@ -29,22 +31,22 @@ export async function writeDecision(store: Store, decision: SubscriberDecision):
         ? await add(store, tx, decision, numberKey, place)
         : await remove(tx, decision, numberKey);
     if (!changed) return ended('no_change');
-    const tell = await touch(tx, accountId, list, [place], decision.keyword === 'stop' ? 1 : -1);
+    const outbox = await touch(tx, accountId, list, [place], decision.keyword === 'stop' ? 1 : -1);
     await record(store, tx, {
       accountId,
       actor: subscriber,
       action: decision.keyword === 'stop' ? 'suppression.opted_out' : 'suppression.opted_in',
       target: decision.messageId,
       detail: { sender: decision.sender },
-      tell,
+      outbox,
     });
     const { suppression_bits: bits } = (await lockedList(tx, accountId)) as ListState;
-    return { ended: 'written', block: tellingOf(accountId, bits, blockOfPlace(place, bits)).entityId };
+    return { ended: 'written', block: outboxEntryOf(accountId, bits, blockOfPlace(place, bits)).entityId };
   });
 }
 
-/** Whether the directory has been told of this block. */
-export async function isToldOf(store: Store, block: string): Promise<boolean> {
+/** Whether the directory has this block. */
+export async function isInDirectory(store: Store, block: string): Promise<boolean> {
   const waiting = await store.db
     .selectFrom('outbox')
     .select('id')
@@ -55,7 +57,7 @@ export async function isToldOf(store: Store, block: string): Promise<boolean> {
   return waiting === undefined;
 }
 
-/** The word that is there already is its own repeat and holds: what it asked for may not have been told yet. */
+/** The word that is there already is its own repeat and holds: what it asked for may not be in the directory yet. */
 async function isLastWord(tx: Transaction<Tables>, decision: SubscriberDecision, numberKey: number): Promise<boolean> {
   const { accountId, sender, keyword, atMs, messageId } = decision;
   const { rows } = await sql`

@@ -1,6 +1,6 @@
 // Numbers an account must not send to. A change touches the blocks its numbers lie in and no others; when the list has
-// grown past what its blocks should hold, it is cut more finely in the same transaction, and the directory is told of
-// the new blocks before the old ones, so that no number is missing in between.
+// grown past what its blocks should hold, it is cut more finely in the same transaction, and the directory gets the new
+// blocks before the old ones, so that no number is missing in between.
 import { type Transaction, sql } from 'kysely';
 import { type AccountId, type SuppressionId, newSuppressionId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
@@ -9,7 +9,7 @@ import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { SuppressionReason, SuppressionsTable, Tables } from './schema.ts';
-import { type Actor, type Store, type Telling, record, transaction } from './store.ts';
+import { type Actor, type Store, type OutboxEntry, record, transaction } from './store.ts';
 
 export type StoredSuppression = {
   readonly id: SuppressionId;
@@ -37,10 +37,10 @@ export type SuppressionRefusal = { readonly ok: false; readonly code: 'account_n
 /** What is listed already stays as it is and is not counted in `added`. */
 export async function addSuppressions(
   store: Store,
-  wanted: NewSuppressions,
+  desired: NewSuppressions,
 ): Promise<{ readonly ok: true; readonly added: readonly StoredSuppression[] } | SuppressionRefusal> {
-  const { accountId, sender, category, reason, actor = store.actor } = wanted;
-  const numbers = [...new Set(wanted.numbers.map(numberKeyOf))];
+  const { accountId, sender, category, reason, actor = store.actor } = desired;
+  const numbers = [...new Set(desired.numbers.map(numberKeyOf))];
   return transaction(store, async (tx) => {
     const account = await lockedList(tx, accountId);
     if (account === null) return { ok: false, code: 'account_not_found' };
@@ -58,7 +58,7 @@ export async function addSuppressions(
       on conflict (account_id, number, sender, category) do nothing
       returning *`.execute(tx);
     if (rows.length === 0) return { ok: true, added: [] };
-    const tell = await touch(
+    const outbox = await touch(
       tx,
       accountId,
       account,
@@ -71,7 +71,7 @@ export async function addSuppressions(
       action: 'suppression.added',
       target: accountId,
       detail: { count: rows.length, sender, category, reason },
-      tell,
+      outbox,
     });
     return { ok: true, added: rows.map(storedSuppression) };
   });
@@ -93,8 +93,8 @@ export async function removeSuppression(
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) return null;
-    const tell = await touch(tx, accountId, account, [row.place], -1);
-    await record(store, tx, { accountId, actor, action: 'suppression.removed', target: id, tell });
+    const outbox = await touch(tx, accountId, account, [row.place], -1);
+    await record(store, tx, { accountId, actor, action: 'suppression.removed', target: id, outbox });
     return storedSuppression(row);
   });
 }
@@ -137,7 +137,7 @@ export async function touch(
   before: ListState,
   places: readonly number[],
   difference: number,
-): Promise<Telling[]> {
+): Promise<OutboxEntry[]> {
   const suppressed = before.suppressed + difference;
   // Finer only: a list that shrinks keeps its blocks, so that a name never comes back with another meaning.
   const bits = Math.max(before.suppression_bits, suppressionBitsFor(suppressed));
@@ -153,21 +153,21 @@ export async function touch(
       conflict.columns(['account_id', 'bits', 'block']).doUpdateSet({ version: (eb) => eb.ref('excluded.version') }),
     )
     .execute();
-  const told = blocks.map((block) => tellingOf(accountId, bits, block));
-  if (!isRecut) return told;
+  const entries = blocks.map((block) => outboxEntryOf(accountId, bits, block));
+  if (!isRecut) return entries;
   const old = await tx
     .deleteFrom('suppression_blocks')
     .where('account_id', '=', accountId)
     .where('bits', '<>', bits)
     .returning(['bits', 'block'])
     .execute();
-  return [...told, ...old.map((each) => tellingOf(accountId, each.bits, each.block))];
+  return [...entries, ...old.map((each) => outboxEntryOf(accountId, each.bits, each.block))];
 }
 
 /** By chance and not by counting: a database that was set back must not give an old version to new content. */
 const newVersion = () => secretBytes(9).toString('base64url');
 
-export const tellingOf = (accountId: AccountId, bits: number, block: number): Telling => ({
+export const outboxEntryOf = (accountId: AccountId, bits: number, block: number): OutboxEntry => ({
   entity: 'suppression',
   entityId: `${accountId}.${bits}.${block}`,
 });

@@ -33,9 +33,9 @@ export type TemplateRefusal = {
 
 export async function createTemplate(
   store: Store,
-  wanted: NewTemplate,
+  desired: NewTemplate,
 ): Promise<{ readonly ok: true; readonly template: StoredTemplate } | TemplateRefusal> {
-  const { accountId, name, category, body, variables, status, actor = store.actor } = wanted;
+  const { accountId, name, category, body, variables, status, actor = store.actor } = desired;
   return transaction(store, async (tx) => {
     if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
     const existing = await tx.selectFrom('templates').select('name').where('account_id', '=', accountId).execute();
@@ -141,7 +141,7 @@ const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, ac
     actor,
     action,
     target: row.id,
-    tell: { entity: 'template', entityId: `${row.account_id}.${row.id}` },
+    outbox: { entity: 'template', entityId: `${row.account_id}.${row.id}` },
   }) as const;
 
 function storedTemplate(row: Selectable<TemplatesTable>): StoredTemplate {

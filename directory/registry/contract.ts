@@ -25,4 +25,6 @@ export type RegistrySnapshot = {
 };
 
 /** `unknown`: there may be a version, and it could not be loaded yet. `none`: nothing was ever imported. */
-export type RegistryNews = RegistrySnapshot | { readonly name: RegistryName; readonly version: 'unknown' | 'none' };
+export type RegistryVersionEvent =
+  | RegistrySnapshot
+  | { readonly name: RegistryName; readonly version: 'unknown' | 'none' };

@@ -1,7 +1,7 @@
 // The body keys of an installation: the first one seals, all of them open. A key is known by its id, which stands in every
 // sealed body; the id says nothing about the key.
 import { createHmac } from 'node:crypto';
-import { FixSetup } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 
 export type BodyKeys = {
   /** 32 octets each; the first one seals. */
@@ -14,14 +14,14 @@ const keyOctets = 32;
 const goneForm = /^gone:([0-9a-f]{8})$/;
 export const bodyKeyIdOctets = 4;
 
-/** `key[,key…][,gone:<id>…]`, keys in base64. Throws FixSetup naming what was found. */
+/** `key[,key…][,gone:<id>…]`, keys in base64. Throws SetupError naming what was found. */
 export function parseBodyKeys(text: string): BodyKeys {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   const gone = entries.flatMap((entry) => goneForm.exec(entry)?.[1] ?? []);
   const keys = entries.filter((entry) => !goneForm.test(entry)).map(keyOf);
-  if (keys.length === 0) throw new FixSetup(`HELIOGRAPH_BODY_KEY: found no key, expected ${expected}`);
+  if (keys.length === 0) throw new SetupError(`HELIOGRAPH_BODY_KEY: found no key, expected ${expected}`);
   if (new Set(keys.map(bodyKeyId)).size !== keys.length) {
-    throw new FixSetup('HELIOGRAPH_BODY_KEY: found the same key twice');
+    throw new SetupError('HELIOGRAPH_BODY_KEY: found the same key twice');
   }
   return { keys, gone };
 }
@@ -45,5 +45,5 @@ const expected = '32 bytes in base64 (make one with: openssl rand -base64 32)';
 function keyOf(entry: string): Buffer {
   const key = Buffer.from(entry, 'base64');
   if (key.length === keyOctets) return key;
-  throw new FixSetup(`HELIOGRAPH_BODY_KEY: found ${key.length} bytes, expected ${expected}`);
+  throw new SetupError(`HELIOGRAPH_BODY_KEY: found ${key.length} bytes, expected ${expected}`);
 }

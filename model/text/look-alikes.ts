@@ -34,7 +34,7 @@ export const lookAlikes: ReadonlyMap<string, string> = new Map([
   ['₤', '£'],
   // Letterlike signs that Unicode keeps apart from the letters GSM-7 has.
   ...pairs('∆∑∏', 'ΔΣΠ'),
-  // Latin letters with a stroke or of two letters: they have no base letter that Unicode would tell.
+  // Latin letters with a stroke or of two letters: Unicode names no base letter for them.
   ...pairs('ıłŁđĐħĦŧŦƀɨ', 'ilLdDhHtTbi'),
   ['œ', 'oe'],
   ['Œ', 'OE'],

@@ -5,7 +5,7 @@ import { assert } from '../../platform/assert.ts';
 import { withHeader } from './concatenation.ts';
 import { characterOf, escapeSeptet, escapedCharacterOf, gsmAlphabet } from './gsm-alphabet.ts';
 import { type Shift, noShift, shiftOctets } from './national-languages.ts';
-import { type TextEncoding, segmentRoom } from './segment-room.ts';
+import { type TextEncoding, segmentCapacity } from './segment-capacity.ts';
 import { segmentDecided } from './segments.ts';
 
 /** `octets` is the header, when there is one, and the body: short_message as it goes on the wire. */
@@ -15,7 +15,7 @@ export const dataCodingOf = { gsm7: 0, ucs2: 8 } as const;
 
 /**
  * The segments of a text as octets. `reference` (0..65535) ties the parts of one message together at the handset.
- * Encoding and national tables were decided at the door: a text that does not fit them here is a bug and asserts.
+ * Encoding and national tables were decided at the ingress: a text that does not fit them here is a bug and asserts.
  */
 export function encodeSegments(
   text: string,
@@ -89,7 +89,7 @@ function decodeUcs2(octets: Buffer): string {
 
 // One octet of header length, five or six of concatenation, up to six that name tables.
 for (const tables of [0, 1, 2]) {
-  const room = segmentRoom('gsm7', { locking: Math.min(tables, 1), single: tables === 2 ? 1 : 0 });
+  const room = segmentCapacity('gsm7', { locking: Math.min(tables, 1), single: tables === 2 ? 1 : 0 });
   for (const [headerOctets, septets] of [
     [6 + tables * 3, room.multi8],
     [7 + tables * 3, room.multi16],

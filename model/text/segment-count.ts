@@ -1,10 +1,10 @@
-// Which encoding a text takes and how many SMS segments that makes: the one answer that door, carrier and
+// Which encoding a text takes and how many SMS segments that makes: the one answer that entry point, carrier and
 // calculators must share. The default GSM-7 alphabet is taken when it holds the text; else, where the carrier has
 // them, national shift tables, if they need fewer segments than UCS-2, which every handset can show; else UCS-2.
 // The count is that of segments with an 8-bit reference (153 / 67), and no cut of segments.ts ever needs more. Pure.
 import { type GsmAlphabet, defaultAlphabet, gsmAlphabet } from './gsm-alphabet.ts';
 import { type NationalLanguage, type Shift, nationalLanguages, noShift } from './national-languages.ts';
-import { type TextEncoding, segmentRoom, segmentUnits } from './segment-room.ts';
+import { type TextEncoding, segmentCapacity, segmentUnits } from './segment-capacity.ts';
 
 export type TextEncodingChoice = 'auto' | TextEncoding;
 
@@ -75,13 +75,13 @@ function shiftsFor(language: NationalLanguage): readonly Shift[] {
   const single = { locking: 0, single: id };
   return language === 'spanish' ? [single] : [single, { locking: id, single: 0 }, { locking: id, single: id }];
 }
-// Made once: a text on its way through the door makes no table names.
+// Made once: a text on its way through the ingress makes no table names.
 const languageNames = Object.keys(nationalLanguages) as NationalLanguage[];
 const shiftsOf = new Map(languageNames.map((language) => [language, shiftsFor(language)]));
 
 function countSeptets(text: string, alphabet: GsmAlphabet, shift: Shift): SegmentCount | EncodingMismatch {
   const { counts } = alphabet;
-  const { single, multi8 } = segmentRoom('gsm7', shift);
+  const { single, multi8 } = segmentCapacity('gsm7', shift);
   let unitCount = 0;
   let inSegment = 0;
   let segmentCount = 1;

@@ -5,7 +5,7 @@
 // halves of a surrogate pair, are never parted. Pure.
 import { gsmAlphabet } from './gsm-alphabet.ts';
 import type { NationalLanguage, Shift } from './national-languages.ts';
-import { type TextEncoding, segmentRoom } from './segment-room.ts';
+import { type TextEncoding, segmentCapacity } from './segment-capacity.ts';
 import {
   type EncodingMismatch,
   type SegmentCount,
@@ -15,7 +15,7 @@ import {
   ucs2SegmentEnd,
 } from './segment-count.ts';
 
-export type { TextEncoding } from './segment-room.ts';
+export type { TextEncoding } from './segment-capacity.ts';
 
 /** One SMS part. `unitCount` is septets for GSM-7 (behind the escape a character counts two), UTF-16 units for UCS-2. */
 export type TextSegment = { text: string; unitCount: number };
@@ -40,7 +40,7 @@ export function segmentText(
   return counted.ok ? segmentCounted(text, counted) : counted;
 }
 
-/** The segments of a text whose encoding was decided before, at the door: `shift` names the tables it chose. */
+/** The segments of a text whose encoding was decided before, at the ingress: `shift` names the tables it chose. */
 export function segmentDecided(text: string, encoding: TextEncoding, shift?: Shift): SegmentedText | EncodingMismatch {
   const counted = countDecided(text, encoding, shift);
   return counted.ok ? segmentCounted(text, counted) : counted;
@@ -51,7 +51,7 @@ function segmentCounted(text: string, counted: SegmentCount): SegmentedText {
   if (segmentCount === 1) {
     return { ok: true, encoding, segments: [{ text, unitCount }], unitCount, shift, referenceBits: 0 };
   }
-  const room = segmentRoom(encoding, shift);
+  const room = segmentCapacity(encoding, shift);
   const wide = rulerOf(text, counted, room.multi16);
   const fitsWide = segmentsFrom(0, wide, segmentCount) <= segmentCount;
   const ruler = fitsWide ? wide : rulerOf(text, counted, room.multi8);

@@ -1,12 +1,12 @@
 // Words and links that this account, or the whole installation, does not send. The operator's lists are asked first:
-// what nobody may send is told as such, whatever an account allows itself.
-import type { Applicant, Refusal } from '../contract.ts';
+// what nobody may send is refused as such, whatever an account allows itself.
+import type { Principal, Refusal } from '../contract.ts';
 import { type ContentCheck, type ContentHit, type ContentRules, compileContentRules } from './content-rules.ts';
 
 /** Compiled when first needed; null when the lists are empty. */
 const compiled = new WeakMap<ContentRules, ContentCheck | null>();
 
-type Asked = { readonly account: Pick<Applicant['account'], 'content'> };
+type Asked = { readonly account: Pick<Principal['account'], 'content'> };
 
 /** `everywhere`: the installation's lists, for every account. */
 export function contentRulesGate(everywhere: ContentRules | undefined): (asked: Asked, text: string) => Refusal | null {

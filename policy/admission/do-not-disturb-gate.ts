@@ -8,7 +8,7 @@ import type { RegistryState } from '../registry/contract.ts';
 export type DoNotDisturb = {
   /** Whether the registry is asked for this category at all. */
   applies(category: Category): boolean;
-  /** Null: it may go. Asked at the door, and again when a token is granted. */
+  /** Null: it may go. Asked at the ingress, and again when a token is granted. */
   refuse(registry: RegistryState, category: Category, to: string): Refusal | null;
   /** The line for the message's trace: which version let it pass. Null when none was asked. */
   trace(registry: RegistryState, category: Category): string | null;

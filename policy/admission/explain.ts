@@ -3,7 +3,15 @@
 // take with reasons, and the earliest moment it may go out. The gates are those of admit.ts; nothing is kept.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Applicant, Circumstances, Refusal, RefusalCode, RoutingRules, SmsRequest, Way } from '../contract.ts';
+import type {
+  Principal,
+  Circumstances,
+  Refusal,
+  RefusalCode,
+  RoutingRules,
+  SmsRequest,
+  RouteCandidate,
+} from '../contract.ts';
 import type { Routed, RouterOptions } from '../routing/route.ts';
 import { nothingSpecial } from './admit.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
@@ -29,13 +37,13 @@ export type Explanation = {
   /** Null when the text fits no encoding that was asked for, or is far too long to be cut. */
   readonly written: ExplainedText | null;
   /** In the order they are tried; empty when there is no route. */
-  readonly routes: readonly Way[];
-  readonly leftOut: readonly Way[];
+  readonly routes: readonly RouteCandidate[];
+  readonly excluded: readonly RouteCandidate[];
   /** Null when it may go to this recipient at no hour. */
   readonly earliestAtMs: number | null;
 };
 
-export type Explain = (applicant: Applicant, request: SmsRequest, messageId: string) => Explanation;
+export type Explain = (principal: Principal, request: SmsRequest, messageId: string) => Explanation;
 
 export function explanation(
   rules: RoutingRules,
@@ -45,17 +53,17 @@ export function explanation(
 ): Explain {
   const gates = gatesOf(rules, circumstances, routing, credit);
   const tablesByCarrier = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
-  return (applicant, asked, messageId) => {
-    const verdicts = gates.beforeText.map((gate) => verdictOf(gate, applicant, asked));
+  return (principal, asked, messageId) => {
+    const verdicts = gates.beforeText.map((gate) => verdictOf(gate, principal, asked));
     const isRefused = (...names: string[]) =>
       verdicts.some(({ gate, verdict }) => verdict === 'refused' && names.includes(gate));
-    const template = templateGate(applicant, asked);
+    const template = templateGate(principal, asked);
     const matched = template.ok && template.templateId !== null ? `is a text of ${template.templateId}` : null;
     verdicts.push(template.ok ? passed('template', matched) : refused('template', template));
     // A text of the request's own is explained although no template gives it.
     const source = template.ok ? template.text : asked.message;
     const hasText = template.ok || asked.template == null;
-    const routed = gates.route(applicant, asked);
+    const routed = gates.route(principal, asked);
     const nationalTables = tablesOf(routed);
     const text = hasText ? textToSend(source, asked, nationalTables) : null;
     const request = text === null ? asked : { ...asked, message: text };
@@ -64,21 +72,21 @@ export function explanation(
     // Nothing reads a text that is too long but the gate that says so.
     const isReadable = () => text !== null && !isRefused('length');
     for (const gate of gates.ofText) {
-      verdicts.push(isReadable() ? verdictOf(gate, applicant, request) : notAsked(gate.name));
+      verdicts.push(isReadable() ? verdictOf(gate, principal, request) : notAsked(gate.name));
     }
     const judged = isReadable() ? segmentsGate(request, nationalTables) : null;
     if (judged === null) verdicts.push(notAsked('segments'));
     else verdicts.push(judged.ok ? passed('segments') : refused('segments', judged));
     for (const gate of gates.afterCount) {
       const isAsked = gate.name === 'content_rules' ? judged?.ok === true : hasRecipient;
-      verdicts.push(isAsked ? verdictOf(gate, applicant, request) : notAsked(gate.name));
+      verdicts.push(isAsked ? verdictOf(gate, principal, request) : notAsked(gate.name));
     }
-    verdicts.push(isRefused('send_at') ? notAsked('quiet_hours') : hourVerdict(gates, applicant, request));
+    verdicts.push(isRefused('send_at') ? notAsked('quiet_hours') : hourVerdict(gates, principal, request));
     if (!hasRecipient) verdicts.push(notAsked('route'));
     else verdicts.push('why' in routed ? refused('route', noRoute(routed.why)) : passed('route'));
-    const unpaid = judged?.ok ? gates.credit(applicant, judged.segmentCount) : null;
+    const unpaid = judged?.ok ? gates.credit(principal, judged.segmentCount) : null;
     if (unpaid !== null) verdicts.push(refused('credit', unpaid));
-    else verdicts.push(judged?.ok ? creditVerdict(credit, applicant) : notAsked('credit'));
+    else verdicts.push(judged?.ok ? creditVerdict(credit, principal) : notAsked('credit'));
 
     const plan = 'why' in routed || !hasRecipient ? null : routed.planFor(messageId);
     const isReachable = !isRefused('recipient', 'opt_out', 'do_not_disturb');
@@ -86,10 +94,10 @@ export function explanation(
       wouldSend: verdicts.every(({ verdict }) => verdict !== 'refused'),
       gates: verdicts,
       text,
-      written: writtenOf(request, text, nationalTables, whyNoTables(routed, plan?.ways ?? [], tablesByCarrier)),
-      routes: plan?.ways ?? [],
-      leftOut: 'why' in routed || plan === null ? [] : routed.leftOut,
-      earliestAtMs: isReachable ? earliest(gates, applicant, request, circumstances.nowMs()) : null,
+      written: writtenOf(request, text, nationalTables, whyNoTables(routed, plan?.candidates ?? [], tablesByCarrier)),
+      routes: plan?.candidates ?? [],
+      excluded: 'why' in routed || plan === null ? [] : routed.excluded,
+      earliestAtMs: isReachable ? earliest(gates, principal, request, circumstances.nowMs()) : null,
     };
   };
 }
@@ -108,28 +116,28 @@ function writtenOf(
 
 function whyNoTables(
   routed: Routed,
-  ways: readonly Way[],
+  candidates: readonly RouteCandidate[],
   tablesByCarrier: ReadonlyMap<string, readonly NationalLanguage[]>,
 ): string {
-  if ('why' in routed || ways.length === 0) return 'without a route it is counted as any telephone reads it';
-  const without = ways.filter(({ carrier }) => (tablesByCarrier.get(carrier)?.length ?? 0) === 0);
+  if ('why' in routed || candidates.length === 0) return 'without a route it is counted as any telephone reads it';
+  const without = candidates.filter(({ carrier }) => (tablesByCarrier.get(carrier)?.length ?? 0) === 0);
   if (without.length === 0) return 'the carriers of the route have none in common';
   return `${without.map(({ carrier }) => carrier).join(', ')} of the route passes on none (national_tables)`;
 }
 
 /** When it may go out by the rules of its category, whatever it says itself of quiet hours. */
-function earliest(gates: Gates, applicant: Applicant, request: SmsRequest, nowMs: number): number | null {
+function earliest(gates: Gates, principal: Principal, request: SmsRequest, nowMs: number): number | null {
   const sendAtMs = request.sendAtMs != null && request.sendAtMs > nowMs ? request.sendAtMs : null;
-  const hour = gates.hour(applicant, { ...request, sendAtMs, quietHours: 'hold' });
+  const hour = gates.hour(principal, { ...request, sendAtMs, quietHours: 'hold' });
   return hour.ok ? (hour.notBeforeMs ?? nowMs) : null;
 }
 
-function hourVerdict(gates: Gates, applicant: Applicant, request: SmsRequest): GateVerdict {
-  const hour = gates.hour(applicant, request);
+function hourVerdict(gates: Gates, principal: Principal, request: SmsRequest): GateVerdict {
+  const hour = gates.hour(principal, request);
   if (!hour.ok) return refused('quiet_hours', hour);
   const { notBeforeMs } = hour;
   if (notBeforeMs === null) {
-    return applicant.key.livemode
+    return principal.key.livemode
       ? passed('quiet_hours')
       : noted('quiet_hours', { verdict: 'not_asked', detail: 'test messages have no quiet hours' });
   }
@@ -139,7 +147,7 @@ function hourVerdict(gates: Gates, applicant: Applicant, request: SmsRequest): G
 }
 
 /** Nobody was refused: because it can be paid, or because nobody asked. */
-function creditVerdict(credit: CreditCheck, { key }: Applicant): GateVerdict {
+function creditVerdict(credit: CreditCheck, { key }: Principal): GateVerdict {
   if (credit === nothingIsCharged) {
     return noted('credit', { verdict: 'not_asked', detail: 'nothing is charged in this version' });
   }
@@ -147,10 +155,10 @@ function creditVerdict(credit: CreditCheck, { key }: Applicant): GateVerdict {
   return noted('credit', { verdict: 'not_asked', detail: 'test messages are not charged' });
 }
 
-function verdictOf(gate: Gate, applicant: Applicant, request: SmsRequest): GateVerdict {
-  const refusal = gate.refuse(applicant, request);
+function verdictOf(gate: Gate, principal: Principal, request: SmsRequest): GateVerdict {
+  const refusal = gate.refuse(principal, request);
   if (refusal !== null) return refused(gate.name, refusal);
-  const note = gate.note?.(applicant, request) ?? null;
+  const note = gate.note?.(principal, request) ?? null;
   return note === null ? passed(gate.name) : noted(gate.name, note);
 }
 

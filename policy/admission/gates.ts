@@ -4,7 +4,7 @@
 // stranger learns nothing about numbers, senders or routes.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
-import type { Applicant, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
+import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import { type Routed, type RouterOptions, router } from '../routing/route.ts';
@@ -20,9 +20,9 @@ import { contentGate, lengthGate } from './text-gates.ts';
 
 export type Gate = {
   readonly name: string;
-  refuse(applicant: Applicant, request: SmsRequest): Refusal | null;
+  refuse(principal: Principal, request: SmsRequest): Refusal | null;
   /** For explanations: what its silence means. Never asked on the way of a message. */
-  note?(applicant: Applicant, request: SmsRequest): GateNote | null;
+  note?(principal: Principal, request: SmsRequest): GateNote | null;
 };
 
 export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly detail: string | null };
@@ -35,11 +35,11 @@ export type Gates = {
   /** Asked with a text that is known to fit: the time of the first is bounded by what fits. */
   readonly afterCount: readonly Gate[];
   /** When it may go out. */
-  hour(applicant: Applicant, request: SmsRequest): QuietVerdict;
-  route(applicant: Applicant, request: SmsRequest): Routed;
-  credit(applicant: Applicant, segments: number): Refusal | null;
+  hour(principal: Principal, request: SmsRequest): QuietVerdict;
+  route(principal: Principal, request: SmsRequest): Routed;
+  credit(principal: Principal, segments: number): Refusal | null;
   /** What the message's trace says of registries that were asked. */
-  trace(applicant: Applicant, request: SmsRequest): readonly string[];
+  trace(principal: Principal, request: SmsRequest): readonly string[];
 };
 
 export function gatesOf(
@@ -57,8 +57,8 @@ export function gatesOf(
     beforeText: [
       { name: 'scope', refuse: scopeGate },
       { name: 'account', refuse: accountGate },
-      { name: 'send_at', refuse: (_applicant, { sendAtMs }) => sendAtGate(sendAtMs, circumstances.nowMs()) },
-      { name: 'recipient', refuse: (_applicant, { to }) => numbers.refuse(to) },
+      { name: 'send_at', refuse: (_principal, { sendAtMs }) => sendAtGate(sendAtMs, circumstances.nowMs()) },
+      { name: 'recipient', refuse: (_principal, { to }) => numbers.refuse(to) },
       { name: 'sender', refuse: senderGate, note: senderNote },
     ],
     ofText: [
@@ -66,7 +66,7 @@ export function gatesOf(
       { name: 'content', refuse: contentGate },
     ],
     afterCount: [
-      { name: 'content_rules', refuse: (applicant, { message }) => blockedContent(applicant, message) },
+      { name: 'content_rules', refuse: (principal, { message }) => blockedContent(principal, message) },
       { name: 'opt_out', refuse: ({ account }, request) => optOutGate(account.suppressions, request) },
       {
         name: 'do_not_disturb',
@@ -83,7 +83,7 @@ export function gatesOf(
       return dueOf(key.livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
     },
     route: ({ key: { livemode } }, { to, category, from }) => route({ to, category, from, livemode }),
-    credit: (applicant, segments) => (applicant.key.livemode ? credit(applicant, segments) : null),
+    credit: (principal, segments) => (principal.key.livemode ? credit(principal, segments) : null),
     trace({ key }, { category }) {
       const asked = key.livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
       return asked === null ? [] : [asked];
@@ -91,7 +91,7 @@ export function gatesOf(
   };
 }
 
-function senderNote({ key, account }: Applicant, { from }: SmsRequest): GateNote | null {
+function senderNote({ key, account }: Principal, { from }: SmsRequest): GateNote | null {
   if (key.livemode || account.senders.has(from)) return null;
   return { verdict: 'passed', detail: 'a test key needs no approval: a live key would be refused' };
 }

@@ -36,7 +36,7 @@ function networksOf(texts: readonly string[]): readonly Network[] {
 }
 
 function no(ip: IpAddress | null): Refusal {
-  const from = ip === null ? 'an address that cannot be told for certain' : formatIp(ip);
+  const from = ip === null ? 'an address that cannot be determined' : formatIp(ip);
   const detail = `this key may not be used from ${from}: extend the allowlist of the key or the account`;
   return { ok: false, code: 'ip_not_allowed', field: null, detail };
 }

@@ -1,4 +1,4 @@
-// Numbers this account must not send to: people who opted out, and numbers it suppressed itself. Asked at the door
+// Numbers this account must not send to: people who opted out, and numbers it suppressed itself. Asked at the ingress
 // and once more when a token is granted, because somebody may opt out while a campaign still waits.
 import type { Category } from '../../model/message.ts';
 import type { Refusal, Suppressions } from '../contract.ts';

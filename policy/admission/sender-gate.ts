@@ -3,21 +3,21 @@
 // message never leaves the sandbox. It never rewrites a sender: what was approved is what is shown.
 import type { Category } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
-import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
+import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 
-export function senderGate(applicant: Applicant, request: SmsRequest): Refusal | null {
+export function senderGate(principal: Principal, request: SmsRequest): Refusal | null {
   const { from, category } = request;
-  const { senders, senderCategories } = applicant.account;
+  const { senders, senderCategories } = principal.account;
   // An approved sender had its shape checked when it was registered.
   if (senders.has(from)) {
     const allowed = senderCategories?.get(from);
-    if (allowed === undefined || allowed.includes(category) || !applicant.key.livemode) return null;
+    if (allowed === undefined || allowed.includes(category) || !principal.key.livemode) return null;
     return no(`"${from}" is approved for ${allowed.join(', ')} messages only, and this one is ${category}`);
   }
   if (senderKindOf(from) === null) {
     return { ok: false, code: 'invalid_field', field: 'from', detail: `must be ${senderShape}` };
   }
-  return applicant.key.livemode
+  return principal.key.livemode
     ? no(
         `"${from}" is not an approved sender of this account: see GET /v1/senders, or ask for it with POST /v1/senders`,
       )
@@ -26,7 +26,7 @@ export function senderGate(applicant: Applicant, request: SmsRequest): Refusal |
 
 /** Asked again of what waited long: whether the name still stands for this account and category. */
 export function isApproved(
-  account: Pick<Applicant['account'], 'senders' | 'senderCategories'>,
+  account: Pick<Principal['account'], 'senders' | 'senderCategories'>,
   from: string,
   category: Category,
 ): boolean {

@@ -1,16 +1,16 @@
 // Whether this applicant may send at all: the key's scope and the account's standing. The key itself has been
 // verified by the directory before; a suspended account's key still reads, which is why this is a gate.
-import type { Applicant, Refusal } from '../contract.ts';
+import type { Principal, Refusal } from '../contract.ts';
 
 const scopeNeeded = 'sms:send';
 
-export function scopeGate(applicant: Applicant): Refusal | null {
-  if (applicant.key.scopes.includes(scopeNeeded)) return null;
+export function scopeGate(principal: Principal): Refusal | null {
+  if (principal.key.scopes.includes(scopeNeeded)) return null;
   return { ok: false, code: 'scope_missing', field: null, detail: `the API key lacks the scope ${scopeNeeded}` };
 }
 
-export function accountGate(applicant: Applicant): Refusal | null {
-  if (applicant.account.status === 'active') return null;
+export function accountGate(principal: Principal): Refusal | null {
+  if (principal.account.status === 'active') return null;
   return {
     ok: false,
     code: 'account_suspended',

@@ -2,7 +2,7 @@
 // category demands templates, a text of its own must be one that some approved template could have given. What comes
 // out is the message's text, so every gate behind this one reads what the recipient will read.
 import type { Category } from '../../model/message.ts';
-import type { Applicant, ApprovedTemplate, Refusal, SmsRequest } from '../contract.ts';
+import type { Principal, ApprovedTemplate, Refusal, SmsRequest } from '../contract.ts';
 import { lengthGate } from './text-gates.ts';
 import { type CompiledTemplate, compileTemplate } from './template/template.ts';
 
@@ -13,15 +13,15 @@ export type TemplateVerdict =
 /** Compiled when it is first needed; forgotten with the entry it came from. */
 const compiled = new WeakMap<ApprovedTemplate, CompiledTemplate>();
 
-export function templateGate(applicant: Applicant, request: SmsRequest): TemplateVerdict {
-  const { account } = applicant;
+export function templateGate(principal: Principal, request: SmsRequest): TemplateVerdict {
+  const { account } = principal;
   const { template, category } = request;
   if (template != null) return rendered(account.templates?.find(template.id), template.variables, category);
   if (account.requireTemplate === undefined || !account.requireTemplate.includes(category)) {
     return { ok: true, text: request.message, templateId: null };
   }
   // Holding it against every template would take long, and it goes out in no case.
-  const tooLong = lengthGate(applicant, request);
+  const tooLong = lengthGate(principal, request);
   if (tooLong !== null) return tooLong;
   for (const approved of account.templates?.ofCategory(category) ?? []) {
     if (compiledOf(approved).matches(request.message)) {

@@ -3,10 +3,10 @@
 // rubbish, and neither survives the way to the carrier unchanged.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
-import { segmentUnits } from '../../model/text/segment-room.ts';
+import { segmentUnits } from '../../model/text/segment-capacity.ts';
 import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Applicant, Refusal, SmsRequest } from '../contract.ts';
+import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 
 const { segmentsMax, textUnitsMax } = limits.message;
 
@@ -27,11 +27,11 @@ export function textToSend(
  * The first gate of a text: everything behind it may read the text as often as it needs. No text of more UTF-16 units fits
  * into a message in either encoding.
  */
-export function lengthGate(_applicant: Applicant, { message: { length } }: SmsRequest): Refusal | null {
+export function lengthGate(_principal: Principal, { message: { length } }: SmsRequest): Refusal | null {
   return length > textUnitsMax ? no('message_too_long', tooLong(`has ${length} characters`)) : null;
 }
 
-export function contentGate(_applicant: Applicant, request: SmsRequest): Refusal | null {
+export function contentGate(_principal: Principal, request: SmsRequest): Refusal | null {
   const { message } = request;
   if (isBlank(message)) return no('message_empty', 'must contain at least one character that can be seen');
   if (message.includes('\u0000')) return no('invalid_field', 'must not contain the character U+0000: remove it');
@@ -74,8 +74,8 @@ const tooLong = (found: string) => `${found}, at most ${roomMax}, are allowed: s
 function foreignCharacter(character: string, index: number): string {
   const point = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
   const found = `"${character}" (U+${point}, position ${index}) is not in GSM-7`;
-  const wayOut = transliterate(character) === character ? '' : 'set transliterate to true, ';
-  return `${found}: ${wayOut}remove it or use encoding "auto"`;
+  const alternative = transliterate(character) === character ? '' : 'set transliterate to true, ';
+  return `${found}: ${alternative}remove it or use encoding "auto"`;
 }
 
 function no(

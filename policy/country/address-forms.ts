@@ -54,12 +54,12 @@ export function addressForms(country: CountryRules): AddressForms {
   return {
     subscriber,
     recipient(address, ton) {
-      const told = subscriber(address, ton);
-      if (isHome(told)) return told;
+      const direct = subscriber(address, ton);
+      if (isHome(direct)) return direct;
       // A TON copied from our submit, or a plus, beside a number that is written nationally.
       const digits = digitsOf(address);
       const home = digits === null ? null : subscriber(digits, 0);
-      return isHome(home) ? home : told;
+      return isHome(home) ? home : direct;
     },
     client(address, ton) {
       const digits = digitsOf(address);

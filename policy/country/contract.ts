@@ -24,7 +24,7 @@ export type QuietRule = {
   readonly categories: readonly Category[];
   /** IANA name: `Asia/Dhaka`. */
   readonly timeZone: string;
-  /** Local dates, YYYY-MM-DD: in force from the first and before the second; null is open-ended. */
+  /** Local dates, YYYY-MM-DD: in effect from the first and before the second; null is open-ended. */
   readonly from: string | null;
   readonly until: string | null;
   /** 0 is Sunday. Not looked at when `dates` are given. */

@@ -1,5 +1,5 @@
 // Which numbers exist in the country this installation serves, compiled once from the configuration. A full
-// parser knows every country and costs 6 µs; at the door one country's calling code and lengths are enough.
+// parser knows every country and costs 6 µs; at the ingress one country's calling code and lengths are enough.
 // Pure; it must never guess: a number without its plus sign is refused, not repaired.
 import { isE164 } from '../../model/e164.ts';
 import type { Refusal } from '../contract.ts';

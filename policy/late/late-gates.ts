@@ -28,7 +28,7 @@ export function passLateGates(message: Message, nowMs: number): LateVerdict {
   return mayGo;
 }
 
-/** What is known of an account now. Undefined: nothing, and then what the door decided holds. */
+/** What is known of an account now. Undefined: nothing, and then what the ingress decided holds. */
 export type LateTenants = {
   account(accountId: AccountId): LateTenant | undefined;
 };
@@ -41,17 +41,17 @@ export type LateTenant = {
 };
 
 /**
- * A sender that was rejected or taken away holds up what waits in its name. The door hears of an approval some moments
+ * A sender that was rejected or taken away holds up what waits in its name. The ingress hears of an approval some moments
  * before an actor may: what was accepted just now is believed.
  */
-function senderStands({ senders, senderCategories }: LateTenant, message: Message, nowMs: number): boolean {
+function senderIsApproved({ senders, senderCategories }: LateTenant, message: Message, nowMs: number): boolean {
   if (senders === undefined || !message.livemode || message.keyId === keywordReplyKeyId) return true;
   if (nowMs - message.acceptedAtMs < limits.directory.heardWithinMs) return true;
   const account = { senders, ...(senderCategories === undefined ? {} : { senderCategories }) };
   return isApproved(account, message.sender, message.category);
 }
 
-/** The late gates of a country. `registries` is asked anew for every message: versions come and go. */
+/** The late gates of a country. `registries` is asked again for every message: versions come and go. */
 export function lateGates(
   country: CountryRules,
   registries: () => Registries,
@@ -70,21 +70,21 @@ export function lateGates(
       // The answer to STOP confirms it, and who asks for help gets it.
       if (optedOut !== null && message.keyId !== keywordReplyKeyId)
         return { ok: false, status: 'blocked', code: optedOut.code };
-      if (!senderStands(account, message, nowMs))
+      if (!senderIsApproved(account, message, nowMs))
         return { ok: false, status: 'blocked', code: 'sender_not_registered' };
     }
-    // As at the door: a test message reaches nobody, at no hour.
+    // As at the ingress: a test message reaches nobody, at no hour.
     if (!message.livemode) return mayGo;
     const { dnd } = registries();
     const refused = disturb.refuse(dnd, message.category, message.recipient);
-    // A registry this process could not load yet was asked by the door.
+    // A registry this process could not load yet was asked by the ingress.
     if (refused !== null && dnd !== 'unknown') {
       const version = dnd === null ? '' : `:${dnd.version}`;
       return { ok: false, status: 'blocked', code: `${refused.code}${version}` };
     }
     const untilMs = quiet.quietUntil(message.category, nowMs);
     if (untilMs === null) return mayGo;
-    // What cannot go out any more within its validity waits for its end, and is told as expired.
+    // What cannot go out any more within its validity waits for its end, and is published as expired.
     return { ok: false, status: 'held', code: 'quiet_hours', untilMs: Math.min(untilMs, message.validUntilMs) };
   };
 }

@@ -34,7 +34,7 @@ export function withoutMark(line: string): string {
 
 /**
  * The columns by their names, or null when the line is no heading. `why`: it is the heading of another kind of file; a
- * list of changes taken for a snapshot would put in force those whom it takes out.
+ * list of changes taken for a snapshot would put into effect those whom it takes out.
  */
 export function headingOf(line: string, delta: boolean): Columns | { readonly why: string } | null {
   const names = fieldsOf(line).map((name) => name.trim().toLowerCase());

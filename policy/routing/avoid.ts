@@ -1,4 +1,4 @@
-// Whether a message should go another way because of how its carrier does right now. One question for the door,
+// Whether a message should go another way because of how its carrier does right now. One question for the ingress,
 // which plans, and for the carrier's actor, which moves what waits: two answers would send a message in circles.
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Category } from '../../model/message.ts';
@@ -10,4 +10,4 @@ export function isAvoided(state: CarrierState, category: Category): boolean {
 }
 
 /** Before anything was heard: every carrier is as good as its configuration says. */
-export const everyCarrierIsGood: CarrierHealthView = { stateOf: () => 'good', whyOf: () => '' };
+export const everyCarrierIsGood: CarrierHealthView = { stateOf: () => 'good', reasonOf: () => '' };

@@ -4,7 +4,7 @@
 // On the hot path: whatever does not depend on the message is made once.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
-import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutePlan, Way } from '../contract.ts';
+import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutePlan, RouteCandidate } from '../contract.ts';
 import { isAvoided } from './avoid.ts';
 import { isFixed, orderOf } from './order.ts';
 
@@ -12,31 +12,31 @@ export type AbleCarrier = { readonly offer: CarrierOffer; readonly why: string }
 
 export function planner(
   able: readonly AbleCarrier[],
-  leftOut: readonly Way[],
+  excluded: readonly RouteCandidate[],
   choose: RouteChoice,
   category: Category,
   health: CarrierHealthView,
 ): Route {
   const offers = able.map((each) => each.offer);
-  const wayOf = new Map(able.map(({ offer, why }) => [offer.name, { carrier: offer.name, why }]));
+  const candidateOf = new Map(able.map(({ offer, why }) => [offer.name, { carrier: offer.name, why }]));
   const plainFor = (messageId: string) =>
-    planOf(orderOf(offers, choose, messageId).map((offer) => wayOf.get(offer.name) as Way));
+    planOf(orderOf(offers, choose, messageId).map((offer) => candidateOf.get(offer.name) as RouteCandidate));
   const fixed = isFixed(offers, choose) ? plainFor('') : null;
   const avoided = (carrier: string) => isAvoided(health.stateOf(carrier), category);
   return {
-    leftOut,
+    excluded,
     nationalTables: tablesOfAll(offers),
     planFor(messageId) {
       const plain = fixed ?? plainFor(messageId);
-      if (!plain.ways.some((way) => avoided(way.carrier))) return plain;
-      const before = plain.ways.filter((way) => !avoided(way.carrier));
-      const behind = plain.ways.filter((way) => avoided(way.carrier));
+      if (!plain.candidates.some((candidate) => avoided(candidate.carrier))) return plain;
+      const before = plain.candidates.filter((candidate) => !avoided(candidate.carrier));
+      const behind = plain.candidates.filter((candidate) => avoided(candidate.carrier));
       const how = before.length === 0 ? 'no better way' : 'avoided';
-      const told = behind.map(({ carrier, why }) => {
-        const state = `${health.stateOf(carrier)} (${health.whyOf(carrier)})`;
+      const explained = behind.map(({ carrier, why }) => {
+        const state = `${health.stateOf(carrier)} (${health.reasonOf(carrier)})`;
         return { carrier, why: `${why}, ${how}: ${state}` };
       });
-      return planOf([...before, ...told]);
+      return planOf([...before, ...explained]);
     },
   };
 }
@@ -46,14 +46,14 @@ function tablesOfAll([first, ...others]: readonly CarrierOffer[]): readonly Nati
   return tables.filter((language) => others.every((each) => each.nationalTables.includes(language)));
 }
 
-function planOf(ways: readonly Way[]): RoutePlan {
-  const [first, ...rest] = ways;
+function planOf(candidates: readonly RouteCandidate[]): RoutePlan {
+  const [first, ...rest] = candidates;
   if (first === undefined) throw new Error('a plan without a carrier');
-  const moved = rest.filter((way) => way.why.includes(', avoided: '));
+  const moved = rest.filter((candidate) => candidate.why.includes(', avoided: '));
   return {
     carrier: first.carrier,
-    others: rest.map((way) => way.carrier),
-    ways,
-    trace: [first.why, ...moved.map((way) => `${way.carrier}: ${way.why}`)],
+    others: rest.map((candidate) => candidate.carrier),
+    candidates,
+    trace: [first.why, ...moved.map((candidate) => `${candidate.carrier}: ${candidate.why}`)],
   };
 }

@@ -4,21 +4,21 @@
 // is handed in and asked when a plan is made. It never uses a carrier that the configuration did not name.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKindOf } from '../../model/sender.ts';
-import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutingRules, Way } from '../contract.ts';
+import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutingRules, RouteCandidate } from '../contract.ts';
 import type { NumberPlan } from '../country/number-plan.ts';
 import { everyCarrierIsGood } from './avoid.ts';
 import { planner } from './plan.ts';
 
 export type Routed = Route | { readonly why: string };
 
-export type RouteQuestion = {
+export type RouteRequest = {
   readonly to: string;
   readonly category: Category;
   readonly from: string;
   readonly livemode: boolean;
 };
 
-export type Router = { route(question: RouteQuestion): Routed };
+export type Router = { route(question: RouteRequest): Routed };
 
 export type RouterOptions = {
   readonly health?: CarrierHealthView;
@@ -27,7 +27,7 @@ export type RouterOptions = {
 };
 
 /** The carriers one rule names, before anybody asked what they can take. */
-type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; whyOf(at: number): string };
+type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; reasonOf(at: number): string };
 
 export function router(rules: RoutingRules, numbers: NumberPlan, options: RouterOptions = {}): Router {
   const { health = everyCarrierIsGood, portedTo = () => null } = options;
@@ -70,12 +70,12 @@ const unknownPrefix = { why: 'no carrier is configured for the prefix of this nu
 
 function listRule({ prefix, carriers, choose }: RoutingRules['routes'][number]): Rule {
   const how = choose === 'listed' ? '' : `, ${choose}`;
-  return { carriers, choose, whyOf: () => `route ${prefix}${how}` };
+  return { carriers, choose, reasonOf: () => `route ${prefix}${how}` };
 }
 
 function homeRule(own: string, fallback: readonly string[], why: string): Rule {
   const carriers = [own, ...fallback.filter((name) => name !== own)];
-  return { carriers, choose: 'listed', whyOf: (at) => (at === 0 ? why : `fallback of ${why}`) };
+  return { carriers, choose: 'listed', reasonOf: (at) => (at === 0 ? why : `fallback of ${why}`) };
 }
 
 type Compiled = (category: Category, from: string) => Routed;
@@ -86,26 +86,26 @@ function compiled(rule: Rule, offers: ReadonlyMap<string, CarrierOffer>, health:
   for (const category of categories) {
     for (const kind of kinds) {
       const able: { offer: CarrierOffer; why: string }[] = [];
-      const leftOut: Way[] = [];
+      const excluded: RouteCandidate[] = [];
       rule.carriers.forEach((carrier, at) => {
         const offer = offers.get(carrier);
-        if (offer === undefined) leftOut.push({ carrier, why: 'is not configured' });
-        else if (!offer.classes.includes(category)) leftOut.push({ carrier, why: `takes no ${category} messages` });
-        else if (!offer.senders.includes(kind)) leftOut.push({ carrier, why: `takes no ${kind} senders` });
-        else able.push({ offer, why: rule.whyOf(at) });
+        if (offer === undefined) excluded.push({ carrier, why: 'is not configured' });
+        else if (!offer.classes.includes(category)) excluded.push({ carrier, why: `takes no ${category} messages` });
+        else if (!offer.senders.includes(kind)) excluded.push({ carrier, why: `takes no ${kind} senders` });
+        else able.push({ offer, why: rule.reasonOf(at) });
       });
       answers.set(
         `${category}|${kind}`,
-        able.length > 0 ? planner(able, leftOut, rule.choose, category, health) : { why: sentenceOf(rule, leftOut) },
+        able.length > 0 ? planner(able, excluded, rule.choose, category, health) : { why: sentenceOf(rule, excluded) },
       );
     }
   }
-  // A sender whose kind nobody can tell was let in by another rule: it goes like a name.
+  // A sender whose kind that is not known was let in by another rule: it goes like a name.
   return (category, from) => answers.get(`${category}|${senderKindOf(from) ?? 'alphanumeric'}`) as Routed;
 }
 
-function sentenceOf(rule: Rule, leftOut: readonly Way[]): string {
-  return `no carrier for this message by ${rule.whyOf(0)}: ${leftOut.map(({ carrier, why }) => `${carrier} ${why}`).join(', ')}`;
+function sentenceOf(rule: Rule, excluded: readonly RouteCandidate[]): string {
+  return `no carrier for this message by ${rule.reasonOf(0)}: ${excluded.map(({ carrier, why }) => `${carrier} ${why}`).join(', ')}`;
 }
 
 function sandboxOffer(name: string, offers: ReadonlyMap<string, CarrierOffer>): CarrierOffer {

@@ -18,7 +18,7 @@ export type PduTap = {
   sent(buffer: Buffer, start: number, end: number): void;
   /** A PDU came, whole: buffer[start, end). Nobody has looked at it yet. */
   received(buffer: Buffer, start: number, end: number): void;
-  /** `by`: who ended the connection, as far as we can tell. */
+  /** `by`: who ended the connection, as far as is known. */
   closed(why: string, by: 'us' | 'peer'): void;
 };
 

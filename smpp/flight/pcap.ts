@@ -52,7 +52,7 @@ export function* packetsOf({ records, wallAtZeroMs, session }: Recording): Gener
       continue;
     }
     if (line === null && kind === recordKind.closed) continue;
-    // Without its opening nobody knows where it went: a record that lost it is told without addresses.
+    // Without its opening nobody knows where it went: a record that lost it is written without addresses.
     line ??= new Line(nowhere);
     if (kind === recordKind.sent) yield { atUs, octets: line.packet('us', flag.push | flag.ack, octets) };
     if (kind === recordKind.received) yield { atUs, octets: line.packet('peer', flag.push | flag.ack, octets) };
@@ -159,7 +159,7 @@ function v6({ address: from }: { address: Buffer }, { address: to }: { address: 
   return head;
 }
 
-/** 4 octets for IPv4, written as such or mapped; 16 otherwise. What is no address is told as 0.0.0.0. */
+/** 4 octets for IPv4, written as such or mapped; 16 otherwise. What is no address is written as 0.0.0.0. */
 function addressOf(text: string): Buffer {
   const ip = parseIp(text.split('%')[0] ?? '');
   if (ip === null) return Buffer.alloc(4);

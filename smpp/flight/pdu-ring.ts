@@ -1,5 +1,5 @@
 // The last octets of one bind in a fixed piece of memory: records lie whole and in order, the newest push the oldest
-// out. A place in the ring is told as the number of octets ever written before it, so that a reader who comes again
+// out. A place in the ring is the number of octets ever written before it, so that a reader who comes again
 // knows what it has missed. It knows no PDU: masking is redact.ts's business.
 import { assert } from '../../platform/assert.ts';
 

@@ -30,11 +30,11 @@ export function* readRecords(raw: Buffer): Generator<FlightRecord> {
 
 /** Null when the octets say nothing of the kind. */
 export function readEnds(octets: Buffer | string): SessionEnds | null {
-  const told = parsed(octets);
-  const { localAddress, localPort, remoteAddress, remotePort } = told;
+  const fields = parsed(octets);
+  const { localAddress, localPort, remoteAddress, remotePort } = fields;
   if (typeof localAddress !== 'string' || typeof remoteAddress !== 'string') return null;
   if (typeof localPort !== 'number' || typeof remotePort !== 'number') return null;
-  return { localAddress, localPort, remoteAddress, remotePort, tls: told['tls'] === true };
+  return { localAddress, localPort, remoteAddress, remotePort, tls: fields['tls'] === true };
 }
 
 export function readClosing(octets: Buffer): { why: string; by: 'us' | 'peer' } {

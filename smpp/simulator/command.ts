@@ -2,7 +2,7 @@
 // listens on, and stops cleanly on SIGINT and SIGTERM. Wrong options end it with a sentence, not a stack.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { FixSetup, messageOf } from '../../platform/errors.ts';
+import { SetupError, messageOf } from '../../platform/errors.ts';
 import { seededRandom, systemRandom } from '../../platform/random.ts';
 import { faultNames, parseFault } from './faults.ts';
 import { parseLatency } from './latency.ts';
@@ -10,7 +10,7 @@ import { inboundForms } from './inbound.ts';
 import { type AccountOptions, idStyles, receiptForms, type SimulatorOptions, withDefaults } from './options.ts';
 import { startSimulator } from './simulator.ts';
 
-/** Runs until a signal comes. Throws FixSetup for options that make no sense. */
+/** Runs until a signal comes. Throws SetupError for options that make no sense. */
 export async function runSimulatorCommand(argv: string[]): Promise<void> {
   const { values } = readArguments(argv);
   if (values.help) {
@@ -19,7 +19,7 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
   }
   const options = optionsOf(values);
   const simulator = await startSimulator(options).catch((error) => {
-    throw new FixSetup(`the simulator cannot listen: ${messageOf(error)}`, error);
+    throw new SetupError(`the simulator cannot listen: ${messageOf(error)}`, error);
   });
   const { port, statsPort } = simulator;
   const ready = { ready: true, port, stats_port: statsPort, pid: process.pid };
@@ -75,7 +75,7 @@ function readArguments(argv: string[]) {
   try {
     return parseArgs({ args: argv, options: flags, allowPositionals: false });
   } catch (error) {
-    throw new FixSetup(`${messageOf(error)} (see --help)`, error);
+    throw new SetupError(`${messageOf(error)} (see --help)`, error);
   }
 }
 
@@ -164,7 +164,7 @@ function oneOf<T extends string>(name: string, text: string, choices: readonly T
 }
 
 function refuse(name: string, text: string, expected: string): never {
-  throw new FixSetup(`--${name} ${text}: expected ${expected}`);
+  throw new SetupError(`--${name} ${text}: expected ${expected}`);
 }
 
 const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP

@@ -43,7 +43,7 @@ export class MagicNumbers {
     }
   }
 
-  // Refuses for `forMs` from the first try, lets pass for a minute (all parts, all retries), then starts anew.
+  // Refuses for `forMs` from the first try, lets pass for a minute (all parts, all retries), then restarts.
   #refusing(destination: string, nowMs: number, forMs: number): boolean {
     let sinceMs = this.#refusedSinceMs.get(destination);
     if (sinceMs === undefined || nowMs - sinceMs > forMs + 60_000) {

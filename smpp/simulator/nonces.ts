@@ -1,5 +1,5 @@
 // Counts messages by the nonce in their text, `#<base36>#` or `#<base36>@<intended send time, epoch µs, base36>#`:
-// the proof at the far end that nothing was lost and nothing sent twice. It reads octets, not texts, and keeps
+// the proof at the SMSC peer that nothing was lost and nothing sent twice. It reads octets, not texts, and keeps
 // flat arrays, because a bench counts a million of them. Bounded: what is beyond is counted as dropped.
 import type { Shift } from '../../model/text/national-languages.ts';
 import { decodeText } from '../../model/text/octets.ts';
@@ -18,7 +18,7 @@ export class Nonces {
 
   /**
    * Looks for a nonce in a text's octets (without header) and counts it. `atUs` is the arrival, epoch µs. Gives the
-   * intended send time when this is the nonce's first submit and tells it, else 0. `shift`: its header's tables.
+   * intended send time when this is the nonce's first submit and has it, else 0. `shift`: its header's tables.
    */
   count(octets: Buffer, dataCoding: number, atUs: number, shift?: Shift): number {
     const ascii = asciiOf(octets, dataCoding, shift);

@@ -1,4 +1,4 @@
-// What a simulator can be told at its start. Names and defaults only; the command line is command.ts.
+// What a simulator can be given at its start. Names and defaults only; the command line is command.ts.
 import type { InboundForm } from './inbound.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';

@@ -15,7 +15,7 @@ export type Taken = {
   pdu: ShortMessagePdu;
   session: SimulatedSession;
   submittedAtMs: number;
-  /** When the client meant to send it, epoch µs, where the text tells it; else 0. */
+  /** When the client meant to send it, epoch µs, where the text has it; else 0. */
   intendedUs: number;
 };
 

@@ -1,5 +1,5 @@
 // The bundled SMSC: a real SMPP 3.4 server over TCP, the sandbox's carrier, the demo's, the tests' and the benches'
-// far end. This file starts and stops it; the carrier is smsc.ts. It never sees anything of the product but PDUs.
+// SMSC peer. This file starts and stops it; the carrier is smsc.ts. It never sees anything of the product but PDUs.
 import net from 'node:net';
 import tls from 'node:tls';
 import { withDeadline } from '../../platform/deadline.ts';

@@ -1,4 +1,4 @@
-// The simulator's own HTTP door, for people, benches and tests in another process: counters, recorded messages,
+// The simulator's own HTTP server, for people, benches and tests in another process: counters, recorded messages,
 // nonces and faults. JSON, loopback, no authentication: it is a test instrument and says nothing to SMPP.
 import http, { type IncomingMessage } from 'node:http';
 import { withDeadline } from '../../platform/deadline.ts';

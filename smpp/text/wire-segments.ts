@@ -17,7 +17,7 @@ type Alphabet = TextEncoding | 'latin1';
 
 /**
  * The parts of a text, each one submit_sm. `reference` ties them together. Encoding
- * and tables were decided at the door: a text they cannot hold asserts.
+ * and tables were decided at the ingress: a text they cannot hold asserts.
  */
 export function wireSegments(
   text: string,

@@ -5,16 +5,16 @@ import { routingRules } from '../../cluster/roles/routing-rules.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { movedTo } from '../../actors/carrier/health/reroute.ts';
 import { openLeases } from '../../actors/lease/lease-keeper.ts';
-import { noOtherNodes } from '../../actors/lease/no-other-nodes.ts';
+import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { type RemovedCarrierParts, serveRemoved } from '../../actors/removed/removed-carrier.ts';
 import { servedByOne } from '../../actors/removed/served-by-one.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
-import { tellBeacon } from '../../cluster/bus/carrier-beacon.ts';
+import { publishHeartbeat } from '../../cluster/bus/carrier-heartbeat.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
-import { asideSubject, messageSubject } from '../../cluster/bus/subjects.ts';
+import { overflowSubject, messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { type DeliveryEvent, acceptedEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { newMessageId } from '../../model/ids.ts';
@@ -22,18 +22,18 @@ import type { Message } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { everyCarrierIsGood } from '../../policy/routing/avoid.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { cutProxy } from '../support/cut-proxy.ts';
 import { bodyKey } from '../support/host-process.ts';
 import { eventsOf } from '../support/invariant.ts';
 import { messageWith } from '../support/messages.ts';
 import { startRolesOf } from '../support/role-child.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await house.stop();
+  await harness.stop();
 });
 
 const waiting = { limitMs: 40_000, everyMs: 100 };
@@ -47,20 +47,22 @@ const configurationOf = (carriers: readonly CarrierConfig[], fallback: readonly 
   },
   carriers,
   routes: [],
-  routing: { fallback, otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 },
+  routing: { fallback, otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
   retention: { historyDays: 30 },
   actors: { threads: 1, flightDumps: 0 },
 });
 const left = async () => {
   const all = await Promise.all(
-    ['MT_OTP', 'MT_TXN', 'MT_PROMO', 'INBOUND'].map(async (each) => (await house.bus.manager.streams.info(each)).state),
+    ['MT_OTP', 'MT_TXN', 'MT_PROMO', 'INBOUND'].map(
+      async (each) => (await harness.bus.manager.streams.info(each)).state,
+    ),
   );
   return all.reduce((sum, { messages }) => sum + messages, 0);
 };
 const consumersOf = async (carrier: string) => {
   const names: string[] = [];
   for (const stream of ['MT_OTP', 'MT_TXN', 'MT_PROMO', 'INBOUND']) {
-    const pages = house.bus.manager.consumers.list(stream);
+    const pages = harness.bus.manager.consumers.list(stream);
     for (let page = await pages.next(); page.length > 0; page = await pages.next()) {
       names.push(...page.map(({ name }) => name).filter((name) => name.startsWith(`carrier_${carrier}_`)));
     }
@@ -69,41 +71,41 @@ const consumersOf = async (carrier: string) => {
 };
 
 test('the real role gives the backlog of a removed carrier to another one, each message once, and its consumers go', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const sent = (
-    await Promise.all(categories.map((category) => house.send(30, { category, carrier: 'gone', plan: ['gone too'] })))
+    await Promise.all(categories.map((category) => harness.send(30, { category, carrier: 'gone', plan: ['gone too'] })))
   ).flat();
   // Consumers of the time when it was served.
-  const gone = await house.actor(carrierWith({ port: 1 }, { name: 'gone' }));
+  const gone = await harness.actor(carrierWith({ port: 1 }, { name: 'gone' }));
   await gone.drain(500);
   expect((await consumersOf('gone')).length).toBeGreaterThan(20);
 
-  const alpha = carrierWith(house.simulator);
-  ends.push(await startRolesOf('actors', house.nats.url, configurationOf([alpha], ['alpha'])));
-  expect(await house.settled(sent, waiting.limitMs)).toMatchObject({
+  const alpha = carrierWith(harness.simulator);
+  ends.push(await startRolesOf('actors', harness.nats.url, configurationOf([alpha], ['alpha'])));
+  expect(await harness.settled(sent, waiting.limitMs)).toMatchObject({
     twice: [],
     never: [],
     statuses: { delivered: 90 },
   });
   expect(await left()).toBe(0);
-  const moved = (await eventsOf(house.bus)).filter(({ kind }) => kind === 'rerouted');
+  const moved = (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'rerouted');
   expect(new Set(moved.map(({ messageId }) => messageId))).toEqual(new Set(sent.map(({ messageId }) => messageId)));
 });
 
 test('what nobody takes ends as failed, no_route; what may be at the removed carrier is unknown and not sent again', async () => {
-  house = await openCarrierHouse({ response: 'fixed:60000' });
-  const gone = carrierWith(house.simulator, { name: 'gone', bind: { window: 5, count: 1 } });
-  const host = await house.host([gone]);
-  const sent = await house.send(12, { carrier: 'gone' });
-  await until('five are out', () => house.simulator.messages().length === 5, waiting);
+  harness = await openCarrierHarness({ response: 'fixed:60000' });
+  const gone = carrierWith(harness.simulator, { name: 'gone', bind: { window: 5, count: 1 } });
+  const host = await harness.host([gone]);
+  const sent = await harness.send(12, { carrier: 'gone' });
+  await until('five are out', () => harness.simulator.messages().length === 5, waiting);
   await host.kill9();
 
   const removed = await removedCarriers([], []);
   await removed.look();
-  const account = await house.settled(sent, waiting.limitMs);
+  const account = await harness.settled(sent, waiting.limitMs);
   expect(account).toMatchObject({ twice: [], statuses: { unknown: 5, failed: 7 } });
-  expect(house.simulator.messages()).toHaveLength(5);
-  const failed = (await eventsOf(house.bus)).filter(({ kind }) => kind === 'failed');
+  expect(harness.simulator.messages()).toHaveLength(5);
+  const failed = (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'failed');
   expect(new Set(failed.map(({ error }) => error))).toEqual(new Set(['no_route']));
   await until('its consumers are deleted', async () => {
     await removed.look();
@@ -112,23 +114,23 @@ test('what nobody takes ends as failed, no_route; what may be at the removed car
 });
 
 test('a carrier that another node serves is left to it, until nobody does', async () => {
-  house = await openCarrierHouse();
-  const sent = await house.send(10, { carrier: 'elsewhere' });
-  const alpha = carrierWith(house.simulator);
-  await house.actor(alpha);
+  harness = await openCarrierHarness();
+  const sent = await harness.send(10, { carrier: 'elsewhere' });
+  const alpha = carrierWith(harness.simulator);
+  await harness.actor(alpha);
   const removed = await removedCarriers([alpha], ['alpha'], 2_000);
   const endAtMs = systemClock.monotonicMs() + 3_000;
-  let told = 0;
+  let published = 0;
   while (systemClock.monotonicMs() < endAtMs) {
-    tellBeacon(house.bus, { carrier: 'elsewhere', node: 'other', state: 'good', why: '' });
-    await house.bus.connection.flush();
-    told += 1;
+    publishHeartbeat(harness.bus, { carrier: 'elsewhere', node: 'other', state: 'good', why: '' });
+    await harness.bus.connection.flush();
+    published += 1;
     await removed.look();
     await systemClock.sleep(100);
   }
-  expect(told).toBeGreaterThan(3);
+  expect(published).toBeGreaterThan(3);
   expect(await left()).toBe(10);
-  expect(house.simulator.messages()).toEqual([]);
+  expect(harness.simulator.messages()).toEqual([]);
   await until(
     'nobody serves it any more',
     async () => {
@@ -137,20 +139,20 @@ test('a carrier that another node serves is left to it, until nobody does', asyn
     },
     waiting,
   );
-  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
 });
 
 test('of two nodes one serves it; when that one is cut off the other goes on, and nobody gets a message twice', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:5' });
-  await house.actor(carrierWith(house.simulator, { tps: 200 }));
+  harness = await openCarrierHarness({ latency: 'fixed:5' });
+  await harness.actor(carrierWith(harness.simulator, { tps: 200 }));
   const serving: string[] = [];
   let most = 0;
   const nodes = await Promise.all(
     ['n1', 'n2'].map(async (name) => {
-      const proxy = await cutProxy(house.nats.url, { when: 'never', times: 1, what: 'answers' });
+      const proxy = await cutProxy(harness.nats.url, { when: 'never', times: 1, what: 'answers' });
       const bus = await connectBus(proxy.url, name);
       const leases = await openLeases(bus, { node: name, thread: 'removed', place: name, process: name });
-      const rules = rulesOf([carrierWith(house.simulator)], ['alpha']);
+      const rules = rulesOf([carrierWith(harness.simulator)], ['alpha']);
       const served = servedByOne(leases, 'gone', async () => {
         const one = await serveRemoved('gone', removedParts(bus, rules));
         serving.push(name);
@@ -181,24 +183,24 @@ test('of two nodes one serves it; when that one is cut off the other goes on, an
   );
   await until('one of them has it', () => serving.length === 1, waiting);
   const first = serving[0];
-  const sent = await house.send(400, { carrier: 'gone' });
-  await until('some are sent', () => house.simulator.messages().length > 50, waiting);
+  const sent = await harness.send(400, { carrier: 'gone' });
+  await until('some are sent', () => harness.simulator.messages().length > 50, waiting);
   nodes.find(({ name }) => name === first)?.proxy.close();
   await until('the other has it', () => serving.length === 1 && serving[0] !== first, waiting);
-  sent.push(...(await house.send(50, { carrier: 'gone' })));
-  expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 450 } });
+  sent.push(...(await harness.send(50, { carrier: 'gone' })));
+  expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 450 } });
   expect(await left()).toBe(0);
   expect(most).toBe(1);
 }, 120_000);
 
-test('what was set aside for it goes too; what has its outcome or was moved before is not moved again', async () => {
-  house = await openCarrierHouse();
+test('what was moved to overflow for it goes too; what has its outcome or was moved before is not moved again', async () => {
+  harness = await openCarrierHarness();
   const cipher = bodyCipher(bodyKey);
-  const events = new EventWriter(house.publisher);
-  const tell = (event: DeliveryEvent) => new Promise((resolve) => events.write(event, resolve, true));
+  const events = new EventWriter(harness.publisher);
+  const publish = (event: DeliveryEvent) => new Promise((resolve) => events.write(event, resolve, true));
   const put = (subject: string, message: Message, id: string) =>
-    house.publisher.publishOne(subject, encodeMessage(message, cipher), id);
-  const made = ['aside', 'ended', 'submitted', 'moved', 'refused'].map((what, at) => {
+    harness.publisher.publishOne(subject, encodeMessage(message, cipher), id);
+  const made = ['overflow', 'ended', 'submitted', 'moved', 'refused'].map((what, at) => {
     const message = messageWith({
       messageId: newMessageId(systemClock.nowMs()),
       recipient: `+8801710000${100 + at}`,
@@ -208,35 +210,35 @@ test('what was set aside for it goes too; what has its outcome or was moved befo
     return [what, message] as const;
   });
   const { ended, submitted, moved, refused } = Object.fromEntries(made) as Record<string, Message>;
-  for (const [, message] of made) await tell(acceptedEvent(message));
+  for (const [, message] of made) await publish(acceptedEvent(message));
   const now = { attempt: 1, atMs: systemClock.nowMs() };
-  // Earlier lives said of them: the end · taken by the carrier · on its way to beta, published and not acked · refused for a moment.
-  for (const message of [submitted, refused]) await tell(eventOfMessage(message!, { kind: 'intent', ...now }));
-  await tell(eventOfMessage(submitted!, { kind: 'submitted', ...now, carrierMessageId: 'x1' }));
-  await tell(eventOfMessage(ended!, { kind: 'failed', ...now, error: 'no_route' }));
-  await tell(eventOfMessage(moved!, { kind: 'rerouted', ...now, error: 'to beta: no_bind', detail: '0' }));
-  await tell(eventOfMessage(refused!, { kind: 'deferred', ...now, segment: 1, error: 'throttled' }));
+  // Earlier incarnations said of them: the end · taken by the carrier · on its way to beta, published and not acked · refused for a moment.
+  for (const message of [submitted, refused]) await publish(eventOfMessage(message!, { kind: 'intent', ...now }));
+  await publish(eventOfMessage(submitted!, { kind: 'submitted', ...now, carrierMessageId: 'x1' }));
+  await publish(eventOfMessage(ended!, { kind: 'failed', ...now, error: 'no_route' }));
+  await publish(eventOfMessage(moved!, { kind: 'rerouted', ...now, error: 'to beta: no_bind', detail: '0' }));
+  await publish(eventOfMessage(refused!, { kind: 'deferred', ...now, segment: 1, error: 'throttled' }));
   const toBeta = movedTo(moved!, 'beta', 'no_bind', false);
   await put(messageSubject('transactional', 'beta', toBeta.accountId), toBeta, messageRecordId(toBeta));
   for (const [what, message] of made) {
     const { category, accountId } = message;
     const subject =
-      what === 'aside' ? asideSubject(category, 'gone', accountId) : messageSubject(category, 'gone', accountId);
+      what === 'overflow' ? overflowSubject(category, 'gone', accountId) : messageSubject(category, 'gone', accountId);
     await put(subject, message, messageRecordId(message));
   }
-  const carriers = [carrierWith(house.simulator), carrierWith(house.simulator, { name: 'beta' })];
+  const carriers = [carrierWith(harness.simulator), carrierWith(harness.simulator, { name: 'beta' })];
   const removed = await removedCarriers(carriers, ['alpha']);
   await removed.look();
-  for (const carrier of carriers) await house.actor(carrier);
+  for (const carrier of carriers) await harness.actor(carrier);
   await until('nothing waits', async () => (await left()) === 0, waiting);
-  const counts = made.map(([what]) => [what, house.simulator.nonceCount(what)]);
-  expect(Object.fromEntries(counts)).toEqual({ aside: 1, ended: 0, submitted: 0, moved: 1, refused: 1 });
-  const routes = (await eventsOf(house.bus)).filter(({ kind }) => kind === 'rerouted');
-  const ways = routes.map(({ messageId, error }) => [
+  const counts = made.map(([what]) => [what, harness.simulator.nonceCount(what)]);
+  expect(Object.fromEntries(counts)).toEqual({ overflow: 1, ended: 0, submitted: 0, moved: 1, refused: 1 });
+  const routes = (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'rerouted');
+  const candidates = routes.map(({ messageId, error }) => [
     made.find(([, each]) => each.messageId === messageId)?.[0],
     error,
   ]);
-  expect(ways.filter(([what]) => what === 'moved')).toEqual([['moved', 'to beta: no_bind']]);
+  expect(candidates.filter(([what]) => what === 'moved')).toEqual([['moved', 'to beta: no_bind']]);
   events.close();
 }, 60_000);
 
@@ -250,8 +252,8 @@ function removedParts(bus: Bus, rules: ReleaseRules): RemovedCarrierParts {
     bus,
     cipher: bodyCipher(bodyKey),
     carriers: everyCarrierIsGood,
-    waysOf: (message) => rules.waysOf(message).ways,
-    like: carrierWith(house.simulator),
+    candidatesOf: (message) => rules.candidatesOf(message).candidates,
+    like: carrierWith(harness.simulator),
   };
 }
 
@@ -260,13 +262,13 @@ async function removedCarriers(
   fallback: readonly string[],
   unservedMs = 0,
 ): Promise<RemovedCarriers> {
-  const { bus } = house;
+  const { bus } = harness;
   const rules = rulesOf(carriers, fallback);
   const removed = new RemovedCarriers({
     bus,
     isConfigured: (name) => rules.isConfigured(name),
     unservedMs,
-    serve: async (name) => servedByOne(noOtherNodes, name, () => serveRemoved(name, removedParts(bus, rules))),
+    serve: async (name) => servedByOne(singleNodeLeases, name, () => serveRemoved(name, removedParts(bus, rules))),
   });
   ends.push(() => removed.stop());
   return removed;

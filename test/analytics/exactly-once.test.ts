@@ -1,4 +1,4 @@
-// Real nats-server, the real role in a process of its own, and exact counts at the far end.
+// Real nats-server, the real role in a process of its own, and exact counts at the SMSC peer.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
@@ -34,24 +34,24 @@ async function counts(): Promise<{ rows: number; ids: number; hourly: number; su
   };
 }
 
-test('every event is one row, however often and in whatever order it was told', async () => {
+test('every event is one row, however often and in whatever order it was published', async () => {
   role = await startRole(events.nats.url, events.dataDir);
   for (let each = 0; each < 50; each += 1) {
     const life = lifeOf(contextOf());
-    await events.tell(life);
-    await events.tell(life.toReversed());
+    await events.publish(life);
+    await events.publish(life.toReversed());
   }
   expect(await counts()).toEqual({ rows: 150, ids: 150, hourly: 150, submits: 50 });
 });
 
 test('a record nobody can read is moved to DEAD and the others are counted', async () => {
   role = await startRole(events.nats.url, events.dataDir);
-  await events.tell(lifeOf(contextOf()));
-  await events.tellOctets(Buffer.from('not a batch of events'));
+  await events.publish(lifeOf(contextOf()));
+  await events.publishOctets(Buffer.from('not a batch of events'));
   // Readable, but no row: one such among the others would fail every insert it is in.
   const [accepted, intent, submitted, delivered] = lifeOf(contextOf());
-  await events.tell([accepted!, intent!, { ...submitted!, atMs: Number.NaN }, delivered!]);
-  await events.tell(lifeOf(contextOf()));
+  await events.publish([accepted!, intent!, { ...submitted!, atMs: Number.NaN }, delivered!]);
+  await events.publish(lifeOf(contextOf()));
   expect(await counts()).toEqual({ rows: 8, ids: 8, hourly: 8, submits: 2 });
   const { state } = await events.bus.manager.streams.info('DEAD');
   expect(state.messages).toBe(2);
@@ -63,7 +63,7 @@ test('events of more days than an insert may have parts of are recorded all the 
   const lives = Array.from({ length: 110 }, (_, day) =>
     lifeOf(contextOf()).map((event) => ({ ...event, atMs: nowMs - day * 86_400_000 })),
   );
-  await events.tell(lives.flat());
+  await events.publish(lives.flat());
   expect(await counts()).toMatchObject({ rows: 330, ids: 330, hourly: 330 });
 }, 90_000);
 
@@ -73,8 +73,8 @@ test('killed or aborted in the middle of the load, again and again, it counts ev
   const loadFor = async (ms: number) => {
     for (const endAt = systemClock.monotonicMs() + ms; systemClock.monotonicMs() < endAt; ) {
       const lives = Array.from({ length: 60 }, () => lifeOf(contextOf()));
-      await events.tell(lives.flat());
-      if (random.unit() < 0.3) await events.tell(lives.flat());
+      await events.publish(lives.flat());
+      if (random.unit() < 0.3) await events.publish(lives.flat());
       messages += lives.length;
     }
   };
@@ -92,13 +92,13 @@ test('nats-server killed and restarted under load loses and doubles nothing', as
   let messages = 0;
   for (let round = 0; round < 3; round += 1) {
     for (let each = 0; each < 30; each += 1) {
-      await events.tell(Array.from({ length: 20 }, () => lifeOf(contextOf())).flat());
+      await events.publish(Array.from({ length: 20 }, () => lifeOf(contextOf())).flat());
       messages += 20;
     }
     await events.nats.kill9();
     await events.nats.restart();
   }
-  await events.tell(lifeOf(contextOf()));
+  await events.publish(lifeOf(contextOf()));
   expect(await counts()).toEqual({
     rows: messages * 3 + 3,
     ids: messages * 3 + 3,

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => node.stop());
 
-const list = async (question: Partial<ListMessages>) => (await node.list({ limit: 100, ...question })).messages;
+const list = async (query: Partial<ListMessages>) => (await node.list({ limit: 100, ...query })).messages;
 const recorded = (count: number, condition: string) =>
   until(`${count} rows with ${condition}`, async () => {
     const [row] = await node.engine.rows(`SELECT count() FROM sms_events WHERE ${condition}`);
@@ -30,7 +30,7 @@ const recorded = (count: number, condition: string) =>
 
 const subscriber = '+8801712340001';
 let nth = 0;
-const received = (more: Partial<InboundFacts> = {}, told: object = {}): DeliveryEvent => {
+const received = (more: Partial<InboundFacts> = {}, published: object = {}): DeliveryEvent => {
   nth += 1;
   const receivedAtMs = systemClock.nowMs() - 60_000 + nth * 10;
   return receivedEvent(
@@ -42,7 +42,7 @@ const received = (more: Partial<InboundFacts> = {}, told: object = {}): Delivery
       subscriber,
       livemode: true,
       receivedAtMs,
-      ...told,
+      ...published,
     },
     {
       encoding: 'gsm7',
@@ -68,7 +68,7 @@ test('they are listed under their direction and nowhere else, held and recorded 
     'stop',
     inbound[1]!.messageId,
   );
-  await node.tell([...lifeOf(outbound), ...inbound, opted]);
+  await node.publish([...lifeOf(outbound), ...inbound, opted]);
   const expected = inbound.map(({ messageId }) => messageId).toReversed();
   const look = async () => {
     expect((await list({ direction: 'inbound' })).map(({ id }) => id)).toEqual(expected);
@@ -101,7 +101,7 @@ test('they are listed under their direction and nowhere else, held and recorded 
 test('their words are kept, sealed, only where the account wants it', async () => {
   const [kept, dropped] = [received({ keepBody: true }), received({ keepBody: false })];
   const incomplete = received({ keepBody: true, parts: 1 }, { clientNumber: '16999' });
-  await node.tell([kept, dropped, { ...incomplete, segments: 3, error: 'incomplete' }]);
+  await node.publish([kept, dropped, { ...incomplete, segments: 3, error: 'incomplete' }]);
   const bodyOf = async (messageId: string) => {
     const reply = await node.ask<GetMessageReply>(querySubjects.get, { accountId: account, messageId });
     return 'message' in reply ? reply.message.inbound : null;
@@ -152,11 +152,11 @@ test('who wrote last to a subscriber is found, held or recorded, by number and m
   });
   const test_ = contextOf({ sender: '+16000', recipient: to, acceptedAtMs: at + 9_000, livemode: false });
   expect(await writer(['16000'])).toBeNull();
-  await node.tell(lifeOf(first));
+  await node.publish(lifeOf(first));
   await until('the first is found', async () => (await writer(['16000'])) !== null);
   await recorded(1, `message_id = '${first.messageId}' AND kind = 'submitted'`);
   expect(await writer(['16000', '+16000'])).toEqual({ accountId: account, sender: '16000' });
-  await node.tell([...lifeOf(second), ...lifeOf(test_)]);
+  await node.publish([...lifeOf(second), ...lifeOf(test_)]);
   const isOther = async () => (await writer(['16000'])) as { accountId: string } | null;
   await until('the second is found', async () => (await isOther())?.accountId === other);
   await recorded(1, `message_id = '${test_.messageId}' AND kind = 'submitted'`);

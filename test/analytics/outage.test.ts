@@ -30,18 +30,18 @@ async function counts(): Promise<unknown[]> {
   return [...(rows ?? []), ...(hourly ?? []), ...(submits ?? [])];
 }
 
-async function tellLives(messages: number): Promise<void> {
-  for (let told = 0; told < messages; told += 20) {
-    await events.tell(Array.from({ length: 20 }, () => lifeOf(contextOf())).flat());
+async function publishLives(messages: number): Promise<void> {
+  for (let published = 0; published < messages; published += 20) {
+    await events.publish(Array.from({ length: 20 }, () => lifeOf(contextOf())).flat());
   }
 }
 
 test('while ClickHouse is down events wait in the stream; afterwards the counts are exact', async () => {
   role = await start();
-  await tellLives(100);
+  await publishLives(100);
   await until('the first rows', async () => (await counts())[0] === 300);
   clickhouse.weather = 'down';
-  await tellLives(400);
+  await publishLives(400);
   await until('refused inserts', () => clickhouse.refused >= 3);
   // Also a role that starts into the outage waits and does not count twice.
   await role.end('SIGKILL');
@@ -54,11 +54,11 @@ test('while ClickHouse is down events wait in the stream; afterwards the counts 
 test('an insert that was applied but whose answer was lost is not doubled, nor in the view', async () => {
   role = await start();
   clickhouse.weather = 'answer-lost';
-  await tellLives(200);
+  await publishLives(200);
   await until('lost answers', () => clickhouse.lost >= 3);
   // Killed with the outcome unknown: the next one repeats the range under its token.
   await role.end('SIGKILL');
-  await tellLives(100);
+  await publishLives(100);
   clickhouse.weather = 'fine';
   role = await start();
   await until('all rows', async () => (await counts())[0] === 900);

@@ -9,7 +9,7 @@ import {
 } from '../../analytics/contract.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
 import {
-  type Happening,
+  type EventDraft,
   type DeliveryEvent,
   type EventContext,
   acceptedEvent,
@@ -44,9 +44,9 @@ test('a new store is given every version of the schema, and nothing a second tim
   expect(await applySchema(node.engine)).toEqual([]);
 });
 
-test('a message is readable right after its event was told, before anything is flushed', async () => {
+test('a message is readable right after its event was published, before anything is flushed', async () => {
   const context = contextOf({ clientReference: "it's\ta \\ reference" });
-  await node.tell([acceptedEvent(context)]);
+  await node.publish([acceptedEvent(context)]);
   const reply = await get(context.messageId);
   expect(reply).toMatchObject({
     result: 'found',
@@ -58,17 +58,17 @@ test('a message is readable right after its event was told, before anything is f
 
 test('who asks with every event is told the last record that was given on, and nobody is told of a short deferral', async () => {
   const context = contextOf();
-  const told = (happening: Partial<Happening>) =>
-    deliveryEvent(context, { kind: 'deferred', atMs: context.acceptedAtMs + 1, ...happening });
+  const published = (draft: Partial<EventDraft>) =>
+    deliveryEvent(context, { kind: 'deferred', atMs: context.acceptedAtMs + 1, ...draft });
   const ask = async () => {
-    const question = { accountId: account, messageId: context.messageId, upToDate: true };
-    return node.ask<GetMessageReply>(querySubjects.get, question);
+    const query = { accountId: account, messageId: context.messageId, upToDate: true };
+    return node.ask<GetMessageReply>(querySubjects.get, query);
   };
-  await node.tell([acceptedEvent(context), told({ segment: 1, attempt: 1, detail: '1' })]);
+  await node.publish([acceptedEvent(context), published({ segment: 1, attempt: 1, detail: '1' })]);
   expect(await ask()).not.toHaveProperty('passedOn');
-  await node.tell([told({ attempt: 2, detail: 'later' })]);
+  await node.publish([published({ attempt: 2, detail: 'later' })]);
   expect(await ask()).toMatchObject({ passedOn: { kind: 'deferred', hop: 0, attempt: 2 } });
-  await node.tell([told({ kind: 'rerouted', attempt: 17, error: 'to beta: no_bind' })]);
+  await node.publish([published({ kind: 'rerouted', attempt: 17, error: 'to beta: no_bind' })]);
   expect(await ask()).toMatchObject({ passedOn: { kind: 'rerouted', hop: 0, attempt: 17 } });
   expect(await get(context.messageId)).not.toHaveProperty('passedOn');
 });
@@ -76,9 +76,9 @@ test('who asks with every event is told the last record that was given on, and n
 test('what is recorded and what is only held are folded together in stream order', async () => {
   const context = contextOf();
   const [accepted, intent, submitted, delivered] = lifeOf(context);
-  await node.tell([accepted!, intent!, submitted!]);
+  await node.publish([accepted!, intent!, submitted!]);
   await flushed(context.messageId);
-  await node.tell([delivered!, deliveryEvent(context, { kind: 'expired', atMs: context.acceptedAtMs + 9 })]);
+  await node.publish([delivered!, deliveryEvent(context, { kind: 'expired', atMs: context.acceptedAtMs + 9 })]);
   const reply = await until('the end', async () => {
     const each = await get(context.messageId);
     return 'message' in each && each.message.status !== 'submitted' ? each : null;
@@ -90,7 +90,7 @@ test('what is recorded and what is only held are folded together in stream order
 
 test('a message of another account is not there for this one', async () => {
   const context = contextOf();
-  await node.tell(lifeOf(context));
+  await node.publish(lifeOf(context));
   expect(await get(context.messageId)).toMatchObject({ result: 'found' });
   expect(await get(context.messageId, newAccountId(1))).toMatchObject({ result: 'none' });
   await flushed(context.messageId);
@@ -107,7 +107,7 @@ test('a young message that nobody knows is never called unknown: its first event
 test('a young message that nobody knows yet is waited for; an old or malformed one is not', async () => {
   const context = contextOf();
   const early = get(context.messageId);
-  await node.tell([acceptedEvent(context)]);
+  await node.publish([acceptedEvent(context)]);
   expect(await early).toMatchObject({ result: 'found' });
 
   // Five of each: a wait for either would take longer than any moment in which a busy machine stands still.
@@ -131,9 +131,9 @@ test('a list is newest first, pages through everything once and keeps to its fil
     }),
   );
   const newestFirst = contexts.map(({ messageId }) => messageId).toReversed();
-  await node.tell(contexts.slice(0, 30).flatMap(lifeOf));
+  await node.publish(contexts.slice(0, 30).flatMap(lifeOf));
   await flushed(newestFirst[44]!);
-  await node.tell(contexts.slice(30).map(acceptedEvent));
+  await node.publish(contexts.slice(30).map(acceptedEvent));
   await until(
     'the held ones',
     async () => (await node.list({ from: sender, limit: 1 })).messages[0]?.id === newestFirst[0],
@@ -149,8 +149,8 @@ test('a list is newest first, pages through everything once and keeps to its fil
     cursor = page.nextCursor;
   }
   expect(seen).toEqual(newestFirst);
-  const ids = async (question: Partial<ListMessages>) =>
-    (await node.list({ from: sender, limit: 100, ...question })).messages.map(({ id }) => id);
+  const ids = async (query: Partial<ListMessages>) =>
+    (await node.list({ from: sender, limit: 100, ...query })).messages.map(({ id }) => id);
   expect(await ids({ status: 'accepted' })).toEqual(newestFirst.slice(0, 15));
   expect(await ids({ status: 'delivered' })).toEqual(newestFirst.slice(15));
   expect(await ids({ to: '+8801811111111' })).toHaveLength(22);
@@ -160,7 +160,7 @@ test('a list is newest first, pages through everything once and keeps to its fil
 });
 
 test('a wrong question is refused and says why', async () => {
-  const refused = (question: object) => node.ask<object>(querySubjects.list, { accountId: account, ...question });
+  const refused = (query: object) => node.ask<object>(querySubjects.list, { accountId: account, ...query });
   expect(await refused({ limit: 101 })).toMatchObject({ result: 'bad_request' });
   expect(await refused({ limit: 0 })).toMatchObject({ result: 'bad_request' });
   expect(await refused({ cursor: 'nonsense' })).toMatchObject({ result: 'bad_request' });
@@ -168,7 +168,7 @@ test('a wrong question is refused and says why', async () => {
 
 test('a hundred questions at once are all answered', async () => {
   const contexts = Array.from({ length: 100 }, () => contextOf());
-  await node.tell(contexts.map(acceptedEvent));
+  await node.publish(contexts.map(acceptedEvent));
   const replies = await Promise.all(contexts.map(({ messageId }) => get(messageId)));
   expect(replies.every((reply) => reply.result === 'found')).toBe(true);
 });
@@ -179,11 +179,11 @@ test('a flood of receipts finds its submits, held or recorded, each by recipient
     // The carrier's ids come again: everybody's is one of three.
     return { context, submitted: submittedOf(context, `00A${at % 3}`) };
   });
-  await node.tell(lives.slice(0, 200).map(({ submitted }) => submitted));
+  await node.publish(lives.slice(0, 200).map(({ submitted }) => submitted));
   await flushed(lives[199]!.context.messageId);
-  await node.tell(lives.slice(200).map(({ submitted }) => submitted));
+  await node.publish(lives.slice(200).map(({ submitted }) => submitted));
 
-  const find = (question: FindSubmitted) => node.ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
+  const find = (query: FindSubmitted) => node.ask<FindSubmittedReply>(querySubjects.findSubmitted, query);
   const last = lives.at(-1)!.context;
   await until('the last is known', async () => {
     const reply = await find({ carrier: 'sandbox', recipients: [last.recipient], carrierMessageIds: ['a2'] });
@@ -199,10 +199,10 @@ test('a flood of receipts finds its submits, held or recorded, each by recipient
 
 test('a receipt finds nothing by the wrong carrier, recipient or id', async () => {
   const context = contextOf({ recipient: '+8801999999999' });
-  await node.tell([submittedOf(context, '77')]);
+  await node.publish([submittedOf(context, '77')]);
   await flushed(context.messageId);
   const right: FindSubmitted = { carrier: 'sandbox', recipients: [context.recipient], carrierMessageIds: ['77'] };
-  const find = (question: FindSubmitted) => node.ask<FindSubmittedReply>(querySubjects.findSubmitted, question);
+  const find = (query: FindSubmitted) => node.ask<FindSubmittedReply>(querySubjects.findSubmitted, query);
   expect(await find(right)).toMatchObject({ submitted: { messageId: context.messageId } });
   expect(await find({ ...right, carrier: 'other' })).toMatchObject({ result: 'none' });
   expect(await find({ ...right, recipients: ['+8801999999998'] })).toMatchObject({ result: 'none' });
@@ -220,16 +220,16 @@ function submittedOf(context: EventContext, carrierMessageId: string): DeliveryE
 }
 
 test('an account at its share of questions is told so, and others and receipts are answered meanwhile', async () => {
-  const { perAccount } = sharedBounds.store_questions;
+  const { perAccount } = sharedBounds.store_queries;
   const context = contextOf({ recipient: '+8801888888888' });
-  await node.tell([submittedOf(context, '4711')]);
+  await node.publish([submittedOf(context, '4711')]);
   await flushed(context.messageId);
   const other = newAccountId(systemClock.nowMs());
   // Each is waited for: nobody knows it, and its event may be on its way.
   const young = Array.from({ length: perAccount + 20 }, () => get(newMessageId(systemClock.nowMs()), other));
-  const question: FindSubmitted = { carrier: 'sandbox', recipients: [context.recipient], carrierMessageIds: ['4711'] };
+  const query: FindSubmitted = { carrier: 'sandbox', recipients: [context.recipient], carrierMessageIds: ['4711'] };
   expect(await get(context.messageId)).toMatchObject({ result: 'found' });
-  expect(await node.ask<FindSubmittedReply>(querySubjects.findSubmitted, question)).toMatchObject({ result: 'found' });
+  expect(await node.ask<FindSubmittedReply>(querySubjects.findSubmitted, query)).toMatchObject({ result: 'found' });
   const cancel = { accountId: other, messageId: context.messageId, use: 'otp' };
   const canceled = await node.ask<GetMessageReply>(querySubjects.get, cancel);
   expect(canceled.result === 'unavailable' ? canceled.why : canceled.result).not.toBe('busy');

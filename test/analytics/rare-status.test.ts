@@ -19,12 +19,12 @@ test('the one blocked message behind three thousand accepted ones is on the firs
   const base = systemClock.nowMs() - 100_000;
   const count = 3 * limits.queries.listScannedMax;
   const blocked = contextOf({ acceptedAtMs: base });
-  await node.tell([
+  await node.publish([
     acceptedEvent(blocked),
     deliveryEvent(blocked, { kind: 'blocked', atMs: base + 1, error: 'expired' }),
   ]);
   const others = Array.from({ length: count }, (_, n) => contextOf({ acceptedAtMs: base + 1 + n }));
-  for (let at = 0; at < count; at += 500) await node.tell(others.slice(at, at + 500).map(acceptedEvent));
+  for (let at = 0; at < count; at += 500) await node.publish(others.slice(at, at + 500).map(acceptedEvent));
   await until('all of them', async () => {
     const [row] = await node.engine.rows('SELECT uniqExact(message_id) FROM sms_events', {});
     return Number(row?.[0]) === count + 1;
@@ -41,7 +41,7 @@ test('the one blocked message behind three thousand accepted ones is on the firs
 test('what is rare is found once and in order on either side of where one window of rows ends', async () => {
   const base = systemClock.nowMs();
   const oldest = contextOf({ acceptedAtMs: base - 1_000 });
-  await node.tell([deliveryEvent(oldest, { kind: 'failed', atMs: base, error: 'old' })]);
+  await node.publish([deliveryEvent(oldest, { kind: 'failed', atMs: base, error: 'old' })]);
   const ofIt = "SELECT 1 FROM sms_events WHERE kind = 'failed'";
   await until('its row', async () => (await node.engine.rows(ofIt)).length === 1);
   // Copies of its row under later ids, as many as two windows and a half hold; five of them have failed too.
@@ -87,9 +87,9 @@ test('by time a message is found whatever its id says within a day, and no other
     made(atMs + 1, atMs - dayMs),
     made(atMs - 1, atMs + 9),
   ];
-  await node.tell([...wanted, ...others].map(acceptedEvent));
-  const idsOf = async (question: object) => {
-    const { messages, nextCursor } = await node.list({ accountId, ...question });
+  await node.publish([...wanted, ...others].map(acceptedEvent));
+  const idsOf = async (query: object) => {
+    const { messages, nextCursor } = await node.list({ accountId, ...query });
     expect(nextCursor).toBeNull();
     return messages.map(({ id }) => id);
   };

@@ -31,7 +31,7 @@ describe('a message without a receipt', () => {
     expect(receiptNeverCame(state, 2_000_000 + grace)).toMatchObject({ kind: 'unknown', error: 'no_receipt' });
   });
 
-  test('has one id however often it is told', () => {
+  test('has one id however often it is written', () => {
     const state = foldEvents([accepted!, submitted!]);
     const first = receiptNeverCame(state, 2_000_000 + grace);
     expect(receiptNeverCame(state, 3_000_000 + grace)?.eventId).toBe(first?.eventId);
@@ -158,9 +158,9 @@ describe('on real parts', () => {
     const overdue = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });
     const settled = contextOf({ acceptedAtMs: longAgo, validUntilMs: longAgo + 1_000 });
     const open = contextOf();
-    await events.tell(lifeOf(overdue).slice(0, 3));
-    await events.tell(lifeOf(settled));
-    await events.tell(lifeOf(open).slice(0, 3));
+    await events.publish(lifeOf(overdue).slice(0, 3));
+    await events.publish(lifeOf(settled));
+    await events.publish(lifeOf(open).slice(0, 3));
     await until('the rows', async () => recorder.recordedTo >= 3);
     expect(await reaper.run()).toBe(1);
     await until('the event', async () => recorder.recordedTo >= 4);

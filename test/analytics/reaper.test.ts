@@ -48,7 +48,7 @@ afterEach(async () => {
 function start(heldSinceMs = () => recorder.heldSinceMs): Reaper {
   const engine: Engine = {
     ...events.engine,
-    rows: (...question) => (isAway ? Promise.reject(new Error('the store is away')) : events.engine.rows(...question)),
+    rows: (...query) => (isAway ? Promise.reject(new Error('the store is away')) : events.engine.rows(...query)),
   };
   return startReaper({
     engine,
@@ -87,8 +87,9 @@ const settledRows = async () => {
   return row as number[];
 };
 
-const told = async () => (await events.bus.manager.streams.info('EVENTS')).state.last_seq;
-const allRecorded = () => until('all recorded', async () => recorder.recordedTo >= (await told()), { limitMs: 60_000 });
+const published = async () => (await events.bus.manager.streams.info('EVENTS')).state.last_seq;
+const allRecorded = () =>
+  until('all recorded', async () => recorder.recordedTo >= (await published()), { limitMs: 60_000 });
 
 test('many thousands are settled each once, more than a thousand a minute, over a restart and an absent store', async () => {
   const count = 8_000;
@@ -96,19 +97,19 @@ test('many thousands are settled each once, more than a thousand a minute, over 
   const beganMs = systemClock.monotonicMs();
   const first = start();
   const stopped = first.run();
-  await until('some are settled', async () => (await told()) > 3, { limitMs: 60_000 });
+  await until('some are settled', async () => (await published()) > 3, { limitMs: 60_000 });
   first.stop();
   const before = await stopped.catch(() => 0);
   expect(before).toBeLessThan(count * 0.8);
 
   const second = start();
   const failed = second.run();
-  await until('some more are settled', async () => (await told()) > 12, { limitMs: 60_000 });
+  await until('some more are settled', async () => (await published()) > 12, { limitMs: 60_000 });
   isAway = true;
   await expect(failed).rejects.toThrow('away');
-  const settledBefore = await told();
+  const settledBefore = await published();
   await expect(second.run()).rejects.toThrow('away');
-  expect(await told()).toBe(settledBefore);
+  expect(await published()).toBe(settledBefore);
   isAway = false;
 
   await second.run();
@@ -142,8 +143,8 @@ test('a submit that is recorded after the cursor has passed its validity is sett
   const acceptedAtMs = systemClock.nowMs() - 8 * hourMs;
   const late = contextOf({ acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 });
   const lateAndDelivered = contextOf({ acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 });
-  await events.tell(lifeOf(late).slice(0, 3));
-  await events.tell(lifeOf(lateAndDelivered));
+  await events.publish(lifeOf(late).slice(0, 3));
+  await events.publish(lifeOf(lateAndDelivered));
   await allRecorded();
   expect(await reaper.run()).toBe(0);
   skippedMs = 2 * clockSkewMsMax;
@@ -167,14 +168,14 @@ test('it passes nothing that is not in ClickHouse yet', async () => {
 test('nothing is settled while EVENTS has what is not recorded or held', async () => {
   await recordMany(500);
   await recorder.stop(5_000);
-  await events.tell(lifeOf(contextOf()));
+  await events.publish(lifeOf(contextOf()));
   const reaper = start();
   await expect(reaper.run()).resolves.toBe(0);
   // Nor when only the end of EVENTS is out of reach.
   const other = start(() => null);
   await expect(other.run()).rejects.toThrow();
   for (const each of [reaper, other]) each.stop();
-  expect(await told()).toBe(1);
+  expect(await published()).toBe(1);
 });
 
 test('of two reapers the one that came last goes on', async () => {

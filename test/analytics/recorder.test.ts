@@ -46,7 +46,7 @@ function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> 
     replay: null,
     closed,
     arrived: () => {},
-    bury: () => Promise.resolve(),
+    deadLetter: () => Promise.resolve(),
     clock: systemClock,
     ...more,
   });
@@ -82,7 +82,7 @@ describe('batches', () => {
         replay: { first: 2, last, lastAtNs: null, token: 't' },
         closed: () => {},
         arrived: () => {},
-        bury: () => Promise.resolve(),
+        deadLetter: () => Promise.resolve(),
         clock: systemClock,
         insertRowsMax: 1,
       });
@@ -119,13 +119,15 @@ describe('batches', () => {
     const context = contextOf();
     const life = lifeOf(context);
     const expected = new Set(life.flatMap(expandEvent).map((event) => event.eventId));
-    const telling = fc.array(fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 4 }), {
+    const publishing = fc.array(fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 4 }), {
       maxLength: 8,
     });
     fc.assert(
-      fc.property(telling, (told) => {
+      fc.property(publishing, (published) => {
         const batcher = batcherOf();
-        const records = [...told, [3, 2, 1, 0]].map((places) => places.map((place) => life[place] as DeliveryEvent));
+        const records = [...published, [3, 2, 1, 0]].map((places) =>
+          places.map((place) => life[place] as DeliveryEvent),
+        );
         for (const [at, events] of records.entries()) void batcher.take(record(at + 1, events));
         batcher.finish();
         const batch = batcher.oldest();
@@ -189,7 +191,7 @@ describe('in ClickHouse', () => {
     expect(rows.map(eventOfRow)).toEqual(events);
   });
 
-  test('an event told again long after memory forgot it is found by looking it up', async () => {
+  test('an event published again long after memory forgot it is found by looking it up', async () => {
     const nowMs = systemClock.nowMs();
     const life = lifeOf(contextOf({ acceptedAtMs: nowMs - 2 * 3_600_000 }));
     await insert(life, 50, nowMs - 2 * 3_600_000);

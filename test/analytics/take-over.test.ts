@@ -39,11 +39,11 @@ async function counts(): Promise<unknown> {
 
 test('of two recorders the one that came last goes on; the other is fenced and counts nothing more', async () => {
   const first = await start();
-  await events.tell(lifeOf(contextOf()));
+  await events.publish(lifeOf(contextOf()));
   const second = await start();
-  for (let each = 0; each < 20; each += 1) await events.tell(lifeOf(contextOf()));
+  for (let each = 0; each < 20; each += 1) await events.publish(lifeOf(contextOf()));
   expect(await counts()).toEqual([63, 63, 63]);
-  await events.tell(lifeOf(contextOf()));
+  await events.publish(lifeOf(contextOf()));
   expect(await first.ended).toBe('fenced');
   expect(await counts()).toEqual([66, 66, 66]);
   expect(second.recordedTo).toBe(22);
@@ -51,19 +51,19 @@ test('of two recorders the one that came last goes on; the other is fenced and c
 
 test('a recorder that finds no progress reads everything again and counts nothing twice', async () => {
   const first = await start();
-  for (let each = 0; each < 20; each += 1) await events.tell(lifeOf(contextOf()));
+  for (let each = 0; each < 20; each += 1) await events.publish(lifeOf(contextOf()));
   expect(await counts()).toEqual([60, 60, 60]);
   await first.stop(5_000);
   recorders = [];
   await (await openBucket(events.bus, 'recorder')).purge('events');
   await start();
-  await events.tell(lifeOf(contextOf()));
+  await events.publish(lifeOf(contextOf()));
   expect(await counts()).toEqual([63, 63, 63]);
 });
 
 test('after a stop nothing is pending and the next recorder repeats nothing', async () => {
   const first = await start();
-  await events.tell(lifeOf(contextOf()));
+  await events.publish(lifeOf(contextOf()));
   await until('it was taken', () => [...first.unflushed()].length > 0);
   await first.stop(5_000);
   expect(await first.ended).toBe('stopped');

@@ -13,8 +13,8 @@ import {
 } from '../../analytics/contract.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
-import { isKnown } from '../../api/http/known-before.ts';
-import { statusQuestions } from '../../api/http/status-questions.ts';
+import { isKnown } from '../../api/http/accepted-before.ts';
+import { statusQueryClient } from '../../api/http/status-query-client.ts';
 import { askEventStore } from '../../actors/ask-event-store.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { type EventContext, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
@@ -66,16 +66,16 @@ async function start(name: string): Promise<Node> {
   return one;
 }
 
-async function ask<Reply>(subject: string, question: object): Promise<Reply> {
-  const answer = await events.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
+async function ask<Reply>(subject: string, query: object): Promise<Reply> {
+  const answer = await events.bus.connection.request(subject, JSON.stringify(query), { timeout: queryTimeoutMs });
   return answer.json<Reply>();
 }
 
 const submitted = (context: EventContext, carrierMessageId: string) =>
   deliveryEvent(context, { kind: 'submitted', atMs: context.acceptedAtMs + 2, segment: 1, carrierMessageId });
 
-const questionsOver = (bus: Bus) =>
-  statusQuestions(bus, new SharedBound('status_questions', defaultShares.status_questions));
+const queriesOver = (bus: Bus) =>
+  statusQueryClient(bus, new SharedBound('status_queries', defaultShares.status_queries));
 
 /** Of a minute ago: nothing of it may still be on its way. */
 const settledContext = (recipient: string) =>
@@ -86,12 +86,12 @@ async function askedByAll(context: EventContext, carrierMessageId: string): Prom
   const { accountId, messageId, recipient, sender } = context;
   const { bus } = events;
   const message = { accountId, messageId } as Message;
-  const questions = questionsOver(bus);
+  const queries = queriesOver(bus);
   const writer = { subscriber: recipient, senders: [sender], livemode: true, sinceMs: context.acceptedAtMs - 1 };
   const [get, list, known, submit, wrote, begun] = await Promise.all([
     ask<GetMessageReply>(querySubjects.get, { accountId, messageId }),
     ask<ListMessagesReply>(querySubjects.list, { accountId, to: recipient }),
-    isKnown({ questions }, accountId, messageId as MessageId, limits.bus.duplicateWindowMs),
+    isKnown({ queries }, accountId, messageId as MessageId, limits.bus.duplicateWindowMs),
     lookUpReceipt(bus, 'sandbox', { recipient }, [carrierMessageId]),
     ask<FindWriterReply>(querySubjects.findWriter, writer),
     askEventStore(bus, message, ({ submittedAtMs }) => submittedAtMs !== null),
@@ -118,10 +118,15 @@ const nobodyCanSay = {
 const isThere = { get: 'found', list: 'found', known: 'yes', submit: 'found', wrote: 'found', begun: 'yes' };
 const isNot = { get: 'none', list: 'none', known: 'no', submit: 'none', wrote: 'none', begun: 'no' };
 
-type Answers = Readonly<Record<string, string>>;
+type QueryServer = Readonly<Record<string, string>>;
 
 /** Once the store has time for questions again all say the same; until then nobody says the contrary. */
-function agreed(context: EventContext, carrierMessageId: string, right: Answers, wrong: Answers): Promise<boolean> {
+function agreed(
+  context: EventContext,
+  carrierMessageId: string,
+  right: QueryServer,
+  wrong: QueryServer,
+): Promise<boolean> {
   return until(
     'all to agree',
     async () => {
@@ -137,15 +142,17 @@ describe('a store that takes no inserts and answers questions', () => {
   test('with more in EVENTS than the recorder holds says of nothing that it is not there, until it has caught up', async () => {
     await start('n1');
     const before = contextOf({ acceptedAtMs: systemClock.nowMs() - 60_000, recipient: '+8801711111111' });
-    await events.tell(lifeOf(before));
+    await events.publish(lifeOf(before));
     await until('it is recorded', async () => (await clickhouse.rows('SELECT 1 FROM sms_events')).length > 0);
 
     clickhouse.weather = 'read-only';
-    for (let told = 0; told < limits.recorder.heldRowsMax; told += 400) {
-      await events.tell(Array.from({ length: 400 }, () => acceptedEvent(contextOf({ recipient: '+8801700000000' }))));
+    for (let published = 0; published < limits.recorder.heldRowsMax; published += 400) {
+      await events.publish(
+        Array.from({ length: 400 }, () => acceptedEvent(contextOf({ recipient: '+8801700000000' }))),
+      );
     }
     const last = settledContext('+8801722222222');
-    await events.tell([acceptedEvent(last), submitted(last, 'a1')]);
+    await events.publish([acceptedEvent(last), submitted(last, 'a1')]);
     const never = settledContext('+8801733333333');
     expect(await askedByAll(last, 'a1')).toEqual(nobodyCanSay);
     expect(await askedByAll(never, 'a1')).toEqual(nobodyCanSay);
@@ -160,11 +167,11 @@ describe('a store that takes no inserts and answers questions', () => {
     await agreed(never, 'a1', isNot, isThere);
   }, 120_000);
 
-  test('with no more than the recorder holds knows all of it, also when the role begins anew', async () => {
+  test('with no more than the recorder holds knows all of it, also when the role starts over', async () => {
     const first = await start('n1');
     clickhouse.weather = 'read-only';
     const held = settledContext('+8801744444444');
-    await events.tell([acceptedEvent(held), submitted(held, 'b1')]);
+    await events.publish([acceptedEvent(held), submitted(held, 'b1')]);
     await agreed(held, 'b1', isThere, isNot);
     nodes.splice(0);
     await first.stop();
@@ -175,15 +182,15 @@ describe('a store that takes no inserts and answers questions', () => {
 });
 
 describe('of two nodes one records', () => {
-  test('and whichever is asked finds what was told a moment ago', async () => {
+  test('and whichever is asked finds what was published a moment ago', async () => {
     const { node } = await start('n1');
     await start('n2');
     // It learns with its next insert that another one has taken over.
-    await events.tell([acceptedEvent(contextOf())]);
+    await events.publish([acceptedEvent(contextOf())]);
     await until('the first records no more', () => node.health().detail === 'another node records');
     for (let times = 0; times < 30; times += 1) {
       const context = contextOf();
-      await events.tell([acceptedEvent(context)]);
+      await events.publish([acceptedEvent(context)]);
       const isFound = async () => {
         const reply = await ask<GetMessageReply>(querySubjects.get, context);
         expect(reply.result).not.toBe('none');
@@ -191,7 +198,7 @@ describe('of two nodes one records', () => {
       };
       await until('it is found', isFound);
       const settled = settledContext(`+88017${String(10_000_000 + times)}`);
-      await events.tell([acceptedEvent(settled), submitted(settled, `c${times}`)]);
+      await events.publish([acceptedEvent(settled), submitted(settled, `c${times}`)]);
       await agreed(settled, `c${times}`, isThere, isNot);
     }
     await agreed(settledContext('+8801766666666'), 'c1', isNot, isThere);
@@ -202,15 +209,15 @@ describe('of two nodes one records', () => {
     const role = await startRole(events.nats.url, events.dataDir, { CLICKHOUSE_URL: clickhouse.url });
     try {
       const recorded = settledContext('+8801711111112');
-      await events.tell(lifeOf(recorded));
+      await events.publish(lifeOf(recorded));
       await until('it is recorded', async () => (await clickhouse.rows('SELECT 1 FROM sms_events')).length > 0);
       role.child.kill('SIGSTOP');
       const unrecorded = settledContext('+8801711111113');
-      await events.tell([acceptedEvent(unrecorded)]);
+      await events.publish([acceptedEvent(unrecorded)]);
       const never = settledContext('+8801711111114');
       // Each question goes to one of the two; the one that stands still answers nobody.
       const results = async (context: EventContext) => {
-        const asked = Array.from({ length: 8 }, () => questionsOver(events.bus).ofSystem(context));
+        const asked = Array.from({ length: 8 }, () => queriesOver(events.bus).ofSystem(context));
         return [...new Set((await Promise.all(asked)).map(({ result }) => result))].toSorted();
       };
       expect(await results(unrecorded)).toEqual(['unavailable']);

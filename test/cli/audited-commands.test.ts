@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { program } from '../../cli/program.ts';
 import { bringKeptNotes } from '../../control/audit-notes.ts';
-import { type OrdersAudit, auditOrders } from '../../control/audit-orders.ts';
+import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { type AuditAction, auditActions } from '../../control/store/audit-actions.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { createTemplate } from '../../control/store/templates.ts';
@@ -22,12 +22,12 @@ import { newAccount, newKey, newSender } from '../support/tenants.ts';
 
 let database: TestDatabase;
 let on: TestBus;
-let audit: OrdersAudit;
+let audit: CommandsAudit;
 const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-audited-'));
 const notRunning = mkdtempSync(join(tmpdir(), 'heliograph-audited-'));
 beforeAll(async () => {
   [database, on] = await Promise.all([startDatabase(), startBus()]);
-  audit = auditOrders(on.bus, database.store);
+  audit = auditCommands(on.bus, database.store);
   for (const folder of [dataDir, notRunning]) {
     mkdirSync(join(folder, 'secrets'));
     writeFileSync(join(folder, 'secrets', 'body-key'), `${secretBytes(32).toString('base64')}\n`);

@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type OrdersAudit, auditOrders } from '../../control/audit-orders.ts';
+import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { until } from '../../platform/deadline.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
 import { runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
 
-let house: TestBus;
+let harness: TestBus;
 let database: TestDatabase;
-let audit: OrdersAudit;
+let audit: CommandsAudit;
 let folder: string;
 
 const yaml = `country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": handset } }
@@ -23,20 +23,20 @@ carriers:
 `;
 
 beforeAll(async () => {
-  [house, database] = await Promise.all([startBus(), startDatabase()]);
-  audit = auditOrders(house.bus, database.store);
+  [harness, database] = await Promise.all([startBus(), startDatabase()]);
+  audit = auditCommands(harness.bus, database.store);
   folder = mkdtempSync(join(tmpdir(), 'heliograph-carriers-'));
   writeFileSync(join(folder, 'heliograph.yaml'), yaml);
 });
 afterAll(async () => {
   await audit?.close();
-  await Promise.all([house?.stop(), database?.stop()]);
+  await Promise.all([harness?.stop(), database?.stop()]);
   rmSync(folder, { recursive: true });
 });
 
 const cli = (...words: string[]) =>
   runCli(words, {
-    NATS_URL: house.nats.url,
+    NATS_URL: harness.nats.url,
     DATABASE_URL: database.postgres.applicationUrl,
     HELIOGRAPH_DATA: join(folder, 'data'),
     HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'),

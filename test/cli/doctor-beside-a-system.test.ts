@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { until } from '../../platform/deadline.ts';
-import { carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { endSystems, startSystem } from '../support/system.ts';
@@ -21,13 +21,13 @@ const doctor = (folder: string, options: readonly string[], more: Record<string,
 
 describe('beside a running system', () => {
   it('it asks instead of binding, and binds only when it is told to', async () => {
-    const house = await openCarrierHouse({ bindsMax: 2 });
-    onTestFinished(() => house.stop());
-    await house.host([carrierWith(house.simulator)]);
-    const binds = () => house.simulator.stats().binds;
+    const harness = await openCarrierHarness({ bindsMax: 2 });
+    onTestFinished(() => harness.stop());
+    await harness.host([carrierWith(harness.simulator)]);
+    const binds = () => harness.simulator.stats().binds;
     await until('it is bound', () => binds().now === 2);
-    const running = { natsUrl: house.nats.url, isRunning: true };
-    const asked = await look(house.simulator.port, {}, running);
+    const running = { natsUrl: harness.nats.url, isRunning: true };
+    const asked = await look(harness.simulator.port, {}, running);
     expect(asked.map(({ check, ok }) => [check, ok])).toEqual([
       ['alpha/1', true],
       ['alpha/2', true],
@@ -35,7 +35,7 @@ describe('beside a running system', () => {
     expect(asked[0]?.detail).toContain('the running system has it; doctor --carrier alpha --force');
     expect(binds()).toEqual({ now: 2, total: 2, refused: 0 });
 
-    const [forced] = await look(house.simulator.port, {}, { ...running, force: true });
+    const [forced] = await look(harness.simulator.port, {}, { ...running, force: true });
     expect(forced).toMatchObject({
       ok: false,
       detail: expect.stringContaining('the running system has them, so the credentials are right'),
@@ -72,21 +72,21 @@ describe('beside a running system', () => {
   });
 
   it('a simulated carrier is asked about, whatever is ordered: nobody else can bind to it', async () => {
-    const house = await openCarrierHouse();
-    onTestFinished(() => house.stop());
-    const alpha = { ...carrierWith(house.simulator), simulate: {} as CarrierConfig['simulate'] };
-    await house.host([carrierWith(house.simulator)]);
-    await until('it is bound', () => house.simulator.stats().binds.now === 2);
+    const harness = await openCarrierHarness();
+    onTestFinished(() => harness.stop());
+    const alpha = { ...carrierWith(harness.simulator), simulate: {} as CarrierConfig['simulate'] };
+    await harness.host([carrierWith(harness.simulator)]);
+    await until('it is bound', () => harness.simulator.stats().binds.now === 2);
     for (const force of [false, true]) {
-      const check = { carriers: [alpha], only: 'alpha', natsUrl: house.nats.url, isRunning: true, force };
-      const found = await look(house.simulator.port, {}, check);
+      const check = { carriers: [alpha], only: 'alpha', natsUrl: harness.nats.url, isRunning: true, force };
+      const found = await look(harness.simulator.port, {}, check);
       expect(found.map(({ check: name, ok }) => [name, ok])).toEqual([
         ['alpha/1', true],
         ['alpha/2', true],
       ]);
       expect(found[0]?.detail).toBe('transceiver is bound (the running system has it)');
     }
-    expect(house.simulator.stats().binds).toMatchObject({ total: 2, refused: 0 });
+    expect(harness.simulator.stats().binds).toMatchObject({ total: 2, refused: 0 });
   }, 60_000);
 
   it('the command knows from the system itself which roles it runs', async () => {

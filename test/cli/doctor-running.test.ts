@@ -1,23 +1,23 @@
-// The doctor and `carriers list` beside a running system in trouble: a real host process with a real simulator at its far
-// end. Whatever stops or slows a carrier is said where a person looks first, with what to do.
+// The doctor and `carriers list` beside a running system in trouble: a real host process with a real simulator at its SMSC
+// peer. Whatever stops or slows a carrier is said where a person looks first, with what to do.
 import { afterEach, expect, test } from 'vitest';
 import { examineCarriers } from '../../cli/doctor-carriers.ts';
 import type { Finding } from '../../cli/finding.ts';
 import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';
-import { giveOrder } from '../../cluster/operator-commands/orders.ts';
+import { issueCommand } from '../../cluster/operator-commands/commands.ts';
 import { askForCarriers } from '../../cluster/operator-commands/reports.ts';
 import { until } from '../../platform/deadline.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { makeCertificates } from '../smpp/certificates.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { readFileSync } from 'node:fs';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
-  await house?.stop();
+  await harness?.stop();
   for (const end of ends.splice(0).reverse()) await end();
 });
 
@@ -25,19 +25,19 @@ const waiting = { limitMs: 20_000, everyMs: 50 };
 const patience = { timeout: 60_000 };
 
 const doctor = (carrier: CarrierConfig, force = false): Promise<Finding[]> =>
-  examineCarriers({ carriers: [carrier], natsUrl: house.nats.url, isRunning: true, force, stepMs: 5_000 });
+  examineCarriers({ carriers: [carrier], natsUrl: harness.nats.url, isRunning: true, force, stepMs: 5_000 });
 const list = async (): Promise<string> => {
-  const env = { NATS_URL: house.nats.url, HELIOGRAPH_CONFIG: 'nowhere.yaml' };
+  const env = { NATS_URL: harness.nats.url, HELIOGRAPH_CONFIG: 'nowhere.yaml' };
   return (await runCli(['carriers', 'list'], env)).stdout;
 };
 const order = (verb: 'pause' | 'drain' | 'resume', bind: number | null, reason: string) =>
-  giveOrder(house.bus, { verb, carrier: 'alpha', bind, reason, actor: 'operator', from: 'me@here' });
-const bound = (count: number) => until('bound', () => house.simulator.stats().binds.now === count, waiting);
+  issueCommand(harness.bus, { verb, carrier: 'alpha', bind, reason, actor: 'operator', from: 'me@here' });
+const bound = (count: number) => until('bound', () => harness.simulator.stats().binds.now === count, waiting);
 
 test('an order that stands is said, of the carrier and of one bind, and is no fault', patience, async () => {
-  house = await openCarrierHouse();
-  const alpha = carrierWith(house.simulator);
-  await house.host([alpha]);
+  harness = await openCarrierHarness();
+  const alpha = carrierWith(harness.simulator);
+  await harness.host([alpha]);
   await bound(2);
   expect((await doctor(alpha)).map(({ check, ok, note }) => [check, ok, note])).toEqual([
     ['alpha/1', true, undefined],
@@ -61,7 +61,7 @@ test('an order that stands is said, of the carrier and of one bind, and is no fa
 });
 
 test('why a bind is not there comes with what to do, as with --force', patience, async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const files = makeCertificates();
   ends.push(() => files.remove());
   const secure = await startSimulator({
@@ -70,23 +70,23 @@ test('why a bind is not there comes with what to do, as with --force', patience,
   });
   ends.push(() => secure.close());
   const one = (name: string, bind: Partial<BindConfig>) =>
-    carrierWith(house.simulator, { name, bind: { count: 1, ...bind } });
+    carrierWith(harness.simulator, { name, bind: { count: 1, ...bind } });
   const tls = { caFile: files.path('other-ca.pem'), certFile: null, keyFile: null, serverName: null, verify: true };
   const carriers = {
     away: one('away', { port: await freePort() }),
     locked: one('locked', { password: 'hunter2' }),
     nameless: one('nameless', { host: 'smsc.invalid' }),
-    stranger: one('stranger', { port: secure.port, tls }),
+    foreign: one('stranger', { port: secure.port, tls }),
   };
-  await house.host(Object.values(carriers));
+  await harness.host(Object.values(carriers));
   await until(
     'all have failed',
     async () => {
-      const told = await askForCarriers(house.bus);
+      const published = await askForCarriers(harness.bus);
       // Whoever does not answer in time has not failed.
       return (
-        told.length === Object.keys(carriers).length &&
-        told.every(({ binds }) => binds.every(({ reason }) => reason !== ''))
+        published.length === Object.keys(carriers).length &&
+        published.every(({ binds }) => binds.every(({ reason }) => reason !== ''))
       );
     },
     waiting,
@@ -105,7 +105,7 @@ test('why a bind is not there comes with what to do, as with --force', patience,
     /is stopped: .*the password is wrong.*\n→ correct binds\.password.*then: carriers resume locked$/,
   );
   expect(await saysOf(carriers.nameless)).toMatch(/smsc\.invalid has no address.*\n→ correct binds\.host/);
-  expect(await saysOf(carriers.stranger)).toMatch(/by an authority nobody here trusts.*\n→ set tls\.ca_file/);
+  expect(await saysOf(carriers.foreign)).toMatch(/by an authority nobody here trusts.*\n→ set tls\.ca_file/);
   await until('a next try is shown', async () => /away\/1 .*, next try in \d+ s/.test(await list()), waiting);
 });
 
@@ -113,10 +113,10 @@ test(
   'more sessions than the carrier allows: the advice is a lower count, with and without --force',
   patience,
   async () => {
-    house = await openCarrierHouse({ bindsMax: 1 });
-    const alpha = carrierWith(house.simulator);
-    await house.host([alpha]);
-    await until('one is refused', () => house.simulator.stats().binds.refused >= 1, waiting);
+    harness = await openCarrierHarness({ bindsMax: 1 });
+    const alpha = carrierWith(harness.simulator);
+    await harness.host([alpha]);
+    await until('one is refused', () => harness.simulator.stats().binds.refused >= 1, waiting);
     const found = await until(
       'it is reported',
       async () => {
@@ -139,12 +139,12 @@ test(
 );
 
 test('a carrier that throttles is seen in the list, by the doctor, and once in the log', patience, async () => {
-  house = await openCarrierHouse({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 5 }] });
-  const alpha = carrierWith(house.simulator, { tps: 50 });
-  const host = await house.host([alpha], { logLevel: 'warn' });
+  harness = await openCarrierHarness({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 5 }] });
+  const alpha = carrierWith(harness.simulator, { tps: 50 });
+  const host = await harness.host([alpha], { logLevel: 'warn' });
   await bound(2);
   expect(await list()).not.toContain('/s (');
-  await house.send(60, { category: 'transactional' });
+  await harness.send(60, { category: 'transactional' });
   const alarms = () => host.lines().filter(({ alarm }) => alarm === 'carrier_throttles');
   await until('it is told', () => alarms().length > 0, waiting);
   expect(await list()).toMatch(/^alpha {2}running {2}\w+.*, \d+ held, [\d.]+ of 50\/s \(ESME_RTHROTTLED\)$/m);
@@ -155,16 +155,16 @@ test('a carrier that throttles is seen in the list, by the doctor, and once in t
     detail: expect.stringMatching(/^is sent [\d.]+ of 50\/s \(ESME_RTHROTTLED\)\n→ .*set `tps` to it/),
   });
   expect(binds.map(({ ok }) => ok)).toEqual([true, true]);
-  await until('it has complained for a while', () => house.simulator.stats().submits.total > 60, waiting);
+  await until('it has complained for a while', () => harness.simulator.stats().submits.total > 60, waiting);
   expect(alarms()).toMatchObject([{ level: 'warn', carrier: 'alpha', status: 'ESME_RTHROTTLED', ofPerS: 50 }]);
 });
 
 test('a carrier that is avoided although its binds stand says since when, and until when', patience, async () => {
-  house = await openCarrierHouse();
-  const { port } = house.simulator;
-  await house.host([carrierWith(house.simulator)]);
+  harness = await openCarrierHarness();
+  const { port } = harness.simulator;
+  await harness.host([carrierWith(harness.simulator)]);
   await bound(2);
-  await house.simulator.close();
+  await harness.simulator.close();
   await until('it is weak', async () => (await list()).includes('weak (no_bind)'), waiting);
   const again = await startSimulator({ magic: false, port });
   ends.push(() => again.close());

@@ -4,7 +4,7 @@ import { type CarrierCheck, examineCarriers } from '../../cli/doctor-carriers.ts
 import type { BindConfig } from '../../config/configuration.ts';
 import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
-import { carrierWith } from '../support/carrier-house.ts';
+import { carrierWith } from '../support/carrier-harness.ts';
 
 /** Ends with the test. */
 export async function simulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {

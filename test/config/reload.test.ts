@@ -47,8 +47,8 @@ describe('what a change asks for', () => {
       ['carriers alpha: live'],
     ],
     ['the contract of a simulated carrier', 'tps: 20', 'tps: 30', ['carriers played: live']],
-    ['a bind', 'window: 5', 'window: 6', ['carriers alpha: its binds are opened anew']],
-    ['a timer', 'tps: 10', 'tps: 10\n    response_timer_s: 3', ['carriers alpha: its binds are opened anew']],
+    ['a bind', 'window: 5', 'window: 6', ['carriers alpha: its binds are reopened']],
+    ['a timer', 'tps: 10', 'tps: 10\n    response_timer_s: 3', ['carriers alpha: its binds are reopened']],
     [
       'a new carrier',
       'carriers:\n',
@@ -62,7 +62,7 @@ describe('what a change asks for', () => {
       'routes: [{ prefix: "+88017", carriers: [played, alpha] }]\nrouting: { fallback: [played] }\nlimits:\n',
       ['routes', 'routing'],
     ],
-  ])('%s: in force at once', (_name, find, put, changed) => {
+  ])('%s: in effect at once', (_name, find, put, changed) => {
     expect(verdictOn(find, put)).toEqual({ ok: true, changed });
   });
 
@@ -99,7 +99,7 @@ describe('what a change asks for', () => {
     expect(verdict.ok ? '' : verdict.needRestart.join('\n')).toContain(sentence);
   });
 
-  test('one change that cannot be made holds back the others: a file is in force as a whole', () => {
+  test('one change that cannot be made holds back the others: a file is in effect as a whole', () => {
     const both = read(text.replace('tps: 10', 'tps: 11').replace('stream_replicas: 1', 'stream_replicas: 3'));
     expect(reloadVerdict(before, both)).toMatchObject({
       ok: false,
@@ -124,7 +124,7 @@ describe('the watch', () => {
     file = join(folder, 'heliograph.yaml');
     writeFileSync(file, text);
     applied = [];
-    watch = watchConfiguration({ file, inForce: before, parse: read, apply: (next) => applied.push(next) });
+    watch = watchConfiguration({ file, inEffect: before, parse: read, apply: (next) => applied.push(next) });
   });
   afterEach(() => {
     watch.stop();
@@ -132,7 +132,7 @@ describe('the watch', () => {
   });
   const tpsOf = (configuration: Configuration | undefined) => configuration?.carriers[0]?.tps;
 
-  test('puts a change in force within a second, also one that comes by a rename', async () => {
+  test('puts a change in effect within a second, also one that comes by a rename', async () => {
     const promised = within(1_000);
     writeFileSync(file, text.replace('tps: 10', 'tps: 11'));
     await until('the change', () => tpsOf(applied.at(-1)) === 11, promised);
@@ -154,7 +154,7 @@ describe('the watch', () => {
     expect(watch.refused()).toBeNull();
   });
 
-  test('a file that is back as it was is no refusal any more, and nothing to put in force', async () => {
+  test('a file that is back as it was is no refusal any more, and nothing to put into effect', async () => {
     writeFileSync(file, 'country: [');
     await until('the refusal', () => watch.refused());
     writeFileSync(file, text);

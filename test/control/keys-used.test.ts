@@ -15,15 +15,15 @@ import { type TestBus, startBus } from '../support/bus.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-let house: TestBus;
+let harness: TestBus;
 let database: TestDatabase;
 beforeAll(async () => {
-  [house, database] = await Promise.all([startBus(), startDatabase()]);
+  [harness, database] = await Promise.all([startBus(), startDatabase()]);
 });
-afterAll(() => Promise.all([house?.stop(), database?.stop()]));
+afterAll(() => Promise.all([harness?.stop(), database?.stop()]));
 
 const dayMs = 86_400_000;
-const { tellEveryMs } = limits.keysUsed;
+const { publishEveryMs } = limits.keysUsed;
 
 async function accountWithKeys(count: number): Promise<{ accountId: AccountId; keys: ApiKeyId[] }> {
   const made = await createAccount(database.store, { name: 'Uses keys' });
@@ -45,44 +45,44 @@ async function daysOf(accountId: AccountId): Promise<Record<string, string | nul
 test('a key is told once a day, again until the database has it, and no day goes back', async () => {
   const { accountId, keys } = await accountWithKeys(3);
   const [one, two, never] = keys as [ApiKeyId, ApiKeyId, ApiKeyId];
-  const told: string[] = [];
-  const listening = house.bus.connection.subscribe(keysUsedSubject, {
-    callback: (_error, msg) => void told.push(msg.string()),
+  const note: string[] = [];
+  const listening = harness.bus.connection.subscribe(keysUsedSubject, {
+    callback: (_error, msg) => void note.push(msg.string()),
   });
   const clock = new ManualClock(Date.UTC(2026, 10, 22, 12));
-  const used = new KeysUsed(house.bus, clock, 200);
+  const used = new KeysUsed(harness.bus, clock, 200);
   for (let times = 0; times < 1_000; times += 1) used.note(one);
   used.note(two);
 
-  // No control role runs: it is told again.
-  clock.advance(tellEveryMs);
-  await until('the first telling', () => told.length === 1);
+  // No control role runs: it is published again.
+  clock.advance(publishEveryMs);
+  await until('the first telling', () => note.length === 1);
   await until('the second telling', () => {
-    clock.advance(tellEveryMs);
-    return told.length >= 2;
+    clock.advance(publishEveryMs);
+    return note.length >= 2;
   });
-  const stop = recordKeysUsed(house.bus, database.store);
-  await house.bus.connection.flush();
+  const stop = recordKeysUsed(harness.bus, database.store);
+  await harness.bus.connection.flush();
   await until('it is written down', async () => {
-    clock.advance(tellEveryMs);
+    clock.advance(publishEveryMs);
     return (await daysOf(accountId))[one] !== null;
   });
   expect(await daysOf(accountId)).toEqual({ [one]: '2026-11-22', [two]: '2026-11-22', [never]: null });
-  expect(new Set(told)).toEqual(new Set([JSON.stringify({ day: '2026-11-22', keys: [one, two] })]));
+  expect(new Set(note)).toEqual(new Set([JSON.stringify({ day: '2026-11-22', keys: [one, two] })]));
 
-  const before = told.length;
+  const before = note.length;
   used.note(one);
-  clock.advance(10 * tellEveryMs);
+  clock.advance(10 * publishEveryMs);
   clock.advance(dayMs);
   used.note(one);
   await until('the next day is told', async () => {
-    clock.advance(tellEveryMs);
+    clock.advance(publishEveryMs);
     return (await daysOf(accountId))[one] === '2026-11-23';
   });
-  expect(told.slice(before)).toEqual([JSON.stringify({ day: '2026-11-23', keys: [one] })]);
+  expect(note.slice(before)).toEqual([JSON.stringify({ day: '2026-11-23', keys: [one] })]);
 
   // Of another thread, whose telling was late.
-  await house.bus.connection.request(keysUsedSubject, JSON.stringify({ day: '2026-11-21', keys: [one, two] }));
+  await harness.bus.connection.request(keysUsedSubject, JSON.stringify({ day: '2026-11-21', keys: [one, two] }));
   expect(await daysOf(accountId)).toEqual({ [one]: '2026-11-23', [two]: '2026-11-22', [never]: null });
   stop();
   used.stop();
@@ -93,8 +93,8 @@ test('it is no change of a key: neither the audit log nor the directory hears of
   const { accountId, keys } = await accountWithKeys(1);
   const records = async () => (await listAuditRecords(database.store, { limit: 100, after: null })).items.length;
   const [recordsBefore, outboxBefore] = [await records(), (await readOutbox(database.store, 100)).length];
-  const stop = recordKeysUsed(house.bus, database.store);
-  const tell = (text: string) => house.bus.connection.request(keysUsedSubject, text, { timeout: 500 });
+  const stop = recordKeysUsed(harness.bus, database.store);
+  const publish = (text: string) => harness.bus.connection.request(keysUsedSubject, text, { timeout: 500 });
   for (const text of [
     '',
     '{}',
@@ -102,8 +102,8 @@ test('it is no change of a key: neither the audit log nor the directory hears of
     '{"day":"2026-11-22","keys":[1]}',
     '{"day":"2026-13-99","keys":["x"]}',
   ])
-    await expect(tell(text)).rejects.toThrow();
-  await tell(JSON.stringify({ day: '2026-11-22', keys: [...keys, 'key_of_nobody'] }));
+    await expect(publish(text)).rejects.toThrow();
+  await publish(JSON.stringify({ day: '2026-11-22', keys: [...keys, 'key_of_nobody'] }));
   expect(await daysOf(accountId)).toEqual({ [keys[0] as string]: '2026-11-22' });
   expect([await records(), (await readOutbox(database.store, 100)).length]).toEqual([recordsBefore, outboxBefore]);
   stop();

@@ -1,4 +1,4 @@
-// What subscribers decide, from the stream to the database and the doors, on real parts: in force at once, written down
+// What subscribers decide, from the stream to the database and the entry points, on real parts: in effect at once, written down
 // when the database is there, in the order in which it was said, and of START only what a STOP had done.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
@@ -15,28 +15,28 @@ import { addSuppressions, listSuppressions } from '../../control/store/suppressi
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { type DirectoryHouse, openDirectoryHouse } from '../support/directory-house.ts';
+import { type DirectoryHarness, openDirectoryHarness } from '../support/directory-harness.ts';
 import { newAccount, newSender } from '../support/tenants.ts';
 
 const patient = { limitMs: 15_000, everyMs: 10 };
 
-let house: DirectoryHouse;
+let harness: DirectoryHarness;
 let publisher: Publisher;
 let accountId: AccountId;
 let writer: DecisionWriter | null = null;
 
 beforeAll(async () => {
-  house = await openDirectoryHouse();
-  publisher = new Publisher(house.bus);
-  house.project();
+  harness = await openDirectoryHarness();
+  publisher = new Publisher(harness.bus);
+  harness.project();
 }, 60_000);
 afterAll(async () => {
   publisher?.close();
-  await house?.stop();
+  await harness?.stop();
 });
 beforeEach(async () => {
-  accountId = await newAccount(house.store);
-  await until('the account is known', () => house.directory.account(accountId), patient);
+  accountId = await newAccount(harness.store);
+  await until('the account is known', () => harness.directory.account(accountId), patient);
 });
 afterEach(async () => {
   await writer?.stop();
@@ -51,37 +51,37 @@ const decisionOf = (keyword: 'stop' | 'start', more: Partial<DecisionRecord> = {
 };
 /** As the desk does it. */
 const decide = async (decision: DecisionRecord) => {
-  await putDecision(await openBucket(house.bus, 'suppression'), decision);
+  await putDecision(await openBucket(harness.bus, 'suppression'), decision);
   const id = `decided.${decision.messageId}.${accountId}`;
   const result = await publisher.publishOne(decisionSubject('alpha'), encodeDecision(decision), id);
   expect(result.ok).toBe(true);
 };
-const inForce = (sender = '16000') =>
-  house.directory.account(accountId)?.suppressions.has(number, sender, 'otp') === true;
-const listed = async () => (await listSuppressions(house.store, accountId, { limit: 100, after: null })).items;
-const waiting = async () => (await house.bus.manager.streams.info('INBOUND')).state.messages;
+const inEffect = (sender = '16000') =>
+  harness.directory.account(accountId)?.suppressions.has(number, sender, 'otp') === true;
+const listed = async () => (await listSuppressions(harness.store, accountId, { limit: 100, after: null })).items;
+const waiting = async () => (await harness.bus.manager.streams.info('INBOUND')).state.messages;
 const entryOf = async (sender: string | null = '16000') => {
-  const entry = await (await openBucket(house.bus, 'suppression')).get(
+  const entry = await (await openBucket(harness.bus, 'suppression')).get(
     decisionEntryName({ accountId, number, sender }),
   );
   return entry?.operation === 'PUT' ? entry.string() : null;
 };
 const write = () => {
-  writer = startDecisionWriter({ bus: house.bus, store: house.store, publisher });
+  writer = startDecisionWriter({ bus: harness.bus, store: harness.store, publisher });
   return until('all decisions are written down', async () => (await waiting()) === 0, patient);
 };
 
 describe('a subscriber’s decision', () => {
-  test('is in force before anybody writes it down, and stays so without a gap when it is', async () => {
+  test('is in effect before anybody writes it down, and stays so without a gap when it is', async () => {
     await decide(decisionOf('stop'));
-    await until('it is in force', () => inForce());
-    expect(inForce('HELIO')).toBe(false);
+    await until('it is in effect', () => inEffect());
+    expect(inEffect('HELIO')).toBe(false);
     expect(await listed()).toEqual([]);
     let gaps = 0;
     let looking = true;
     const look = (async () => {
       while (looking) {
-        if (!inForce()) gaps += 1;
+        if (!inEffect()) gaps += 1;
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
@@ -94,7 +94,7 @@ describe('a subscriber’s decision', () => {
   });
 
   test('START takes away what STOP put there, and nothing the client put there', async () => {
-    await addSuppressions(house.store, {
+    await addSuppressions(harness.store, {
       accountId,
       numbers: [number],
       sender: 'HELIO',
@@ -107,38 +107,38 @@ describe('a subscriber’s decision', () => {
     await decide(decisionOf('start', { sender: 'HELIO' }));
     await write();
     expect(await listed()).toMatchObject([{ sender: 'HELIO', reason: 'manual' }]);
-    await until('START is in force', () => !inForce(), patient);
-    await until('so is what the client put there', () => inForce('HELIO'), patient);
+    await until('START is in effect', () => !inEffect(), patient);
+    await until('so is what the client put there', () => inEffect('HELIO'), patient);
   });
 
   test('said in one order and written in another ends as it was said', async () => {
     const [stop, start, stopAgain] = [decisionOf('stop'), decisionOf('start'), decisionOf('stop')];
-    expect((await writeDecision(house.store, start))?.ended).toBe('no_change');
-    expect((await writeDecision(house.store, stop))?.ended).toBe('stale');
+    expect((await writeDecision(harness.store, start))?.ended).toBe('no_change');
+    expect((await writeDecision(harness.store, stop))?.ended).toBe('stale');
     expect(await listed()).toEqual([]);
-    expect((await writeDecision(house.store, stopAgain))?.ended).toBe('written');
-    expect((await writeDecision(house.store, start))?.ended).toBe('stale');
-    expect((await writeDecision(house.store, stopAgain))?.ended).toBe('no_change');
+    expect((await writeDecision(harness.store, stopAgain))?.ended).toBe('written');
+    expect((await writeDecision(harness.store, start))?.ended).toBe('stale');
+    expect((await writeDecision(harness.store, stopAgain))?.ended).toBe('no_change');
     expect((await listed()).length).toBe(1);
     // At the very same moment it is the one that leaves in peace.
     const tie = { ...stopAgain, keyword: 'start' } as const;
-    expect((await writeDecision(house.store, tie))?.ended).toBe('stale');
+    expect((await writeDecision(harness.store, tie))?.ended).toBe('stale');
     expect((await listed()).length).toBe(1);
   });
 
   test('an older word never takes the place of a later one in the bucket', async () => {
-    const bucket = await openBucket(house.bus, 'suppression');
+    const bucket = await openBucket(harness.bus, 'suppression');
     const [stop, start] = [decisionOf('stop'), decisionOf('start')];
     await putDecision(bucket, start);
     await putDecision(bucket, stop);
     expect(JSON.parse((await entryOf()) ?? '{}')).toMatchObject({ keyword: 'start' });
-    expect(inForce()).toBe(false);
+    expect(inEffect()).toBe(false);
   });
 
   test('leaves nothing behind in the bucket once everybody has seen that it is gone', async () => {
-    const bucket = await openBucket(house.bus, 'suppression');
+    const bucket = await openBucket(harness.bus, 'suppression');
     const held = async () => {
-      const { state } = await house.bus.manager.streams.info('KV_suppression', {
+      const { state } = await harness.bus.manager.streams.info('KV_suppression', {
         subjects_filter: `$KV.suppression.decision.${accountId}.>`,
       });
       return Object.keys(state.subjects ?? {}).length;
@@ -155,22 +155,22 @@ describe('a subscriber’s decision', () => {
     await writer?.stop();
     await putDecision(bucket, decisionOf('stop', { sender: 'HELIO' }));
     expect(await held()).toBe(2);
-    expect(await sweepMarks(house.bus, systemClock.nowMs(), 60_000)).toBe(0);
-    expect(await sweepMarks(house.bus, systemClock.nowMs() + 1_000, 0)).toBeGreaterThan(0);
+    expect(await sweepMarks(harness.bus, systemClock.nowMs(), 60_000)).toBe(0);
+    expect(await sweepMarks(harness.bus, systemClock.nowMs() + 1_000, 0)).toBeGreaterThan(0);
     expect(await held()).toBe(1);
     expect(await entryOf('HELIO')).not.toBeNull();
     // And what was swept may be decided again.
     await decide(decisionOf('stop'));
     expect(await entryOf()).not.toBeNull();
-    expect(await sweepMarks(house.bus, systemClock.nowMs() + 1_000, 0)).toBe(0);
+    expect(await sweepMarks(harness.bus, systemClock.nowMs() + 1_000, 0)).toBe(0);
   });
 
   test('about every sender covers every sender', async () => {
     await decide(decisionOf('stop', { sender: null }));
-    await until('it is in force', () => inForce('ANY') && inForce());
+    await until('it is in effect', () => inEffect('ANY') && inEffect());
     await write();
     await until('its entry is gone', async () => (await entryOf(null)) === null, patient);
-    expect(inForce('ANY')).toBe(true);
+    expect(inEffect('ANY')).toBe(true);
     expect(await listed()).toMatchObject([{ sender: null, reason: 'keyword' }]);
   });
 
@@ -181,8 +181,8 @@ describe('a subscriber’s decision', () => {
 
   test('is audited with the message that asked for it', async () => {
     const decision = decisionOf('stop');
-    await writeDecision(house.store, decision);
-    const rows = await house.store.db
+    await writeDecision(harness.store, decision);
+    const rows = await harness.store.db
       .selectFrom('audit_log')
       .selectAll()
       .where('account_id', '=', accountId)
@@ -196,22 +196,22 @@ describe('a subscriber’s decision', () => {
   });
 
   test('goes beyond the bound of the list: a STOP is never refused', async () => {
-    await house.store.db.updateTable('accounts').set({ suppressed: 1_000_000 }).where('id', '=', accountId).execute();
-    expect((await writeDecision(house.store, decisionOf('stop')))?.ended).toBe('written');
+    await harness.store.db.updateTable('accounts').set({ suppressed: 1_000_000 }).where('id', '=', accountId).execute();
+    expect((await writeDecision(harness.store, decisionOf('stop')))?.ended).toBe('written');
   });
 });
 
 describe('whose number it is', () => {
   test('follows the approved senders, oldest account first, whatever plus they were registered with', async () => {
-    const other = await newAccount(house.store, 'Other');
-    const first = await newSender(house.store, accountId, '+8809612345678');
-    const second = await newSender(house.store, other, '8809612345678');
-    expect(house.directory.ownersOf('8809612345678')).toEqual([]);
-    for (const id of [second, first]) await setSenderStatus(house.store, id, 'approved', operator);
+    const other = await newAccount(harness.store, 'Other');
+    const first = await newSender(harness.store, accountId, '+8809612345678');
+    const second = await newSender(harness.store, other, '8809612345678');
+    expect(harness.directory.ownersOf('8809612345678')).toEqual([]);
+    for (const id of [second, first]) await setSenderStatus(harness.store, id, 'approved', operator);
     const owners = await until(
       'both are known',
       () => {
-        const all = house.directory.ownersOf('8809612345678');
+        const all = harness.directory.ownersOf('8809612345678');
         return all.length === 2 && all;
       },
       patient,
@@ -220,9 +220,9 @@ describe('whose number it is', () => {
       { accountId, sender: '+8809612345678' },
       { accountId: other, sender: '8809612345678' },
     ]);
-    await setSenderStatus(house.store, first, 'rejected', operator);
-    await until('one is left', () => house.directory.ownersOf('8809612345678').length === 1, patient);
-    expect(house.directory.ownersOf('8809612345678')[0]?.accountId).toBe(other);
+    await setSenderStatus(harness.store, first, 'rejected', operator);
+    await until('one is left', () => harness.directory.ownersOf('8809612345678').length === 1, patient);
+    expect(harness.directory.ownersOf('8809612345678')[0]?.accountId).toBe(other);
   });
 });
 

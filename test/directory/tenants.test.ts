@@ -10,7 +10,7 @@ import {
   keyEntryName,
 } from '../../directory/entry.ts';
 import { Tenants } from '../../directory/tenants.ts';
-import { type HeldEntry, repairsOf } from '../../control/projection/wanted.ts';
+import { type StoredEntry, diffEntries } from '../../control/projection/desired-entries.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { newAccountId, newApiKeyId } from '../../model/ids.ts';
 
@@ -112,23 +112,25 @@ describe('repairs', () => {
 
   test('carried out, they leave exactly what is wanted, and then there is nothing to repair', () => {
     fc.assert(
-      fc.property(helds, fc.array(fc.tuple(names, texts)), (heldList, wantedList) => {
-        const held = new Map<string, HeldEntry>(heldList.map(({ name, text, revision }) => [name, { text, revision }]));
-        const wanted = new Map(wantedList);
-        for (const { name, text, revision } of repairsOf(held, wanted)) {
+      fc.property(helds, fc.array(fc.tuple(names, texts)), (heldList, desiredList) => {
+        const held = new Map<string, StoredEntry>(
+          heldList.map(({ name, text, revision }) => [name, { text, revision }]),
+        );
+        const desired = new Map(desiredList);
+        for (const { name, text, revision } of diffEntries(held, desired)) {
           expect(revision).toBe(held.get(name)?.revision ?? 0);
           held.set(name, { text, revision: revision + 1 });
         }
         const left = [...held].filter(([, entry]) => entry.text !== null).map(([name, entry]) => [name, entry.text]);
-        expect(new Map(left as [string, string][])).toEqual(wanted);
-        expect(repairsOf(held, wanted)).toEqual([]);
+        expect(new Map(left as [string, string][])).toEqual(desired);
+        expect(diffEntries(held, desired)).toEqual([]);
       }),
     );
   });
 
   test('removals come before writes', () => {
     const held = new Map([['key.gone', { text: 'x', revision: 3 }]]);
-    const repairs = repairsOf(held, new Map([['account.new', 'y']]));
-    expect(repairs.map((repair) => repair.name)).toEqual(['key.gone', 'account.new']);
+    const changes = diffEntries(held, new Map([['account.new', 'y']]));
+    expect(changes.map((change) => change.name)).toEqual(['key.gone', 'account.new']);
   });
 });

@@ -10,7 +10,7 @@ import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsClient } from '../support/sms-client.ts';
 import { newAccount, newKey, newSender } from '../support/tenants.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 const tps = 300;
 const floodMessages = 3_000;
@@ -19,21 +19,21 @@ const otpPerSecond = 20;
 /** What the carrier may take before an OTP of another, on a machine that is busy: a tenth of the flood. */
 const passedByMax = floodMessages / 10;
 
-let house: WholeHouse;
+let harness: SystemHarness;
 let store: Store;
 
 beforeAll(async () => {
-  house = await openWholeHouse({
+  harness = await openSystemHarness({
     responseMs: 'uniform:5,20',
     receiptMs: 'uniform:20,100',
     window: 20,
     configured: (text) => text.replaceAll('tps: 5000', `tps: ${tps}`),
   });
-  store = openStore(readConnections(house.system.dataDir)!.databaseUrl ?? '');
+  store = openStore(readConnections(harness.system.dataDir)!.databaseUrl ?? '');
 }, 90_000);
 afterAll(async () => {
   await store?.close();
-  await house?.stop();
+  await harness?.stop();
 });
 
 const shardOfAccount = (id: AccountId) => shardOf(id, limits.bus.accountShards);
@@ -45,7 +45,7 @@ async function tenant(shard: number): Promise<{ accountId: AccountId; client: Sm
     if (shard >= 0 && shardOfAccount(accountId) !== shard) continue;
     await newSender(store, accountId, 'HELIOGRAPH', 'approved');
     const { token } = await newKey(store, accountId, { scopes: ['sms:send', 'sms:read'] });
-    return { accountId, client: house.clientOf(token) };
+    return { accountId, client: harness.clientOf(token) };
   }
 }
 
@@ -78,7 +78,7 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
     const { status, json } = await flooding.client.call('POST', '/v1/sms/batch', { messages });
     expect([status, json['accepted'] ?? json]).toEqual([202, 1_000]);
   });
-  await until('the flood has begun', () => floodNonces.some((nonce) => house.farEnds.countOf(nonce) > 0), {
+  await until('the flood has begun', () => floodNonces.some((nonce) => harness.smscPeers.countOf(nonce) > 0), {
     everyMs: 5,
   });
 
@@ -93,11 +93,13 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
     sent.push({ nonce, tenant: of, acceptedAtMs: systemClock.nowMs() });
   }
   await Promise.all(batches);
-  await until('every OTP of the others is there', () => sent.every(({ nonce }) => house.farEnds.countOf(nonce) > 0));
+  await until('every OTP of the others is there', () =>
+    sent.every(({ nonce }) => harness.smscPeers.countOf(nonce) > 0),
+  );
   // Otherwise there was nothing to wait for.
-  expect(floodNonces.filter((nonce) => house.farEnds.countOf(nonce) === 0).length).toBeGreaterThan(tps);
+  expect(floodNonces.filter((nonce) => harness.smscPeers.countOf(nonce) === 0).length).toBeGreaterThan(tps);
 
-  const taken = house.farEnds.carriers.alpha.messages();
+  const taken = harness.smscPeers.carriers.alpha.messages();
   const placeOf = new Map(taken.map(({ text }, place) => [/#(\w+)#/.exec(text)?.[1], place]));
   const waits = sent.map(({ nonce, tenant: of, acceptedAtMs }) => {
     const place = placeOf.get(nonce)!;
@@ -117,8 +119,10 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
   expect(inItsShard.passedBy).toBeLessThanOrEqual(passedByMax);
 
   const all = [...floodNonces, ...sent.map(({ nonce }) => nonce)];
-  await until('the flood is over', () => all.every((nonce) => house.farEnds.countOf(nonce) > 0), { limitMs: 40_000 });
-  expect(all.filter((nonce) => house.farEnds.countOf(nonce) !== 1)).toEqual([]);
+  await until('the flood is over', () => all.every((nonce) => harness.smscPeers.countOf(nonce) > 0), {
+    limitMs: 40_000,
+  });
+  expect(all.filter((nonce) => harness.smscPeers.countOf(nonce) !== 1)).toEqual([]);
   // A thread that is busy is left out of /metrics.
-  await until('some was set aside', () => house.system.metric('heliograph_carrier_set_aside_total'));
+  await until('some was moved to overflow', () => harness.system.metric('heliograph_carrier_overflowed_total'));
 });

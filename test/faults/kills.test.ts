@@ -7,15 +7,15 @@ import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import {
-  type Reckoning,
+  type Reconciliation,
   expectRecorded,
   garbledAt,
   lateSettlementMs,
-  nothingWrong,
-  settledReckoning,
-} from '../support/reckoning.ts';
+  assertClean,
+  settledReconciliation,
+} from '../support/reconciliation.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 const seed = 20_250;
 const load = { ratePerSecond: 200, seconds: 6, mixed: true };
@@ -24,22 +24,22 @@ const total = load.ratePerSecond * load.seconds;
 const window = 20;
 const inFlightMax = window * 2 * 3;
 const random = seededRandom(seed);
-let house: WholeHouse;
+let harness: SystemHarness;
 /** Everything promised so far: a later kill must not undo what an earlier test has seen. */
 const all: Promised[] = [];
 let afterActors: Promised[] = [];
 
 beforeAll(async () => {
-  house = await openWholeHouse({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window });
+  harness = await openSystemHarness({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window });
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 /** Sends, and kills a child `times` in the middle of it. */
 async function sendAndKill(child: string, times: number): Promise<Promised[]> {
-  const traffic = sendTraffic(house.client, { ...load, seed: seed + all.length });
+  const traffic = sendTraffic(harness.client, { ...load, seed: seed + all.length });
   for (let kill = 0; kill < times; kill += 1) {
     await systemClock.sleep(500 + random.unit() * ((load.seconds * 1_000) / times - 1_500));
-    await house.system.kill9(child);
+    await harness.system.kill9(child);
   }
   const promised = await traffic;
   all.push(...promised);
@@ -51,7 +51,7 @@ describe('kill -9 under load of', () => {
   it('the actors: no message twice, none lost', { timeout: 90_000 }, async () => {
     afterActors = await sendAndKill('actors', 2);
     expect(afterActors).toHaveLength(total);
-    expect(afterActors.filter(({ nonce }) => house.farEnds.countOf(nonce) > 1)).toEqual([]);
+    expect(afterActors.filter(({ nonce }) => harness.smscPeers.countOf(nonce) > 1)).toEqual([]);
   });
 
   it.each([
@@ -63,37 +63,42 @@ describe('kill -9 under load of', () => {
   ] as const)('%s: each message once, and delivered', { timeout: 90_000 }, async (child, times) => {
     const promised = await sendAndKill(child, times);
     expect(promised).toHaveLength(total);
-    const reckoning = await settledReckoning(house, promised);
-    expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: total } });
+    const reconciliation = await settledReconciliation(harness, promised);
+    expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: total } });
   });
 });
 
 describe('after all these deaths', () => {
-  let reckoning: Reckoning;
+  let reconciliation: Reconciliation;
 
   it('what the actors left unknown is settled by its receipts, or never reached its carrier', {
     timeout: 90_000,
   }, async () => {
-    reckoning = await settledReckoning(house, afterActors, lateSettlementMs);
-    const { delivered = 0, unknown = 0 } = reckoning.statuses;
+    reconciliation = await settledReconciliation(harness, afterActors, lateSettlementMs);
+    const { delivered = 0, unknown = 0 } = reconciliation.statuses;
     process.stdout.write(
       `actors killed twice: ${delivered} delivered, ${unknown} unknown and never (whole) at the carrier\n`,
     );
-    expect(reckoning).toEqual({ ...nothingWrong, statuses: unknown === 0 ? { delivered } : { delivered, unknown } });
+    expect(reconciliation).toEqual({
+      ...assertClean,
+      statuses: unknown === 0 ? { delivered } : { delivered, unknown },
+    });
     expect(delivered + unknown).toBe(total);
     // Announced and not answered is at most what the windows hold, for each of the two deaths.
     expect(unknown).toBeLessThan(inFlightMax * 2);
   });
 
   it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
-    const whole = await settledReckoning(house, all);
-    expect(whole).toMatchObject(nothingWrong);
-    await house.system.recorded();
-    expect(await house.system.stop()).toBe(0);
-    const recorded = await recordedMessages(house.system.dataDir);
+    const whole = await settledReconciliation(harness, all);
+    expect(whole).toMatchObject(assertClean);
+    await harness.system.recorded();
+    expect(await harness.system.stop()).toBe(0);
+    const recorded = await recordedMessages(harness.system.dataDir);
     const { actual, expected, wereUnknown } = expectRecorded(recorded, all, whole);
     expect(actual).toEqual(expected);
     process.stdout.write(`kills: ${wereUnknown} messages were unknown at some time\n`);
-    expect(garbledAt(house.farEnds, all, ({ id }) => recorded.messages.get(id)?.status === 'delivered')).toEqual([]);
+    expect(garbledAt(harness.smscPeers, all, ({ id }) => recorded.messages.get(id)?.status === 'delivered')).toEqual(
+      [],
+    );
   });
 });

@@ -2,8 +2,8 @@
 // newer version would write them; replay, follower and recorder are this version's, on a real nats-server and chDB.
 import { Packr } from 'msgpackr';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { followEvents } from '../../actors/carrier/repeats/follow.ts';
-import { replayEvents } from '../../actors/carrier/repeats/replay.ts';
+import { followEvents } from '../../actors/carrier/deduplication/follow.ts';
+import { replayEvents } from '../../actors/carrier/deduplication/replay.ts';
 import { listDead, readDead, replayDead } from '../../cluster/bus/dead-records.ts';
 import { encodeEvents, readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, eventKinds } from '../../model/delivery-event.ts';
@@ -48,8 +48,8 @@ test('an unknown kind, an unknown category and further fields: all that is known
   const following: DeliveryEvent[] = [];
   const learn = (event: DeliveryEvent) => void following.push(event);
   const follower = await followEvents({ bus: node.bus, carrier: 'sandbox', fromSeq: 1, writerId: 'own', learn });
-  await node.tellOctets(octets);
-  await node.tell(three.slice(0, 2));
+  await node.publishOctets(octets);
+  await node.publish(three.slice(0, 2));
   const known = [...one, ...two, ...three.slice(0, 2)];
 
   await until('the follower heard all it knows', () => following.length === known.length);

@@ -10,41 +10,41 @@ import { parseFault } from '../../smpp/simulator/faults.ts';
 import { recordsOf } from '../support/bus.ts';
 import { stopWithChildren } from '../support/processes.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
-import { expectRecorded, nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { expectRecorded, assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { type Reply } from '../support/sms-client.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
-let house: WholeHouse;
+let harness: SystemHarness;
 const all: Promised[] = [];
 
 beforeAll(async () => {
-  house = await openWholeHouse({ responseMs: 'uniform:2,20', receiptMs: 'uniform:50,500' });
+  harness = await openSystemHarness({ responseMs: 'uniform:2,20', receiptMs: 'uniform:50,500' });
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 async function send(ratePerSecond: number, seconds: number, seed: number): Promise<Promised[]> {
-  const promised = await sendTraffic(house.client, { ratePerSecond, seconds, seed });
+  const promised = await sendTraffic(harness.client, { ratePerSecond, seconds, seed });
   all.push(...promised);
   return promised;
 }
 
 async function expectAllDelivered(promised: readonly Promised[]): Promise<void> {
-  const reckoning = await settledReckoning(house, promised);
-  expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.length } });
+  const reconciliation = await settledReconciliation(harness, promised);
+  expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: promised.length } });
 }
 
 /** When each role noticed that its connection to NATS was lost, in milliseconds since a moment. */
 function lostConnections(sinceMs: number): Map<string, number> {
-  const lines = house.system.stderr().split('\n').slice(0, -1);
+  const lines = harness.system.stderr().split('\n').slice(0, -1);
   const lost = lines.filter((line) => line.includes('NATS connection lost')).map((line) => JSON.parse(line));
   const since = lost.map(({ role, time }): [string, number] => [role, Date.parse(time) - sinceMs]);
   return new Map(since.filter(([, afterMs]) => afterMs > 0));
 }
 
 const pidsOf = async () =>
-  Promise.all(['actors', 'ingress', 'analytics', 'control'].map((name) => house.system.pidOf(name)));
-const account = () => house.client.call('GET', '/v1/account');
+  Promise.all(['actors', 'ingress', 'analytics', 'control'].map((name) => harness.system.pidOf(name)));
+const account = () => harness.client.call('GET', '/v1/account');
 
 describe('nonsense from a carrier on one bind', () => {
   it.each([
@@ -56,7 +56,7 @@ describe('nonsense from a carrier on one bind', () => {
     { fault: 'unknown-command', sessionsLost: 0 },
   ])('$fault ends $sessionsLost sessions: siblings, other carriers and the process live', async (played) => {
     const pids = await pidsOf();
-    const { alpha, beta, gamma } = house.farEnds.carriers;
+    const { alpha, beta, gamma } = harness.smscPeers.carriers;
     const binds = () => [alpha, beta, gamma].map((simulator) => simulator.stats().binds.total);
     const before = binds();
     const traffic = send(100, 2, 26);
@@ -64,12 +64,14 @@ describe('nonsense from a carrier on one bind', () => {
     const { name, args } = parseFault(played.fault)!;
     alpha.setFault(name, { ...args, limit: 1 });
     const promised = await traffic;
-    const reckoning = await settledReckoning(house, promised, 20_000);
-    expect(reckoning).toMatchObject(nothingWrong);
+    const reconciliation = await settledReconciliation(harness, promised, 20_000);
+    expect(reconciliation).toMatchObject(assertClean);
     // The one submit that was answered with nonsense is nobody's to know; it is not sent again by itself.
-    const { delivered = 0 } = reckoning.statuses;
+    const { delivered = 0 } = reconciliation.statuses;
     expect(delivered).toBeGreaterThanOrEqual(promised.length - 1);
-    expect(promised.filter((each) => each.carrier !== 'alpha' && house.farEnds.countOf(each.nonce) !== 1)).toEqual([]);
+    expect(promised.filter((each) => each.carrier !== 'alpha' && harness.smscPeers.countOf(each.nonce) !== 1)).toEqual(
+      [],
+    );
     await until('both binds', () => alpha.stats().binds.now === 2);
     const [first, ...others] = binds();
     expect(first! - before[0]!).toBe(played.sessionsLost);
@@ -80,14 +82,14 @@ describe('nonsense from a carrier on one bind', () => {
 
 describe('a NATS server that hangs for twelve seconds', () => {
   it('is noticed: 503 instead of hanging, and everything goes on afterwards', { timeout: 90_000 }, async () => {
-    const server = await house.system.pidOf('nats-server');
+    const server = await harness.system.pidOf('nats-server');
     const traffic = send(40, 16, 9);
     await systemClock.sleep(2_000);
     process.kill(server, 'SIGSTOP');
     const stoppedAtMs = systemClock.monotonicMs();
     const stoppedAt = systemClock.nowMs();
     // Without a key there is no record to claim: the publish alone must give up in time.
-    const plain: Reply = await house.client.post({ to: '+8801700000001', message: 'while NATS hangs' });
+    const plain: Reply = await harness.client.post({ to: '+8801700000001', message: 'while NATS hangs' });
     expect(plain.status).toBe(503);
     expect(plain.headers['retry-after']).toBeDefined();
     const leftMs = 12_000 - (systemClock.monotonicMs() - stoppedAtMs);
@@ -102,15 +104,15 @@ describe('a NATS server that hangs for twelve seconds', () => {
     expect(promised.filter((each) => each.refusals > 0).length).toBeGreaterThan(0);
     expect(Math.max(...promised.map((each) => each.slowestReplyMs))).toBeLessThan(10_000);
     await expectAllDelivered(promised);
-    expect(await house.system.pidOf('nats-server')).toBe(server);
+    expect(await harness.system.pidOf('nats-server')).toBe(server);
   });
 });
 
 describe('a record nobody can read', () => {
   it('goes to DEAD with the reason, and its queue moves on', async () => {
-    const bus = await connectBus(readConnections(house.system.dataDir)!.natsUrl, 'test');
+    const bus = await connectBus(readConnections(harness.system.dataDir)!.natsUrl, 'test');
     const poison = new TextEncoder().encode('no record of ours');
-    await bus.jetstream.publish(messageSubject('transactional', 'alpha', house.system.keys.accountId), poison);
+    await bus.jetstream.publish(messageSubject('transactional', 'alpha', harness.system.keys.accountId), poison);
     const promised = await send(50, 1, 13);
     const [dead] = await until('the record in DEAD', async () => {
       const found = await recordsOf(bus, 'DEAD');
@@ -121,10 +123,10 @@ describe('a record nobody can read', () => {
     expect(dead?.header('Heliograph-Reason')).not.toBe('');
     expect(dead?.header('Heliograph-Subject')).toContain('mt.txn.alpha.');
     // Counted when it is safe there, and a thread that is busy is left out of /metrics.
-    expect(await until('it is counted', () => house.system.metric('heliograph_dead_records_total'))).toBe(1);
+    expect(await until('it is counted', () => harness.system.metric('heliograph_dead_records_total'))).toBe(1);
     await bus.close();
     await expectAllDelivered(promised);
-    expect(house.system.stderr()).toContain('"alarm":"dead_record"');
+    expect(harness.system.stderr()).toContain('"alarm":"dead_record"');
   });
 });
 
@@ -132,19 +134,19 @@ describe('an event store that hangs for ten seconds and dies', () => {
   it('stops no message; questions are answered 503 in time, and the counts are exact afterwards', {
     timeout: 60_000,
   }, async () => {
-    const store = await house.system.pidOf('analytics');
+    const store = await harness.system.pidOf('analytics');
     process.kill(store, 'SIGSTOP');
-    const before = house.farEnds.taken();
+    const before = harness.smscPeers.taken();
     const traffic = send(100, 8, 35);
-    const question = await house.client.call('GET', '/v1/sms?limit=1');
+    const question = await harness.client.call('GET', '/v1/sms?limit=1');
     expect(question.status).toBe(503);
     expect(question.json).toMatchObject({ code: 'status_unavailable' });
     expect(question.tookMs).toBeLessThan(6_000);
     const promised = await traffic;
-    await until('every message at its carrier', () => house.farEnds.taken() - before === promised.length);
+    await until('every message at its carrier', () => harness.smscPeers.taken() - before === promised.length);
     expect(promised.every((each) => each.refusals === 0)).toBe(true);
     await systemClock.sleep(2_000);
-    await house.system.kill9('analytics');
+    await harness.system.kill9('analytics');
     await expectAllDelivered(promised);
   });
 });
@@ -152,7 +154,7 @@ describe('an event store that hangs for ten seconds and dies', () => {
 describe('a database that hangs', () => {
   it('stops no message; management answers 503 in time and recovers', { timeout: 60_000 }, async () => {
     expect((await account()).status).toBe(200);
-    const processes = await stopWithChildren(await house.system.pidOf('postgres'));
+    const processes = await stopWithChildren(await harness.system.pidOf('postgres'));
     const traffic = send(100, 5, 38);
     const asked = await account();
     expect(asked.status).toBe(503);
@@ -160,17 +162,17 @@ describe('a database that hangs', () => {
     await expectAllDelivered(promised);
     for (const pid of processes) process.kill(pid, 'SIGCONT');
     await until('management answers', async () => (await account()).status === 200);
-    await house.system.kill9('postgres');
+    await harness.system.kill9('postgres');
     await until('management answers again', async () => (await account()).status === 200);
   });
 });
 
 describe('after all these faults', () => {
   it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
-    const whole = await settledReckoning(house, all);
-    await house.system.recorded();
-    expect(await house.system.stop()).toBe(0);
-    const { actual, expected } = expectRecorded(await recordedMessages(house.system.dataDir), all, whole);
+    const whole = await settledReconciliation(harness, all);
+    await harness.system.recorded();
+    expect(await harness.system.stop()).toBe(0);
+    const { actual, expected } = expectRecorded(await recordedMessages(harness.system.dataDir), all, whole);
     expect(actual).toEqual(expected);
   });
 });

@@ -8,23 +8,23 @@ import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { bodyKey } from '../support/host-process.ts';
-import { openTestDesk, receivedIn } from '../support/inbound-desk.ts';
+import { openTestInboundConsumer, receivedIn } from '../support/inbound-consumer.ts';
 import { eventsOf } from '../support/invariant.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 test('ids of 8,000 characters that differ at their end only, and receipts with 7 KB of err: each message ends by its own receipt', async () => {
-  house = await openCarrierHouse({ receipts: 'text', latency: 'uniform:1,400' });
-  await house.actor(carrierWith(house.simulator));
-  house.simulator.setFault('long-id', { arg: 8_000 });
-  house.simulator.setFault('long-err', { arg: 7_000 });
-  const sent = await house.send(600);
-  const account = await house.settled(sent, 60_000);
+  harness = await openCarrierHarness({ receipts: 'text', latency: 'uniform:1,400' });
+  await harness.actor(carrierWith(harness.simulator));
+  harness.simulator.setFault('long-id', { arg: 8_000 });
+  harness.simulator.setFault('long-err', { arg: 7_000 });
+  const sent = await harness.send(600);
+  const account = await harness.settled(sent, 60_000);
   expect(account.terminal).toBe(sent.length);
-  const events = await eventsOf(house.bus);
+  const events = await eventsOf(harness.bus);
   const delivered = events.filter((event) => event.kind === 'delivered').map((event) => event.messageId);
   expect(new Set(delivered)).toEqual(new Set(sent.map((each) => each.messageId)));
   const ids = events.flatMap((event) => (event.kind === 'submitted' ? [event.carrierMessageId ?? ''] : []));
@@ -33,11 +33,11 @@ test('ids of 8,000 characters that differ at their end only, and receipts with 7
 });
 
 test('a status nobody named, another one with each answer, is one label of the metric', async () => {
-  house = await openCarrierHouse();
-  await house.actor(carrierWith(house.simulator, { name: 'odd' }));
-  house.simulator.setFault('odd-status', { limit: 50 });
-  const sent = await house.send(50, { carrier: 'odd' });
-  await house.settled(sent, 60_000);
+  harness = await openCarrierHarness();
+  await harness.actor(carrierWith(harness.simulator, { name: 'odd' }));
+  harness.simulator.setFault('odd-status', { limit: 50 });
+  const sent = await harness.send(50, { carrier: 'odd' });
+  await harness.settled(sent, 60_000);
   const metrics = (await currentMetrics()).find(({ name }) => name === 'heliograph_carrier_submit_responses_total');
   const labels = ((metrics?.values ?? []) as { labels: { carrier: string; status: string }; value: number }[])
     .filter(({ labels: { carrier } }) => carrier === 'odd')
@@ -45,9 +45,9 @@ test('a status nobody named, another one with each answer, is one label of the m
   expect(labels.filter((status) => !status.startsWith('ESME_'))).toEqual(['unnamed']);
 });
 
-test('70 parts of 16 KB of one text: what fits is told with its gaps, the rest is in DEAD, and the next STOP is heard', async () => {
-  house = await openCarrierHouse();
-  const desk = await openTestDesk(house, { partsWaitMs: 1_500 });
+test('70 parts of 16 KB of one text: what fits is published with its gaps, the rest is in DEAD, and the next STOP is heard', async () => {
+  harness = await openCarrierHarness();
+  const inboundConsumer = await openTestInboundConsumer(harness, { partsWaitMs: 1_500 });
   const cipher = bodyCipher(bodyKey);
   const total = 70;
   const partOf = (part: number, octets: Buffer, tied: boolean) =>
@@ -72,18 +72,18 @@ test('70 parts of 16 KB of one text: what fits is told with its gaps, the rest i
       cipher,
     );
   const publish = async (octets: Buffer, id: string) =>
-    expect(await house.publisher.publishOne(inboundPartSubject('alpha'), octets, id)).toMatchObject({ ok: true });
+    expect(await harness.publisher.publishOne(inboundPartSubject('alpha'), octets, id)).toMatchObject({ ok: true });
   for (let part = 1; part <= total; part += 1)
     await publish(partOf(part, Buffer.alloc(16_000, 0x41), true), `p${part}`);
   await publish(partOf(1, Buffer.from('STOP'), false), 'stop');
-  await until('both are told', async () => (await receivedIn(house)).length === 2, { limitMs: 30_000 });
-  const told = await receivedIn(house);
-  const long = told.find(({ segments }) => segments === total);
+  await until('both are published', async () => (await receivedIn(harness)).length === 2, { limitMs: 30_000 });
+  const published = await receivedIn(harness);
+  const long = published.find(({ segments }) => segments === total);
   expect(long?.error).toBe('incomplete');
   expect(long?.parts).toBeGreaterThan(4);
-  expect(told.find(({ segments }) => segments === 1)).toMatchObject({ text: 'STOP', keyword: 'stop' });
-  await until('nothing waits', async () => (await house.bus.manager.streams.info('INBOUND')).state.messages === 0);
-  const dead = await listDead(house.bus, 'INBOUND', 100);
+  expect(published.find(({ segments }) => segments === 1)).toMatchObject({ text: 'STOP', keyword: 'stop' });
+  await until('nothing waits', async () => (await harness.bus.manager.streams.info('INBOUND')).state.messages === 0);
+  const dead = await listDead(harness.bus, 'INBOUND', 100);
   expect(dead.total).toBe(total - (long?.parts ?? 0));
-  await desk.stop();
+  await inboundConsumer.stop();
 });

@@ -4,20 +4,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
-import { expectRecorded, garbledAt, nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { expectRecorded, garbledAt, assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 const ratePerSecond = 250;
 const pieceSeconds = 2;
 const children = ['ingress', 'actors', 'control', 'analytics', 'nats-server', 'postgres'] as const;
-let house: WholeHouse;
+let harness: SystemHarness;
 let promised: Promised[] = [];
 
 beforeAll(async () => {
-  house = await openWholeHouse({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window: 20 });
+  harness = await openSystemHarness({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window: 20 });
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 /** Sends at the rate, whatever becomes of what was sent before, until it is told to stop. */
 function keepSending(): { stop(): Promise<Promised[]> } {
@@ -26,7 +26,7 @@ function keepSending(): { stop(): Promise<Promised[]> } {
   const pump = (async () => {
     while (sending) {
       pieces.push(
-        sendTraffic(house.client, { ratePerSecond, seconds: pieceSeconds, seed: 44 + pieces.length, mixed: true }),
+        sendTraffic(harness.client, { ratePerSecond, seconds: pieceSeconds, seed: 44 + pieces.length, mixed: true }),
       );
       await systemClock.sleep(pieceSeconds * 1_000);
     }
@@ -44,22 +44,22 @@ describe('a rolling restart at full load', () => {
   it('of every process in turn: each message once, and delivered', { timeout: 240_000 }, async () => {
     const traffic = keepSending();
     await systemClock.sleep(1_000);
-    for (const child of children) await house.system.restart(child);
+    for (const child of children) await harness.system.restart(child);
     promised = await traffic.stop();
     expect(promised.length).toBeGreaterThan(children.length * ratePerSecond);
-    const reckoning = await settledReckoning(house, promised, 60_000);
-    expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.length } });
+    const reconciliation = await settledReconciliation(harness, promised, 60_000);
+    expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: promised.length } });
   });
 
   it('every count agrees, and nothing was unknown meanwhile', { timeout: 60_000 }, async () => {
-    const reckoning = await settledReckoning(house, promised);
-    await house.system.recorded();
-    expect(await house.system.stop()).toBe(0);
-    const recorded = await recordedMessages(house.system.dataDir);
-    const { actual, expected, wereUnknown } = expectRecorded(recorded, promised, reckoning);
+    const reconciliation = await settledReconciliation(harness, promised);
+    await harness.system.recorded();
+    expect(await harness.system.stop()).toBe(0);
+    const recorded = await recordedMessages(harness.system.dataDir);
+    const { actual, expected, wereUnknown } = expectRecorded(recorded, promised, reconciliation);
     expect(actual).toEqual(expected);
     expect(wereUnknown).toBe(0);
     expect(recorded.rows.resent).toBeUndefined();
-    expect(garbledAt(house.farEnds, promised, () => true)).toEqual([]);
+    expect(garbledAt(harness.smscPeers, promised, () => true)).toEqual([]);
   });
 });

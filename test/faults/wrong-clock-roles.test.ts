@@ -6,7 +6,7 @@ import { type GetMessageReply, querySubjects } from '../../analytics/contract.ts
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { type House, call, goodBody, openHouse } from '../api/http/harness.ts';
+import { type Harness, call, goodBody, openHarness } from '../api/http/harness.ts';
 import { startBus } from '../support/bus.ts';
 import { runCli } from '../support/cli.ts';
 import { startRolesOf } from '../support/role-child.ts';
@@ -21,11 +21,11 @@ afterEach(async () => {
 test.each([hour, -hour])(
   'an ingress %d ms off answers 503 clock_wrong and queues nothing; one beside it takes it',
   async (off) => {
-    const house: House = await openHouse();
-    ends.push(() => house.stop());
-    const right = await house.ingress({ HELIOGRAPH_NODE: 'right' });
-    const tenant = await house.tenant();
-    const wrong = await house.ingress({
+    const harness: Harness = await openHarness();
+    ends.push(() => harness.stop());
+    const right = await harness.ingress({ HELIOGRAPH_NODE: 'right' });
+    const tenant = await harness.tenant();
+    const wrong = await harness.ingress({
       HELIOGRAPH_NODE: 'wrong',
       CLOCK_SHIFT_MS: String(off),
       HELIOGRAPH_LOG: 'fatal',
@@ -43,7 +43,7 @@ test.each([hour, -hour])(
     const batch = await call(wrong, 'POST', '/v1/sms/batch', tenant.live, { messages: [goodBody, goodBody] });
     expect(JSON.stringify(batch.body)).toContain('clock_wrong');
     expect(JSON.stringify(batch.body)).not.toContain('"accepted":2');
-    for (const stream of ['MT_TXN', 'MT_OTP', 'SCHEDULED']) expect(await house.count(stream)).toBe(0);
+    for (const stream of ['MT_TXN', 'MT_OTP', 'SCHEDULED']) expect(await harness.count(stream)).toBe(0);
     expect((await call(wrong, 'GET', '/health/ready', null)).status).toBe(503);
     expect((await call(right, 'POST', '/v1/sms', tenant.live, goodBody)).status).toBe(202);
   },

@@ -8,17 +8,17 @@ import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { bodyKey } from '../support/host-process.ts';
 import { messageWith } from '../support/messages.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { startRolesOf } from '../support/role-child.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await house.stop();
+  await harness.stop();
 });
 
 const hour = 3_600_000;
@@ -26,7 +26,7 @@ const configurationOf = (carrier: CarrierConfig) => ({
   country: { name: 'Bangladesh', callingCode: '+880', nationalLengths: [10], prefixes: { '17': carrier.name } },
   carriers: [carrier],
   routes: [],
-  routing: { fallback: [], otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 },
+  routing: { fallback: [], otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
   retention: { historyDays: 30 },
   actors: { threads: 1, flightDumps: 0 },
 });
@@ -38,19 +38,19 @@ const node = (name: string, shiftMs: number) => ({
 test.each([hour, -hour])(
   'a machine %d ms off takes no work: OTP are delivered, and what is scheduled waits for its time',
   async (off) => {
-    house = await openCarrierHouse();
-    const alpha = carrierWith(house.simulator);
-    ends.push(await startRolesOf('actors', house.nats.url, configurationOf(alpha), node('wrong', off)));
-    const waiting = await house.send(20, { category: 'otp', validUntilMs: systemClock.nowMs() + 300_000 });
+    harness = await openCarrierHarness();
+    const alpha = carrierWith(harness.simulator);
+    ends.push(await startRolesOf('actors', harness.nats.url, configurationOf(alpha), node('wrong', off)));
+    const waiting = await harness.send(20, { category: 'otp', validUntilMs: systemClock.nowMs() + 300_000 });
     // It has no binds and takes nothing, although it is alone.
     const aWhileMs = systemClock.monotonicMs() + 4_000;
     await until('a while has passed', () => systemClock.monotonicMs() > aWhileMs);
-    expect(house.simulator.messages()).toEqual([]);
-    expect((await house.bus.manager.streams.info('MT_OTP')).state.messages).toBe(20);
+    expect(harness.simulator.messages()).toEqual([]);
+    expect((await harness.bus.manager.streams.info('MT_OTP')).state.messages).toBe(20);
 
-    ends.push(await startRolesOf('actors', house.nats.url, configurationOf(alpha), node('right', 0)));
-    const sent = await house.send(20, { category: 'otp', validUntilMs: systemClock.nowMs() + 300_000 });
-    const account = await house.settled([...waiting, ...sent], 40_000);
+    ends.push(await startRolesOf('actors', harness.nats.url, configurationOf(alpha), node('right', 0)));
+    const sent = await harness.send(20, { category: 'otp', validUntilMs: systemClock.nowMs() + 300_000 });
+    const account = await harness.settled([...waiting, ...sent], 40_000);
     expect(account).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
 
     const dueAtMs = systemClock.nowMs() + 6_000;
@@ -67,8 +67,8 @@ test.each([hour, -hour])(
       shardKey: scheduled.messageId,
       cancelable: scheduled.messageId,
     };
-    publishLater(house.publisher, record, systemClock.nowMs(), () => {});
-    await until('it is sent', () => house.simulator.messages().length === 41, { limitMs: 30_000 });
+    publishLater(harness.publisher, record, systemClock.nowMs(), () => {});
+    await until('it is sent', () => harness.simulator.messages().length === 41, { limitMs: 30_000 });
     expect(systemClock.nowMs()).toBeGreaterThanOrEqual(dueAtMs - 5);
   },
 );

@@ -1,4 +1,4 @@
-// Who asks in the fuzz: a key of every kind, made through the doors that people use.
+// Who asks in the fuzz: a key of every kind, made through the entry points that people use.
 import type { SmsClient } from '../support/sms-client.ts';
 import type { WholeSystem } from '../support/whole-system.ts';
 import { until } from '../../platform/deadline.ts';

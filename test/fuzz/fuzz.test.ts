@@ -14,7 +14,7 @@ import type { FuzzRequest } from './request.ts';
 import { requestsOf } from './requests.ts';
 import { type Finding, judgeOf } from './verdict.ts';
 import { type FuzzReply, Wire, connections, jsonOf } from './wire.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 const seed = Number(process.env['HELIOGRAPH_FUZZ_SEED'] ?? 20_260_101);
 const requestsTotal = Number(process.env['HELIOGRAPH_FUZZ_REQUESTS'] ?? 10_000);
@@ -22,7 +22,7 @@ const brokenTotal = Math.floor(requestsTotal * 0.03);
 const inMsMax = 60_000;
 const shownMax = 8;
 
-let house: WholeHouse;
+let harness: SystemHarness;
 let live: SmsClient;
 let test: SmsClient;
 let wire: Wire;
@@ -30,18 +30,18 @@ let document: OpenApi;
 let operatorKey: string | null;
 
 beforeAll(async () => {
-  house = await openWholeHouse();
-  live = house.client;
-  test = house.clientOf(house.system.keys.testKey);
-  const { keys, templateId } = await makeCallers(house.system, live);
+  harness = await openSystemHarness();
+  live = harness.client;
+  test = harness.clientOf(harness.system.keys.testKey);
+  const { keys, templateId } = await makeCallers(harness.system, live);
   operatorKey = keys.operator;
-  wire = new Wire(house.system.httpPort, keys);
+  wire = new Wire(harness.system.httpPort, keys);
   wire.remember('approved', templateId);
   document = (await live.call('GET', '/openapi.json')).json as unknown as OpenApi;
 });
 afterAll(async () => {
   wire?.close();
-  await house?.stop();
+  await harness?.stop();
 });
 
 describe(`${requestsTotal} requests of seed ${seed}`, () => {
@@ -83,7 +83,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
     let nextBroken = 0;
     const breakThings = async () => {
       for (let index = nextBroken++; index < broken.length; index = nextBroken++) {
-        const statuses = await sendBroken(house.system.httpPort, broken[index] as string);
+        const statuses = await sendBroken(harness.system.httpPort, broken[index] as string);
         const bad = statuses.find((status) => status >= 500 && status !== 505);
         if (bad !== undefined)
           found.set(`${bad} for broken HTTP`, { index: -1, shown: JSON.stringify(broken[index]), times: 1 });
@@ -143,11 +143,11 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
   });
 
   it('leave every child alive and no alarm in the log', async () => {
-    const health = await house.system.readiness();
+    const health = await harness.system.readiness();
     expect(health?.children.filter((child) => !child.ready || child.restarts > 0)).toEqual([]);
-    const lines = `${house.system.stdout()}\n${house.system.stderr()}`.split('\n');
+    const lines = `${harness.system.stdout()}\n${harness.system.stderr()}`.split('\n');
     expect(lines.filter((line) => /"level":"(error|fatal)"|[Uu]nhandled|uncaught/.test(line)).slice(0, 5)).toEqual([]);
-    expect(await house.system.stop()).toBe(0);
+    expect(await harness.system.stop()).toBe(0);
   });
 
   /** Carriers were paused and drained like everything else: from here on they run. */
@@ -160,8 +160,8 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
         `/v1/carriers/${name}/resume`,
         ...binds.map(({ bind }) => `/v1/carriers/${name}/binds/${bind}/resume`),
       ];
-      // Not in force: those who serve the carrier were too busy to say so in time.
-      for (const path of paths) await until(path, async () => (await call('POST', path, {}))['in_force'] === true);
+      // Not in effect: those who serve the carrier were too busy to say so in time.
+      for (const path of paths) await until(path, async () => (await call('POST', path, {}))['in_effect'] === true);
     }
     expect(data?.length).toBeGreaterThan(0);
   }

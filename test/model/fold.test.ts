@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   type DeliveryEvent,
-  type Happening,
+  type EventDraft,
   acceptedEvent,
   eventOfMessage,
   expandEvent,
@@ -16,8 +16,8 @@ const message = messageWith({ segments: 1 });
 const long = messageWith({ segments: 3 });
 const at = message.acceptedAtMs;
 
-function events(of: typeof message, ...happenings: Partial<Happening>[]): DeliveryEvent[] {
-  return happenings.map((each, index) =>
+function events(of: typeof message, ...drafts: Partial<EventDraft>[]): DeliveryEvent[] {
+  return drafts.map((each, index) =>
     eventOfMessage(of, { kind: 'submitted', atMs: at + index, attempt: 1, segment: 1, ...each }),
   );
 }
@@ -46,13 +46,13 @@ test('accepted, submitted, delivered: the whole life with its times', () => {
   expect(state.history.map((each) => each.status)).toEqual(['accepted', 'submitted', 'delivered']);
 });
 
-test('accepted told late still begins the history', () => {
+test('accepted published late still begins the history', () => {
   const list = events(message, { kind: 'submitted' }, { kind: 'delivered' });
   expect(statusesOf([...list, acceptedEvent(message)])).toEqual(['accepted', 'submitted', 'delivered']);
   expect(fold([...list, acceptedEvent(message)]).status).toBe('delivered');
 });
 
-test('accepted is told by the door and by the actor with one identity, also after a reroute', () => {
+test('accepted is published by the ingress and by the actor with one identity, also after a reroute', () => {
   const rerouted = { ...message, hop: 1, carrier: 'beta' };
   expect(acceptedEvent(rerouted).eventId).toBe(acceptedEvent(message).eventId);
   const intent = eventOfMessage(message, { kind: 'intent', atMs: at, attempt: 1 });
@@ -176,10 +176,10 @@ const anyEvents = fc.array(
   { maxLength: 12 },
 );
 
-test('any event told again at any later place changes nothing', () => {
+test('any event published again at any later place changes nothing', () => {
   fc.assert(
-    fc.property(anyEvents, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 8 }), (happenings, copies) => {
-      const list = events(long, ...happenings);
+    fc.property(anyEvents, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 8 }), (drafts, copies) => {
+      const list = events(long, ...drafts);
       const repeated = [...list];
       for (const [which, where] of copies) {
         if (list.length === 0) break;
@@ -194,9 +194,9 @@ test('any event told again at any later place changes nothing', () => {
 
 test('once terminal, a status only changes from unknown, and history never holds two terminal statuses but that', () => {
   fc.assert(
-    fc.property(anyEvents, (happenings) => {
+    fc.property(anyEvents, (drafts) => {
       let status = 'accepted';
-      const list = events(long, ...happenings);
+      const list = events(long, ...drafts);
       for (let count = 1; count <= list.length; count += 1) {
         const next = fold(list.slice(0, count));
         if (isTerminal(status as never) && next.status !== status) expect(status).toBe('unknown');
@@ -211,8 +211,8 @@ test('once terminal, a status only changes from unknown, and history never holds
 
 test('where acceptances and intents stand among the events does not matter', () => {
   fc.assert(
-    fc.property(anyEvents, fc.nat(), (happenings, where) => {
-      const list = events(long, ...happenings.filter((each) => each.kind !== 'accepted'));
+    fc.property(anyEvents, fc.nat(), (drafts, where) => {
+      const list = events(long, ...drafts.filter((each) => each.kind !== 'accepted'));
       const place = where % (list.length + 1);
       const early = fold([acceptedEvent(long), ...list]);
       const late = fold([...list.slice(0, place), acceptedEvent(long), ...list.slice(place)]);

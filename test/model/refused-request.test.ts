@@ -21,7 +21,7 @@ test('it folds to blocked with its code, without a carrier and without having be
 
 test('it survives the bus, on a subject no carrier can have', () => {
   expect(decodeEvents(encodeEvents([refused]))).toEqual([refused]);
-  expect(eventSubject(refused.carrier, 0)).toBe('ev._door.0');
+  expect(eventSubject(refused.carrier, 0)).toBe('ev._ingress.0');
 });
 
 test('its kind stands behind all that were there before it: places are frozen', () => {

@@ -78,7 +78,7 @@ test('1,024 publishes of LATER wait for its quorum: intents and OTP are durable 
   const later = (id: number) =>
     publisher.publish('later.1.alpha', Buffer.from('x'), `later.${id}`, (answer) => answers.push(answer));
   for (let id = 0; id < limits.bus.publishesInFlightMax; id += 1) later(id);
-  expect(publisher.hasRoom('later.1.alpha')).toBe(false);
+  expect(publisher.hasCapacity('later.1.alpha')).toBe(false);
   expect(await publisher.publishOne('later.1.alpha', Buffer.from('x'), 'one more')).toEqual({
     ok: false,
     failure: 'busy',

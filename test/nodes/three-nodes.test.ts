@@ -7,13 +7,13 @@ import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { type Proxy, type TestBus, startProxy } from '../support/bus.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { type HostChild, nodeNamed, startHostChild } from '../support/host-process.ts';
 import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
 
 let cluster: NatsCluster;
 let bus: TestBus;
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const running = new Set<HostChild>();
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterEach(async () => {
     if (child.process.exitCode === null && child.process.signalCode === null) await child.kill9();
   }
   running.clear();
-  await house.stop();
+  await harness.stop();
 });
 afterAll(() => bus.stop());
 
@@ -59,38 +59,38 @@ async function startNode(
 /** Sessions bound at the carrier, by the node that has them. */
 function sessions(): Record<string, number> {
   const found: Record<string, number> = {};
-  for (const { addressRange } of house.simulator.binds()) found[addressRange] = (found[addressRange] ?? 0) + 1;
+  for (const { addressRange } of harness.simulator.binds()) found[addressRange] = (found[addressRange] ?? 0) + 1;
   return found;
 }
 
 const contract = 300;
 
 /** A carrier with a counter of its own; each test has another one, with consumers and events of its own. */
-async function carrierOf(name: string, count: number, options: Parameters<typeof openCarrierHouse>[0] = {}) {
+async function carrierOf(name: string, count: number, options: Parameters<typeof openCarrierHarness>[0] = {}) {
   const known = [{ systemId: 'heliograph', password: 'sandbox', tps: contract }];
-  house = await openCarrierHouse({ accounts: known, response: 'fixed:10', latency: 'fixed:50', ...options }, bus);
-  return carrierWith(house.simulator, { name, tps: contract, bind: { window: 20, count } });
+  harness = await openCarrierHarness({ accounts: known, response: 'fixed:10', latency: 'fixed:50', ...options }, bus);
+  return carrierWith(harness.simulator, { name, tps: contract, bind: { window: 20, count } });
 }
 
-/** A fifth of it OTP, all of it of many accounts: what one account has too much of goes another way (set-aside.ts). */
+/** A fifth of it OTP, all of it of many accounts: what one account has too much of goes another way (overflow-writer.ts). */
 const send = (carrier: string, count: number) =>
   Promise.all(
     Array.from({ length: accounts }, (_, at) => {
       const accountId = `acc_01JABCDEFGHJKMNPQRSTVWX${String(at).padStart(3, '0')}` as AccountId;
       const category = at % 5 === 0 ? 'otp' : 'transactional';
-      return house.send(Math.ceil(count / accounts), { carrier, accountId, category });
+      return harness.send(Math.ceil(count / accounts), { carrier, accountId, category });
     }),
   ).then((sent) => sent.flat());
 const accounts = 60;
 
 /** What never arrived must be known as such. */
 async function expectExact(sent: Awaited<ReturnType<typeof send>>, unknownMax: number) {
-  const settled = await house.settled(sent, 60_000);
+  const settled = await harness.settled(sent, 60_000);
   expect(settled.twice).toEqual([]);
   expect(settled.never.length).toBeLessThanOrEqual(settled.statuses['unknown'] ?? 0);
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(unknownMax);
   expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(sent.length);
-  expect(house.simulator.stats().submits.throttled).toBe(0);
+  expect(harness.simulator.stats().submits.throttled).toBe(0);
   return settled;
 }
 
@@ -99,12 +99,12 @@ test('the binds are spread over three nodes; one is killed under load: its binds
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
   await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
   const sending = send('killed', 1_800);
-  await until('a third of it', () => house.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
   // A third of these are the killed node's: in its lanes, or on their way to it.
-  const lastWords = await house.send(60, { carrier: 'killed', category: 'otp' });
+  const lastWords = await harness.send(60, { carrier: 'killed', category: 'otp' });
   await nodes[1]!.kill9();
   const killedAtMs = systemClock.monotonicMs();
-  const isOut = ({ nonce }: { nonce: string }) => house.simulator.nonceCount(nonce) === 1;
+  const isOut = ({ nonce }: { nonce: string }) => harness.simulator.nonceCount(nonce) === 1;
   const sentWithinMs = async () => {
     let count = 0;
     let lastAtMs = killedAtMs;
@@ -120,7 +120,7 @@ test('the binds are spread over three nodes; one is killed under load: its binds
   };
   const otpsWithin = sentWithinMs();
   // The carrier may not have noticed yet that the killed one's session is gone.
-  const haveMoved = () => house.simulator.stats().binds.now === 3 && sessions()['n2'] === undefined;
+  const haveMoved = () => harness.simulator.stats().binds.now === 3 && sessions()['n2'] === undefined;
   await until('three binds, of two nodes', haveMoved, { limitMs: 20_000 });
   expect(systemClock.monotonicMs() - killedAtMs).toBeLessThan(15_000);
   // Two seconds of ack_wait and a turn; the rest is slack for a loaded machine.
@@ -134,7 +134,7 @@ test('a nats-server is killed under load and comes back: nothing lost, nothing t
   await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
   await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
   const sending = send('server', 1_800);
-  await until('a third of it', () => house.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
   await cluster.kill9(1);
   await systemClock.sleep(4_000);
   cluster.restart(1);
@@ -150,14 +150,14 @@ test('the holder of the only bind is cut off from NATS: it lets go before anothe
     await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
     await startNode('n2', carrier);
     const before = await send('cut', 200);
-    await until('some of it', () => house.simulator.stats().submits.total > 50, { limitMs: 20_000 });
+    await until('some of it', () => harness.simulator.stats().submits.total > 50, { limitMs: 20_000 });
     proxy.silence();
     const during = await send('cut', 200);
     await until('the other one has the bind', () => sessions()['n2'] === 1, { limitMs: 20_000 });
-    await until('it sends', () => house.simulator.stats().submits.total > 250, { limitMs: 20_000 });
+    await until('it sends', () => harness.simulator.stats().submits.total > 250, { limitMs: 20_000 });
     proxy.heal();
     await expectExact([...before, ...during], 60);
-    expect(house.simulator.stats().binds.refused).toBe(0);
+    expect(harness.simulator.stats().binds.refused).toBe(0);
   } finally {
     await proxy.close();
   }
@@ -169,11 +169,11 @@ test('a node that stands still for eight seconds writes nothing when it goes on:
   await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
   await startNode('n2', carrier);
   const before = await send('still', 300);
-  await until('some of it', () => house.simulator.stats().submits.total > 50, { limitMs: 20_000 });
+  await until('some of it', () => harness.simulator.stats().submits.total > 50, { limitMs: 20_000 });
   first.process.kill('SIGSTOP');
   await until('the other one has the bind', () => sessions()['n2'] === 1, { limitMs: 20_000 });
   const after = await send('still', 100);
-  await until('it sends', () => house.simulator.stats().submits.total > 200, { limitMs: 20_000 });
+  await until('it sends', () => harness.simulator.stats().submits.total > 200, { limitMs: 20_000 });
   first.process.kill('SIGCONT');
   await until('the first has let go', () => sessions()['n1'] === undefined, { limitMs: 20_000 });
   await expectExact([...before, ...after], 80);
@@ -184,7 +184,7 @@ test('all three are restarted one after the other under load: nothing lost, noth
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
   await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
   const sending = send('rolling', 2_400);
-  await until('some of it', () => house.simulator.stats().submits.total > 200, { limitMs: 20_000 });
+  await until('some of it', () => harness.simulator.stats().submits.total > 200, { limitMs: 20_000 });
   for (const [at, node] of nodes.entries()) {
     running.delete(node);
     expect(await node.drain(8_000)).toBe(0);

@@ -5,27 +5,27 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
-import { type FarEnds, startFarEnds } from '../support/far-ends.ts';
+import { type SmscPeers, startSmscPeers } from '../support/smsc-peers.ts';
 import { demoKeysOf } from '../support/demo-keys.ts';
 import { type TestNats, startNats } from '../support/nats.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { processesOf } from '../support/processes.ts';
-import { nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { SmsClient } from '../support/sms-client.ts';
 import { type TestSystem, endSystems, startSystem } from '../support/system.ts';
 import { sendTraffic } from '../support/traffic.ts';
 
 let nats: TestNats;
-let farEnds: FarEnds;
+let smscPeers: SmscPeers;
 let first: TestSystem;
 let second: TestSystem;
 let client: SmsClient;
 
 beforeAll(async () => {
   nats = await startNats();
-  farEnds = await startFarEnds({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,400', window: 20 });
+  smscPeers = await startSmscPeers({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,400', window: 20 });
   const configFile = join(nats.dataDir, 'heliograph.yaml');
-  writeFileSync(configFile, farEnds.configuration);
+  writeFileSync(configFile, smscPeers.configuration);
   const httpPort = await freePort();
   const common = {
     NATS_URL: nats.url,
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   client?.close();
   await endSystems();
-  await farEnds?.close();
+  await smscPeers?.close();
   await nats?.stop();
 });
 
@@ -54,7 +54,7 @@ async function bindsOf(system: TestSystem): Promise<number> {
   return [...detail.matchAll(/(?:alpha|beta|gamma) (\d+)\//g)].reduce((sum, each) => sum + Number(each[1]), 0);
 }
 
-const bindsNow = () => Object.values(farEnds.carriers).reduce((sum, carrier) => sum + carrier.stats().binds.now, 0);
+const bindsNow = () => Object.values(smscPeers.carriers).reduce((sum, carrier) => sum + carrier.stats().binds.now, 0);
 
 test('six binds of three carriers are spread over both machines, and a killed machine costs what was in the air', async () => {
   await until('three binds each', async () => (await bindsOf(first)) === 3 && (await bindsOf(second)) === 3, {
@@ -63,7 +63,7 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   });
   expect(bindsNow()).toBe(6);
   const sending = sendTraffic(client, { ratePerSecond: 60, seconds: 8, seed: 3 });
-  await until('a quarter of it', () => farEnds.taken() > 120, { limitMs: 20_000 });
+  await until('a quarter of it', () => smscPeers.taken() > 120, { limitMs: 20_000 });
   // Everything of it at once, as when the power goes.
   for (const line of await processesOf(second.dataDir)) {
     try {
@@ -75,9 +75,9 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   if (second.process.exitCode === null) second.process.kill('SIGKILL');
   const promised = await sending;
   await until('all six on the first', async () => (await bindsOf(first)) === 6, { limitMs: 30_000, everyMs: 200 });
-  const reckoning = await settledReckoning({ client, farEnds }, promised, 60_000);
-  const { statuses, ...wrong } = reckoning;
-  const { statuses: _none, ...nothing } = { ...nothingWrong, statuses: {} };
+  const reconciliation = await settledReconciliation({ client, smscPeers }, promised, 60_000);
+  const { statuses, ...wrong } = reconciliation;
+  const { statuses: _none, ...nothing } = { ...assertClean, statuses: {} };
   // What it had begun and never sent is told as unknown, as after every kill.
   expect({ ...wrong, lost: [] }).toEqual({ ...nothing, lost: [] });
   expect((statuses['delivered'] ?? 0) + (statuses['unknown'] ?? 0)).toBe(promised.length);

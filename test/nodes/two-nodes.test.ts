@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { LeaseHandlers } from '../../actors/lease/contract.ts';
 import { type LeaseKeeper, openLeases } from '../../actors/lease/lease-keeper.ts';
 import { bindKey } from '../../actors/lease/lease-records.ts';
-import { readBeacon } from '../../cluster/bus/carrier-beacon.ts';
+import { readHeartbeat } from '../../cluster/bus/carrier-heartbeat.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { viewCarriers } from '../../cluster/operator-commands/carriers.ts';
@@ -16,27 +16,27 @@ import { metrics } from '../../platform/telemetry.ts';
 import { passLateGates } from '../../policy/late/late-gates.ts';
 import { neverResend } from '../../actors/carrier/outcome/resend.ts';
 import { startProxy } from '../support/bus.ts';
-import { type CarrierHouse, type RunningActor, carrierWith, openCarrierHouse } from '../support/carrier-house.ts';
+import { type CarrierHarness, type RunningActor, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { eventsOf } from '../support/invariant.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 
 type Node = RunningActor & { readonly leases: LeaseKeeper; leave(): Promise<void> };
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const nodes: Node[] = [];
 afterEach(async () => {
   for (const node of nodes.splice(0)) await node.leave();
-  await house.stop();
+  await harness.stop();
 });
 
-const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
 
 /** Its leases may be at another address of the same NATS than the rest. */
-async function node(name: string, carrier: CarrierConfig, rules = moves, leasesAt = house.nats.url): Promise<Node> {
+async function node(name: string, carrier: CarrierConfig, rules = moves, leasesAt = harness.nats.url): Promise<Node> {
   const bus = await connectBus(leasesAt, name);
   const leases = await openLeases(bus, { node: name, thread: 'actors-1', place: name, process: name });
   const more = { leases };
-  const running = await house.actor(carrier, systemClock, rules, passLateGates, neverResend, more);
+  const running = await harness.actor(carrier, systemClock, rules, passLateGates, neverResend, more);
   let left = false;
   const one: Node = {
     ...running,
@@ -61,21 +61,21 @@ const bound = (...wanted: number[]) =>
   );
 
 test('receipts that come to the other node find their messages, and its own memory is that of both', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:300' });
-  house.simulator.setFault('receipt-other-bind');
-  const carrier = carrierWith(house.simulator);
+  harness = await openCarrierHarness({ latency: 'fixed:300' });
+  harness.simulator.setFault('receipt-other-bind');
+  const carrier = carrierWith(harness.simulator);
   await node('n1', carrier);
   await node('n2', carrier);
   await bound(1, 1);
   // Each intent says whose it is; a share counts a second after its bind was won.
   const epochs = async () =>
-    new Set((await eventsOf(house.bus)).filter(({ kind }) => kind === 'intent').map(({ epoch }) => epoch));
+    new Set((await eventsOf(harness.bus)).filter(({ kind }) => kind === 'intent').map(({ epoch }) => epoch));
   const both = nodes.map(({ leases }) => leases.epoch());
   const done: Promise<unknown>[] = [];
   await until('both have sent', async () => {
-    const sent = await house.send(50);
+    const sent = await harness.send(50);
     done.push(
-      house.settled(sent).then((settled) => {
+      harness.settled(sent).then((settled) => {
         expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 50 } });
       }),
     );
@@ -86,85 +86,85 @@ test('receipts that come to the other node find their messages, and its own memo
 }, 60_000);
 
 test('a standby takes nothing and tells nobody that the carrier is down; when the holder leaves it sends at once', async () => {
-  house = await openCarrierHouse();
-  const carrier = carrierWith(house.simulator, { bind: { count: 1 } });
+  harness = await openCarrierHarness();
+  const carrier = carrierWith(harness.simulator, { bind: { count: 1 } });
   const first = await node('n1', carrier);
   await bound(1);
-  const told = new Map<string, Set<string>>();
-  house.bus.connection.subscribe('health.carrier.alpha', {
+  const published = new Map<string, Set<string>>();
+  harness.bus.connection.subscribe('health.carrier.alpha', {
     callback(_error, message) {
-      const beacon = readBeacon(message.data);
-      if (beacon === null) return;
-      told.set(beacon.node, (told.get(beacon.node) ?? new Set()).add(beacon.state));
+      const heartbeat = readHeartbeat(message.data);
+      if (heartbeat === null) return;
+      published.set(heartbeat.node, (published.get(heartbeat.node) ?? new Set()).add(heartbeat.state));
     },
   });
   const standby = await node('n2', carrier);
   await until('it knows whose the bind is', () => standby.actor.status.elsewhere === 1);
   expect(standby.actor.status).toMatchObject({ bindsWanted: 0, bindsBound: 0, state: 'good', reasons: [] });
-  const sent = await house.send(100);
-  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
-  await until('the holder has told of it', () => told.size > 0);
-  expect([...told.values()].map((states) => [...states])).toEqual([['good']]);
+  const sent = await harness.send(100);
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+  await until('the holder has told of it', () => published.size > 0);
+  expect([...published.values()].map((states) => [...states])).toEqual([['good']]);
   await first.leave();
   nodes.splice(nodes.indexOf(first), 1);
-  const more = await house.send(100, { category: 'otp' });
-  expect(await house.settled(more, 15_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+  const more = await harness.send(100, { category: 'otp' });
+  expect(await harness.settled(more, 15_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
   expect(standby.actor.status).toMatchObject({ bindsWanted: 1, bindsBound: 1, elsewhere: 0 });
 }, 60_000);
 
 test('two nodes together keep the contract, also while a bind moves from one to the other', async () => {
   const tps = 120;
-  house = await openCarrierHouse({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps }] });
-  const carrier = carrierWith(house.simulator, { tps, bind: { count: 3 } });
+  harness = await openCarrierHarness({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps }] });
+  const carrier = carrierWith(harness.simulator, { tps, bind: { count: 3 } });
   await node('n1', carrier);
   await bound(3);
-  const sent = await house.send(900);
-  await until('it is at work', () => house.simulator.stats().submits.total > 100, { limitMs: 15_000 });
+  const sent = await harness.send(900);
+  await until('it is at work', () => harness.simulator.stats().submits.total > 100, { limitMs: 15_000 });
   const second = await node('n2', carrier);
   await until('both have binds', () => nodes.every(({ actor }) => actor.status.bindsBound > 0), { limitMs: 15_000 });
-  await until('most of it', () => house.simulator.stats().submits.total > 500, { limitMs: 20_000 });
+  await until('most of it', () => harness.simulator.stats().submits.total > 500, { limitMs: 20_000 });
   await second.leave();
   nodes.splice(nodes.indexOf(second), 1);
-  const settled = await house.settled(sent, 30_000);
+  const settled = await harness.settled(sent, 30_000);
   expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 900 } });
-  expect(house.simulator.stats().submits.throttled).toBe(0);
-  expect(house.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(tps);
+  expect(harness.simulator.stats().submits.throttled).toBe(0);
+  expect(harness.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(tps);
 }, 60_000);
 
 test('a node whose bind does not come up gives its work back, and the other one does it', async () => {
   // The carrier takes one session only: the second bind is refused, and tried again when a ghost would be gone.
-  house = await openCarrierHouse({ bindsMax: 1 });
-  const carrier = carrierWith(house.simulator);
+  harness = await openCarrierHarness({ bindsMax: 1 });
+  const carrier = carrierWith(harness.simulator);
   await node('n1', carrier);
   await until('one of two is up', () => nodes[0]?.actor.status.bindsBound === 1);
   await node('n2', carrier);
   await until('a lease each', () => nodes.every(({ actor }) => actor.status.elsewhere === 1), { limitMs: 15_000 });
   // Before its share counts, when it takes work and finds no bind, and when it has given that back.
   for (let wave = 0; wave < 6; wave += 1) {
-    const sent = await house.send(40, { category: 'otp' });
-    expect(await house.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
+    const sent = await harness.send(40, { category: 'otp' });
+    expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
   }
   expect(nodes.map(({ actor }) => actor.status.bindsBound).toSorted((one, other) => one - other)).toEqual([0, 1]);
 }, 60_000);
 
 test('a carrier with a contract of less than its binds: who has no share takes no work', async () => {
-  house = await openCarrierHouse();
-  const carrier = carrierWith(house.simulator, { tps: 1, bind: { count: 2 } });
+  harness = await openCarrierHarness();
+  const carrier = carrierWith(harness.simulator, { tps: 1, bind: { count: 2 } });
   await node('n1', carrier);
   await node('n2', carrier);
   await bound(1, 1);
-  const sent = await house.send(3, { category: 'otp' });
-  expect(await house.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
+  const sent = await harness.send(3, { category: 'otp' });
+  expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
   expect(limits.leases.shareWaitMs).toBeGreaterThan(1_000);
 }, 60_000);
 
-const quickMoves = { otpMovesAfterMs: 200, othersMoveAfterMs: 400 };
+const quickMoves = { otpFailoverAfterMs: 200, othersFailoverAfterMs: 400 };
 
 /** A bind to where nobody listens: fewer binds than nodes, and none that comes up. */
 const carrierThatIsDown = async () => carrierWith({ port: await freePort() }, { bind: { count: 1 } });
 
 test('a standby does not make a carrier look good that is down where it is held', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const carrier = await carrierThatIsDown();
   const holder = await node('n1', carrier, quickMoves);
   await until('the carrier is down', () => holder.actor.status.state === 'down', { limitMs: 15_000 });
@@ -172,28 +172,30 @@ test('a standby does not make a carrier look good that is down where it is held'
   await until('it knows whose the bind is', () => standby.actor.status.elsewhere === 1, { limitMs: 15_000 });
   expect(standby.actor.report).toMatchObject({ standby: true, state: 'good' });
   const [ofHolder, ofStandby] = nodes.map(({ actor, leases }) =>
-    answerForCarriers(house.bus, leases.node, () => [actor.report]),
+    answerForCarriers(harness.bus, leases.node, () => [actor.report]),
   );
-  expect(await viewCarriers(house.bus, [carrier])).toMatchObject([{ state: 'down', why: 'no_bind', servedBy: 2 }]);
+  expect(await viewCarriers(harness.bus, [carrier])).toMatchObject([{ state: 'down', why: 'no_bind', servedBy: 2 }]);
   ofHolder?.unsubscribe();
-  expect(await viewCarriers(house.bus, [carrier])).toMatchObject([
+  expect(await viewCarriers(harness.bus, [carrier])).toMatchObject([
     { state: null, why: 'nobody has its binds', servedBy: 1 },
   ]);
   ofStandby?.unsubscribe();
 }, 60_000);
 
 test('a node that loses the bind of a carrier that is down says nothing of it any more, and has no rate', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const carrier = await carrierThatIsDown();
-  const proxy = await startProxy(house.nats.url);
+  const proxy = await startProxy(harness.nats.url);
   const only = await node('n1', carrier, quickMoves, proxy.url);
-  const told = async () => {
+  const published = async () => {
     const [health, rate] = await Promise.all([metrics.carrierHealth.get(), metrics.carrierRate.get()]);
     return [health, rate].map(({ values }) => values.find(({ labels }) => labels.carrier === 'alpha')?.value ?? -1);
   };
-  await until('it is down, and has the contract', async () => (await told()).join() === '2,1980', { limitMs: 15_000 });
+  await until('it is down, and has the contract', async () => (await published()).join() === '2,1980', {
+    limitMs: 15_000,
+  });
   // Another node, of which only the leases are here: what this one tells stands alone.
-  const bus = await connectBus(house.nats.url, 'n2');
+  const bus = await connectBus(harness.nats.url, 'n2');
   const other = await openLeases(bus, { node: 'n2', thread: 'actors-1', place: 'n2', process: 'n2' });
   const mine = new Set<string>();
   const [bind] = carrier.binds;
@@ -211,11 +213,13 @@ test('a node that loses the bind of a carrier that is down says nothing of it an
   await until('the other has the bind', () => mine.has(key), { limitMs: 20_000 });
   proxy.heal();
   await until('it stands by', () => only.actor.report.standby, { limitMs: 30_000 });
-  await until('it tells neither trouble nor a rate', async () => (await told()).join() === '0,0', { limitMs: 15_000 });
+  await until('it tells neither trouble nor a rate', async () => (await published()).join() === '0,0', {
+    limitMs: 15_000,
+  });
   expect(only.actor.status).toMatchObject({ state: 'good', why: '' });
   await other.close();
   await bus.close();
-  // The bind is its own again, and it judges anew.
-  await until('it is down again', async () => (await told()).join() === '2,1980', { limitMs: 20_000 });
+  // The bind is its own again, and it judges again.
+  await until('it is down again', async () => (await published()).join() === '2,1980', { limitMs: 20_000 });
   await proxy.close();
 }, 120_000);

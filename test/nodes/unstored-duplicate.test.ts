@@ -45,18 +45,18 @@ async function oneLeader(bus: Bus): Promise<number> {
 
 const subject = 'mt.txn.alpha.0';
 
-test('followers stopped, then the leader killed: nothing is told as durable that is not, and what waited becomes so', async () => {
+test('followers stopped, then the leader killed: nothing is reported durable that is not, and what waited becomes so', async () => {
   const looking = await connectBus(cluster.url(), 'looking');
   closing.push(() => looking.close());
   const leader = await oneLeader(looking);
   const followers = [0, 1, 2].filter((server) => server !== leader);
   const bus = await connectBus(cluster.urlOf(leader), 'publishing');
   closing.push(() => bus.close());
-  const door = new Publisher(bus);
+  const httpServer = new Publisher(bus);
   const actors = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(actors);
-  closing.push(() => [writer.close(), door.close(), actors.close()]);
-  const publish = (id: string) => door.publishOne(subject, Buffer.from(id), id);
+  closing.push(() => [writer.close(), httpServer.close(), actors.close()]);
+  const publish = (id: string) => httpServer.publishOne(subject, Buffer.from(id), id);
   expect(await publish('before')).toMatchObject({ ok: true });
 
   for (const follower of followers) cluster.pause(follower);

@@ -1,5 +1,5 @@
 // docs/metrics.md is the catalogue of metrics, and docs/operations.md explains every alarm the log can tell. `-u` writes
-// the former anew; the latter is for a person to write.
+// the former again; the latter is for a person to write.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,7 +1,7 @@
 // Rules, applicants and requests for the tests of policy: one good one of each, to be varied.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
-import type { Applicant, CarrierOffer, RoutingRules, SmsRequest } from '../../policy/contract.ts';
+import type { Principal, CarrierOffer, RoutingRules, SmsRequest } from '../../policy/contract.ts';
 import type { QuietRule } from '../../policy/country/contract.ts';
 
 export const rules: RoutingRules = {
@@ -33,9 +33,9 @@ export function quietForPromotions(startMinute: number, endMinute: number): Quie
   };
 }
 
-export function applicant(
+export function principal(
   over: { livemode?: boolean; scopes?: string[]; senders?: string[]; status?: 'active' | 'suspended' } = {},
-): Applicant {
+): Principal {
   const { livemode = true, scopes = ['sms:send'], senders = ['HELIO'], status = 'active' } = over;
   return { key: { livemode, scopes }, account: { status, senders: new Set(senders) } };
 }

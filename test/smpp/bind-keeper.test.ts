@@ -123,7 +123,7 @@ describe('the keeper', () => {
     expect(run.delays).toEqual([0]);
   });
 
-  test('retries at once after a session that was bound, and starts anew after a stable one', () => {
+  test('retries at once after a session that was bound, and restarts after a stable one', () => {
     const run = scripted();
     run.opened[0]!.onBound();
     run.end({ kind: 'peer_closed', why: 'cut' }, ['x']);
@@ -192,7 +192,7 @@ describe('the keeper', () => {
   });
 });
 
-test('a stalled event loop sends no burst of connections afterwards: turns that are long over are taken anew', () => {
+test('a stalled event loop sends no burst of connections afterwards: turns that are long over are taken again', () => {
   const clock = new ManualClock();
   const times: number[] = [];
   const open = (() => void times.push(clock.monotonicMs())) as unknown as typeof openSession;

@@ -52,7 +52,7 @@ test('a receipt with 16 KB of everything is read, and what is kept of it is boun
   expect(ofTlv).toMatchObject({ receipt: { carrierMessageId: boundedName(id) } });
 });
 
-test('statuses that SMPP does not name share one label, and keep their number where the message is told', () => {
+test('statuses that SMPP does not name share one label, and keep their number where the message is published', () => {
   expect(statusLabel(0x58)).toBe('ESME_RTHROTTLED');
   const labels = Array.from({ length: 0x500 }, (_, status) => statusLabel(0x400 + status));
   expect(new Set(labels)).toEqual(new Set(['unnamed']));

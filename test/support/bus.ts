@@ -2,7 +2,7 @@
 // silent without closing, which is what a half-open connection is.
 import net from 'node:net';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
-import { type StreamPlace, nanosOf } from '../../cluster/bus/stream-place.ts';
+import { type StreamPosition, nanosOf } from '../../cluster/bus/stream-position.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import { type TestNats, startNats } from './nats.ts';
 
@@ -23,7 +23,7 @@ export async function startBus(name = 'test'): Promise<TestBus> {
 }
 
 /** The last record of a stream as a place that a reader may have come to. */
-export async function endOf(bus: Bus, stream: string): Promise<StreamPlace> {
+export async function endOf(bus: Bus, stream: string): Promise<StreamPosition> {
   const { created, state } = await bus.manager.streams.info(stream);
   const last = await bus.manager.streams.getMessage(stream, { seq: state.last_seq });
   const storedAtNs = last === null ? null : nanosOf(last.timestamp);

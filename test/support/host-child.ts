@@ -6,7 +6,7 @@ import { HostPool, type HostPoolOptions } from '../../actors/runtime/host-pool.t
 import { messageOf } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
-type Order = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
+type OperatorCommand = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
 
 const { natsUrl, bodyKey, carriers, threads, flightDumps, shared, threadMemoryMb } = JSON.parse(
   process.env['TEST_HOST'] ?? '{}',
@@ -17,7 +17,7 @@ inspector.connect();
 inspector.on('NodeWorker.attachedToWorker', ({ params }) => void threadSessions.push(params.sessionId));
 inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 
-const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 2_000 };
+const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 2_000 };
 const options: HostPoolOptions = {
   moves,
   country: { callingCode: '+880', nationalLengths: [10], prefixes: {}, trunkPrefix: '0' },
@@ -34,14 +34,14 @@ const options: HostPoolOptions = {
 let pool = new HostPool(options);
 
 process.on('disconnect', () => process.exit(1));
-process.on('message', (order: Order) => {
-  if (order.drain !== undefined) void pool.drain(order.drain).then(() => process.exit(0));
-  if (order.inThread !== undefined) {
-    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: order.expression } });
-    const sessionId = threadSessions[order.inThread] ?? '';
+process.on('message', (command: OperatorCommand) => {
+  if (command.drain !== undefined) void pool.drain(command.drain).then(() => process.exit(0));
+  if (command.inThread !== undefined) {
+    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: command.expression } });
+    const sessionId = threadSessions[command.inThread] ?? '';
     inspector.post('NodeWorker.sendMessageToWorker', { sessionId, message });
   }
-  if (order.restarts === true) {
+  if (command.restarts === true) {
     void metrics.hostRestarts.get().then(({ values }) => process.send?.({ restarts: values[0]?.value ?? 0 }));
   }
 });

@@ -68,7 +68,9 @@ export async function startHostChild(
   });
   // An election of a stream's leader may take nine seconds, and a start asks several streams.
   await until('the host is ready', () => ready, { limitMs: 60_000 }).catch((error: unknown) => {
-    throw new Error(`the host is not ready; it began anew after: ${failed.join(' | ') || 'nothing'}`, { cause: error });
+    throw new Error(`the host is not ready; it began again after: ${failed.join(' | ') || 'nothing'}`, {
+      cause: error,
+    });
   });
   const inThread = (nth: number, expression: string) => void child.send({ inThread: nth, expression });
   return {
@@ -86,7 +88,9 @@ export async function startHostChild(
     async restarts() {
       restarts = null;
       child.send({ restarts: true });
-      return until('the restarts are told', () => restarts !== null && { restarts }).then((told) => told.restarts ?? 0);
+      return until('the restarts are told', () => restarts !== null && { restarts }).then(
+        (published) => published.restarts ?? 0,
+      );
     },
     async drain(deadlineMs) {
       child.send({ drain: deadlineMs });

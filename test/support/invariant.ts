@@ -1,4 +1,4 @@
-// The invariant every fault is measured by: accepted = terminal + in flight, and at the far end no nonce twice
+// The invariant every fault is measured by: accepted = terminal + in flight, and at the SMSC peer no nonce twice
 // unless the test allows it. States come from EVENTS by the one fold, copies from the simulator's own count.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../model/records/event-record.ts';
@@ -24,7 +24,7 @@ export async function statesOf(bus: Bus): Promise<Map<string, MessageState>> {
   return states;
 }
 
-/** What the far end never had, and nobody knows as unknown: a loss that is told nowhere. */
+/** What the SMSC peer never had, and nobody knows as unknown: a loss that is told nowhere. */
 export async function silentlyLost(
   bus: Bus,
   sent: readonly SentMessage[],
@@ -39,7 +39,7 @@ export type Account = {
   /** How many of the accepted messages are in which status; `none` has no event yet. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly terminal: number;
-  /** Nonces the far end counted more than once, and never. */
+  /** Nonces the SMSC peer counted more than once, and never. */
   readonly twice: readonly string[];
   readonly never: readonly string[];
 };

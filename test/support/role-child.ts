@@ -8,7 +8,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
 import { bodyKey } from './host-process.ts';
-import { tellSettings } from './tell-settings.ts';
+import { sendSettings } from './send-settings.ts';
 
 /** Resolves when it is ready, with what kills it. */
 export async function startRolesOf(
@@ -30,7 +30,7 @@ export async function startRolesOf(
     env: { ...process.env, HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error', ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  tellSettings(child, {
+  sendSettings(child, {
     NATS_URL: natsUrl,
     HELIOGRAPH_OWN_BUS: 'yes',
     HELIOGRAPH_DATA: dataDir,

@@ -41,13 +41,13 @@ export type Accepted = {
 };
 
 const senderOfDemo = 'HELIOGRAPH';
-/** Longer than any of the door's own deadlines: a try that takes this long was a hang. */
+/** Longer than any of the ingress's own deadlines: a try that takes this long was a hang. */
 const tryMsMax = 15_000;
 const sendMsMax = 60_000;
 const againAfterMs = 100;
 const readTriesMax = 50;
 const socketsMax = 256;
-/** The door closes a connection that is idle for ten seconds: one that may be closed right now is not used again. */
+/** The ingress closes a connection that is idle for ten seconds: one that may be closed right now is not used again. */
 const idleMsMax = 5_000;
 
 export class SmsClient {

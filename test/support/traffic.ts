@@ -1,9 +1,9 @@
 // Traffic for tests of the whole: open loop at a rate, every message with a nonce in its text, a recipient of its own
 // and an idempotency key, sent by a client that repeats until its 202. What it gives back is what the product
-// has promised: the messages that must be found at the far ends.
+// has promised: the messages that must be found at the SMSC peers.
 import { systemClock } from '../../platform/clock.ts';
 import { type Random, seededRandom } from '../../platform/random.ts';
-import { type CarrierName, carrierNames, prefixOf } from './far-ends.ts';
+import { type CarrierName, carrierNames, prefixOf } from './smsc-peers.ts';
 import type { Accepted, SmsBody, SmsClient } from './sms-client.ts';
 
 export type Promised = Accepted & {

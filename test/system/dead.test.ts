@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
-import { moveToDead } from '../../cluster/bus/dead.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { encodeMessage } from '../../model/records/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
@@ -14,30 +14,30 @@ import { newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { messageWith } from '../support/messages.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
-let house: WholeHouse;
+let harness: SystemHarness;
 let bus: Bus;
 let publisher: Publisher;
 const patience = { timeout: 120_000 };
 const waiting = { limitMs: 30_000, everyMs: 100 };
 
 beforeAll(async () => {
-  house = await openWholeHouse();
-  bus = await connectBus(readConnections(house.system.dataDir)!.natsUrl, 'test');
+  harness = await openSystemHarness();
+  bus = await connectBus(readConnections(harness.system.dataDir)!.natsUrl, 'test');
   publisher = new Publisher(bus);
 }, 90_000);
 afterAll(async () => {
   publisher?.close();
   await bus?.close();
-  await house?.stop();
+  await harness?.stop();
 });
 
 type Row = { seq: number; stream: string; subject: string; reason: string };
 /** What a command prints and how it ends, whatever its exit code. */
 async function cli(...words: string[]): Promise<{ code: number; json: Record<string, any>; text: string }> {
   try {
-    const text = await house.system.cli(...words, '--json');
+    const text = await harness.system.cli(...words, '--json');
     return { code: 0, json: JSON.parse(text) as Record<string, any>, text };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
@@ -49,7 +49,7 @@ const listed = async () => (await cli('dead', 'list')).json['data'] as Row[];
 const ownMessage = (text: string) =>
   messageWith({
     messageId: newMessageId(systemClock.nowMs() - 60_000),
-    accountId: house.system.keys.accountId,
+    accountId: harness.system.keys.accountId,
     sender: 'HELIOGRAPH',
     recipient: '+8801712345678',
     body: { text },
@@ -85,21 +85,21 @@ it('an unreadable record is listed and shown masked; put back it comes back, and
 });
 
 it('a record that is readable by now goes out once, however often it is put back', patience, async () => {
-  const key = Buffer.from(readFileSync(join(house.system.dataDir, 'secrets', 'body-key'), 'utf8').trim(), 'base64');
+  const key = Buffer.from(readFileSync(join(harness.system.dataDir, 'secrets', 'body-key'), 'utf8').trim(), 'base64');
   const message = ownMessage('mended');
   const data = encodeMessage(message, bodyCipher(key));
-  const bury = (seq: number) =>
+  const deadLetter = (seq: number) =>
     new Promise<void>((ack, nak) => {
       moveToDead(publisher, { seq, subject: subjectOf(message.accountId), data, ack, nak }, 'MT_TXN', 'a bug');
     });
-  const sent = () => house.farEnds.carriers.alpha.messages({ destination: '8801712345678' }).length;
+  const sent = () => harness.smscPeers.carriers.alpha.messages({ destination: '8801712345678' }).length;
 
-  // Nobody knows it at first: it came in by no door.
-  const status = async () => (await house.client.call('GET', `/v1/sms/${message.messageId}`)).json['status'];
+  // Nobody knows it at first: it came in by no entry point.
+  const status = async () => (await harness.client.call('GET', `/v1/sms/${message.messageId}`)).json['status'];
 
-  await bury(1_000_001);
+  await deadLetter(1_000_001);
   const [first] = await listed();
-  const store = await house.system.pidOf('analytics');
+  const store = await harness.system.pidOf('analytics');
   process.kill(store, 'SIGSTOP');
   const unclear = await cli('dead', 'replay', String(first!.seq));
   process.kill(store, 'SIGCONT');
@@ -113,7 +113,7 @@ it('a record that is readable by now goes out once, however often it is put back
   });
 
   // The same message once more in DEAD, as after a replay whose record could not be deleted.
-  await bury(1_000_002);
+  await deadLetter(1_000_002);
   const [second] = await listed();
   expect(await cli('dead', 'replay', String(second!.seq))).toMatchObject({
     code: 1,
@@ -124,7 +124,7 @@ it('a record that is readable by now goes out once, however often it is put back
 });
 
 it('what nobody can read is shown by its first octets and stays where it is', patience, async () => {
-  await bus.jetstream.publish(subjectOf(house.system.keys.accountId), Buffer.from('no record of ours'));
+  await bus.jetstream.publish(subjectOf(harness.system.keys.accountId), Buffer.from('no record of ours'));
   const found = await until(
     'it is listed',
     async () => (await listed()).find(({ reason }) => reason.startsWith('not a readable')),

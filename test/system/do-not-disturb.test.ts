@@ -1,4 +1,4 @@
-// The registry in the running system: the operator's command, and how soon every door and every carrier follows it.
+// The registry in the running system: the operator's command, and how soon every entry point and every carrier follows it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const listed = '+8801712340009';
 const spared = '+8801712340010';
 
 beforeAll(async () => {
-  // The slow carrier keeps a queue, for what is refused behind the door. The hours are left out: tests run at night.
+  // The slow carrier keeps a queue, for what is refused behind the ingress. The hours are left out: tests run at night.
   system = await startWholeSystem(`country:
   pack: bd
   carriers: { grameenphone: quick, robi: slow, banglalink: quick, teletalk: null }
@@ -40,19 +40,19 @@ const codeOf = async (to: string, category: string) => {
   const reply = await client.post({ to, message: 'Ten percent off', category });
   return reply.status === 202 ? 'accepted' : String(reply.json['code']);
 };
-/** Both threads of the door: each connection goes to one of them, so ask over many. */
+/** Both threads of the ingress: each connection goes to one of them, so ask over many. */
 const everywhere = async (to: string, category: string, wanted: string) => {
   const codes = await Promise.all(Array.from({ length: 16 }, () => codeOf(to, category)));
   return codes.every((code) => code === wanted);
 };
 
 describe('heliograph dnd import', () => {
-  it('is in force at every door within two seconds, and leaves what it is not asked for alone', async () => {
+  it('is in effect at every entry point within two seconds, and leaves what it is not asked for alone', async () => {
     expect(await codeOf(listed, 'promotional')).toBe('accepted');
     const { version, numbers } = await importRows('registry.csv', [listed.slice(1), '01912340000,all']);
     expect(numbers).toBe(2);
     const isRefused = () => everywhere(listed, 'promotional', 'recipient_do_not_disturb');
-    await until('the doors refuse it', isRefused, within(2_000));
+    await until('the entry points refuse it', isRefused, within(2_000));
 
     const refused = await client.post({ to: listed, message: 'Ten percent off', category: 'promotional' });
     expect(refused.status).toBe(422);
@@ -64,7 +64,7 @@ describe('heliograph dnd import', () => {
 
   it('a delta lets a number go again', async () => {
     await importRows('delta.csv', [`-,${listed.slice(1)}`, `+,${spared.slice(1)}`], '--delta');
-    await until('the doors let it pass', () => everywhere(listed, 'promotional', 'accepted'));
+    await until('the entry points let it pass', () => everywhere(listed, 'promotional', 'accepted'));
     expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
   }, 30_000);
 
@@ -92,9 +92,9 @@ describe('heliograph dnd import', () => {
     for (const view of blocked) expect(view.error).toBe(`recipient_do_not_disturb:${version}`);
   }, 40_000);
 
-  it('is still in force after everything was killed', async () => {
+  it('is still in effect after everything was killed', async () => {
     await system.kill9('ingress');
-    await until('the door is back', async () => (await client.post({ to: listed, message: 'x' })).status === 202, {
+    await until('the ingress is back', async () => (await client.post({ to: listed, message: 'x' })).status === 202, {
       limitMs: 20_000,
     });
     expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
@@ -117,7 +117,7 @@ describe('heliograph dnd import', () => {
     await until('the way by the registry', async () => (await carrierOf()) === 'slow', { limitMs: 15_000 });
   }, 40_000);
 
-  it('says which version is in force', async () => {
+  it('says which version is in effect', async () => {
     const status = JSON.parse(await system.cli('dnd', 'status', '--json')) as Record<string, unknown>;
     expect(status).toMatchObject({ registry: 'dnd', numbers: 3, source: 'delta-2.csv' });
     const text = await (await fetch(`${system.adminUrl}/metrics`)).text();

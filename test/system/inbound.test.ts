@@ -1,4 +1,4 @@
-// Messages from subscribers in the running system: from the carrier's deliver_sm to what doors, waiting messages, lists
+// Messages from subscribers in the running system: from the carrier's deliver_sm to what entry points, waiting messages, lists
 // and the client's API make of them; with actors killed in between and with the database away.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
@@ -17,7 +17,7 @@ let client: SmsClient;
 const from = '16000';
 const patient = { limitMs: 30_000, everyMs: 20 };
 /** What is promised is a second; a machine that is shared by many tests gets more. */
-const inForce = { limitMs: 10_000, everyMs: 5 };
+const inEffect = { limitMs: 10_000, everyMs: 5 };
 
 beforeAll(async () => {
   const options = {
@@ -55,7 +55,7 @@ const codeOf = async (to: string) => {
   const reply = await send(to);
   return reply.status === 202 ? 'accepted' : String(reply.json['code']);
 };
-/** Both threads of the door: each connection goes to one of them, so ask over many. */
+/** Both threads of the ingress: each connection goes to one of them, so ask over many. */
 const everywhere = async (to: string, wanted: string) => {
   const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(to)));
   return codes.every((code) => code === wanted);
@@ -73,13 +73,17 @@ const suppressions = async (number: string) => {
 describe('STOP', () => {
   const subscriber = '+8801712340001';
 
-  it('is in force at every door within a second, only for its sender, and START lifts it', async () => {
+  it('is in effect at every entry point within a second, only for its sender, and START lifts it', async () => {
     expect(await codeOf(subscriber)).toBe('accepted');
     const saidAtMs = systemClock.monotonicMs();
     say(subscriber, 'Stop.');
-    await until('the first door refuses', async () => (await codeOf(subscriber)) === 'recipient_opted_out', inForce);
-    await until('every door refuses', () => everywhere(subscriber, 'recipient_opted_out'), inForce);
-    expect(systemClock.monotonicMs() - saidAtMs).toBeLessThan(inForce.limitMs);
+    await until(
+      'the first entry point refuses',
+      async () => (await codeOf(subscriber)) === 'recipient_opted_out',
+      inEffect,
+    );
+    await until('every entry point refuses', () => everywhere(subscriber, 'recipient_opted_out'), inEffect);
+    expect(systemClock.monotonicMs() - saidAtMs).toBeLessThan(inEffect.limitMs);
     expect((await client.post({ to: subscriber, message: 'x' })).status).toBe(202);
     const listed = await until(
       'it is on the list',
@@ -94,7 +98,7 @@ describe('STOP', () => {
     expect(await everywhere(subscriber, 'recipient_opted_out')).toBe(true);
 
     say(subscriber, 'START');
-    await until('every door lets it pass', () => everywhere(subscriber, 'accepted'), patient);
+    await until('every entry point lets it pass', () => everywhere(subscriber, 'accepted'), patient);
     await until('it is off the list', async () => (await suppressions(subscriber))?.length === 0, patient);
   }, 60_000);
 
@@ -113,19 +117,19 @@ describe('STOP', () => {
     expect(arrived + blocked.length).toBe(12);
   }, 60_000);
 
-  it('is not lost and in force at once while the database hangs, and written down when it is back', async () => {
+  it('is not lost and in effect at once while the database hangs, and written down when it is back', async () => {
     const left = '+8801712340003';
     expect(await codeOf(left)).toBe('accepted');
     const processes = await stopWithChildren(await system.pidOf('postgres'));
     say(left, 'বন্ধ');
-    await until('the first door refuses', async () => (await codeOf(left)) === 'recipient_opted_out', inForce);
-    await until('every door refuses', () => everywhere(left, 'recipient_opted_out'), inForce);
+    await until('the first entry point refuses', async () => (await codeOf(left)) === 'recipient_opted_out', inEffect);
+    await until('every entry point refuses', () => everywhere(left, 'recipient_opted_out'), inEffect);
     for (const pid of processes) process.kill(pid, 'SIGCONT');
     await until('it is on the list', async () => ((await suppressions(left))?.length ?? 0) > 0, patient);
     expect(await everywhere(left, 'recipient_opted_out')).toBe(true);
   }, 60_000);
 
-  it('survives kill -9 of the actors, of control and of the doors', async () => {
+  it('survives kill -9 of the actors, of control and of the entry points', async () => {
     const killed = '+8801712340004';
     say(killed, 'STOP');
     await system.kill9('actors');
@@ -133,7 +137,7 @@ describe('STOP', () => {
     await until('it is on the list', async () => ((await suppressions(killed))?.length ?? 0) > 0, patient);
     await system.kill9('ingress');
     const refused = async () => (await codeOf(killed).catch(() => 'away')) === 'recipient_opted_out';
-    await until('the door refuses', refused, patient);
+    await until('the ingress refuses', refused, patient);
   }, 90_000);
 });
 

@@ -4,22 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { nothingIsLeftOf } from '../support/processes.ts';
-import { expectRecorded, garbledAt, nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { expectRecorded, garbledAt, assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { SmsClient, type SmsView } from '../support/sms-client.ts';
 import { sendTraffic } from '../support/traffic.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 import { within } from '../support/running-clock.ts';
 
-let house: WholeHouse;
+let harness: SystemHarness;
 let live: SmsClient;
 let test: SmsClient;
 
 beforeAll(async () => {
-  house = await openWholeHouse();
-  live = house.client;
-  test = house.clientOf(house.system.keys.testKey);
+  harness = await openSystemHarness();
+  live = harness.client;
+  test = harness.clientOf(harness.system.keys.testKey);
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 /** Sooner than what the supervisor had left behind would end by itself. */
 const goneWithinMs = 3_000;
@@ -59,7 +59,7 @@ describe('the first SMS', () => {
     expect(view.timing_ms.accepted_to_submitted).toBeGreaterThanOrEqual(0);
     expect(view.timing_ms.submitted_to_delivered).toBe(times[2]! - times[1]!);
 
-    const [taken] = house.farEnds.carriers.alpha.messages({ destination: '8801712345678' });
+    const [taken] = harness.smscPeers.carriers.alpha.messages({ destination: '8801712345678' });
     expect(taken).toMatchObject({ source: 'HELIOGRAPH', text: 'Your code is 482913', parts: 1 });
   });
 
@@ -74,7 +74,7 @@ describe('the first SMS', () => {
 
 describe('the sandbox', () => {
   it('decides by the last four digits, and no carrier hears of it', async () => {
-    const before = house.farEnds.taken();
+    const before = harness.smscPeers.taken();
     const ends: Record<string, string> = {
       '0000': 'delivered',
       '0001': 'undelivered',
@@ -93,7 +93,7 @@ describe('the sandbox', () => {
     expect(views.get('0001')?.error).toBe('receipt_undelivered:27');
     expect(views.get('0002')?.error).toBe('ESME_RINVDSTADR');
     expect(views.get('0000')?.timing_ms.submitted_to_delivered).toBeLessThan(5_000);
-    expect(house.farEnds.taken()).toBe(before);
+    expect(harness.smscPeers.taken()).toBe(before);
   });
 
   it('leaves a message without a receipt at submitted', async () => {
@@ -106,14 +106,14 @@ describe('the sandbox', () => {
 describe('an API key', () => {
   it('that is revoked on the command line is refused within a second', async () => {
     const made = JSON.parse(
-      await house.system.cli('keys', 'create', '--account', house.system.keys.accountId, '--json'),
+      await harness.system.cli('keys', 'create', '--account', harness.system.keys.accountId, '--json'),
     ) as {
       id: string;
       key: string;
     };
-    const client = new SmsClient(house.system.httpPort, made.key);
+    const client = new SmsClient(harness.system.httpPort, made.key);
     await until('the new key works', async () => (await client.call('GET', '/v1/sms')).status === 200);
-    await house.system.cli('keys', 'revoke', made.id);
+    await harness.system.cli('keys', 'revoke', made.id);
     await until('the refusal', async () => (await client.call('GET', '/v1/sms')).status === 401, within(1_000));
     expect((await client.post({ to: '+8801712345678', message: 'no' })).json).toMatchObject({
       code: 'invalid_api_key',
@@ -126,20 +126,20 @@ describe('two thousand messages of every form over three carriers', () => {
   it('reach their carriers exactly once, whole, and end in one terminal state: the same by every count', {
     timeout: 90_000,
   }, async () => {
-    const before = house.farEnds.taken();
+    const before = harness.smscPeers.taken();
     const promised = await sendTraffic(live, { ratePerSecond: 250, seconds: 8, seed: 1, mixed: true });
-    const reckoning = await settledReckoning(house, promised);
-    expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: 2_000 } });
+    const reconciliation = await settledReconciliation(harness, promised);
+    expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: 2_000 } });
 
     const segments = promised.reduce((sum, each) => sum + each.segments, 0);
-    expect(house.farEnds.taken() - before).toBe(segments);
-    expect(garbledAt(house.farEnds, promised, () => true)).toEqual([]);
+    expect(harness.smscPeers.taken() - before).toBe(segments);
+    expect(garbledAt(harness.smscPeers, promised, () => true)).toEqual([]);
 
-    await house.system.recorded();
-    expect(await house.system.stop()).toBe(0);
-    await nothingIsLeftOf(house.system.dataDir, goneWithinMs);
-    const recorded = await recordedMessages(house.system.dataDir);
-    const { actual, expected } = expectRecorded(recorded, promised, reckoning);
+    await harness.system.recorded();
+    expect(await harness.system.stop()).toBe(0);
+    await nothingIsLeftOf(harness.system.dataDir, goneWithinMs);
+    const recorded = await recordedMessages(harness.system.dataDir);
+    const { actual, expected } = expectRecorded(recorded, promised, reconciliation);
     expect(actual).toEqual(expected);
     const rowsOf = (kind: string) =>
       promised.reduce(

@@ -2,19 +2,20 @@
 // database is away and through kill -9; the audit log, /metrics and the doctor tell of it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
-let house: WholeHouse;
+let harness: SystemHarness;
 
 beforeAll(async () => {
-  house = await openWholeHouse();
+  harness = await openSystemHarness();
 }, 90_000);
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 const patience = { timeout: 120_000 };
 const waiting = { limitMs: 30_000, everyMs: 100 };
-const cli = async (...words: string[]) => JSON.parse(await house.system.cli(...words, '--json')) as Record<string, any>;
-const submitted = () => house.farEnds.carriers.alpha.stats().submits.total;
+const cli = async (...words: string[]) =>
+  JSON.parse(await harness.system.cli(...words, '--json')) as Record<string, any>;
+const submitted = () => harness.smscPeers.carriers.alpha.stats().submits.total;
 
 async function send(count: number): Promise<void> {
   const messages = Array.from({ length: count }, (_, index) => ({
@@ -22,12 +23,12 @@ async function send(count: number): Promise<void> {
     from: 'HELIOGRAPH',
     message: `operator ${index}`,
   }));
-  expect((await house.client.call('POST', '/v1/sms/batch', { messages })).json).toMatchObject({ accepted: count });
+  expect((await harness.client.call('POST', '/v1/sms/batch', { messages })).json).toMatchObject({ accepted: count });
 }
 
 /** The value of one series of /metrics; undefined when it is not there. */
 async function series(name: string, labels: Record<string, string>): Promise<number | undefined> {
-  const text = await (await fetch(`${house.system.adminUrl}/metrics`)).text();
+  const text = await (await fetch(`${harness.system.adminUrl}/metrics`)).text();
   const found = [...text.matchAll(new RegExp(`^heliograph_${name}\\{([^}]*)\\} ([0-9.e+-]+)$`, 'gm'))].find(
     ([, given = '']) => Object.entries(labels).every(([label, value]) => given.includes(`${label}="${value}"`)),
   );
@@ -50,17 +51,17 @@ describe('an operator', () => {
     expect(paused).toMatchObject({
       verb: 'pause',
       target: 'alpha',
-      in_force: true,
-      carrier: { ordered: 'paused', why: 'paused' },
+      in_effect: true,
+      carrier: { desired_state: 'paused', why: 'paused' },
     });
     await send(30);
     const alpha = { carrier: 'alpha' };
-    await reaches('carrier_ordered', alpha, (value) => value === 1);
+    await reaches('carrier_desired_state', alpha, (value) => value === 1);
     await reaches('carrier_health', alpha, (value) => value === 2);
     await reaches('carrier_oldest_waiting_seconds', { ...alpha, category: 'transactional' }, (value) => value > 1);
     await reaches('carrier_lane_depth', { ...alpha, category: 'transactional' }, (value) => value > 0);
     await reaches('bind_state', { ...alpha, bind: '1', state: 'bound' }, (value) => value === 1);
-    await reaches('bind_ordered', { ...alpha, bind: '2' }, (value) => value === 1);
+    await reaches('bind_desired_state', { ...alpha, bind: '2' }, (value) => value === 1);
     await reaches('carrier_window', alpha, (value) => value === 0);
     await reaches('carrier_contract_per_s', alpha, (value) => value === 5_000);
     await reaches('stream_messages', { stream: 'MT_TXN' }, (value) => value === 30);
@@ -71,27 +72,27 @@ describe('an operator', () => {
     );
     await reaches('stream_fill_share', { stream: 'EVENTS' }, (value) => value >= 0 && value < 0.1);
 
-    await house.system.kill9('actors');
+    await harness.system.kill9('actors');
     const list = () => cli('carriers', 'list', 'alpha');
     await until('it is served again', async () => (await list())['data'][0].served_by === 1, waiting);
     expect(await list()).toMatchObject({
-      data: [{ ordered: 'paused', order: { reason: 'their maintenance', actor: 'operator' } }],
+      data: [{ desired_state: 'paused', command: { reason: 'their maintenance', actor: 'operator' } }],
     });
     expect(submitted()).toBe(20);
-    expect(await cli('carriers', 'resume', 'alpha')).toMatchObject({ in_force: true, carrier: { order: null } });
+    expect(await cli('carriers', 'resume', 'alpha')).toMatchObject({ in_effect: true, carrier: { command: null } });
     await until('they are submitted', () => submitted() === 50, waiting);
-    await reaches('carrier_ordered', alpha, (value) => value === 0);
+    await reaches('carrier_desired_state', alpha, (value) => value === 0);
     await reaches('carrier_window', alpha, (value) => value === 100);
   });
 
   it('orders without the database, and the audit log has it when that is back', patience, async () => {
     // Stopped, not killed: a killed one is started again at once.
-    const postgres = await house.system.pidOf('postgres');
+    const postgres = await harness.system.pidOf('postgres');
     process.kill(postgres, 'SIGSTOP');
     const drained = await cli('carriers', 'drain', 'alpha', '--bind', 'alpha/2', '--reason', 'no database');
     process.kill(postgres, 'SIGCONT');
-    expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2', in_force: true });
-    await until('it is unbound', () => house.farEnds.carriers.alpha.stats().binds.now === 1, waiting);
+    expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2', in_effect: true });
+    await until('it is unbound', () => harness.smscPeers.carriers.alpha.stats().binds.now === 1, waiting);
     await reaches('bind_state', { carrier: 'alpha', bind: '2', state: 'resting' }, (value) => value === 1);
     await cli('carriers', 'resume', 'alpha', '--bind', '2');
     const audit = async () =>
@@ -101,7 +102,7 @@ describe('an operator', () => {
       { action: 'bind.resumed' },
       { action: 'bind.drained', detail: { reason: 'no database' } },
     ]);
-    const lines = await house.system.cli('audit', '--target', 'alpha');
+    const lines = await harness.system.cli('audit', '--target', 'alpha');
     expect(lines).toMatch(/operator \(\S+@\S+\) {2}carrier\.paused {2}alpha {2}reason: their maintenance/);
   });
 
@@ -110,7 +111,7 @@ describe('an operator', () => {
     patience,
     async () => {
       const said = (...words: string[]) =>
-        house.system.cli(...words).then(
+        harness.system.cli(...words).then(
           () => '',
           (error: unknown) => (error as { stderr: string }).stderr,
         );
@@ -123,11 +124,11 @@ describe('an operator', () => {
       );
       expect(await said('carriers', 'drain', 'alpha', '--bind', 'beta/1')).toContain('--bind: found "beta/1"');
       await cli('carriers', 'pause', 'alpha', '--bind', '1');
-      expect(await house.system.cli('carriers', 'resume', 'alpha')).toContain(
+      expect(await harness.system.cli('carriers', 'resume', 'alpha')).toContain(
         'Bind 1 stays paused by an order of its own: carriers resume alpha --bind 1',
       );
-      expect(await house.system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
-        /^Resumed {2}alpha\/1 {2}in force/,
+      expect(await harness.system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
+        /^Resumed {2}alpha\/1 {2}in effect/,
       );
     },
   );
@@ -144,30 +145,30 @@ describe('an operator', () => {
     );
     const authorization = { authorization: `Bearer ${made['key']}` };
     const pause = (headers?: Record<string, string>) =>
-      house.client.call('POST', '/v1/carriers/beta/pause', { reason: 'by key' }, headers);
+      harness.client.call('POST', '/v1/carriers/beta/pause', { reason: 'by key' }, headers);
     expect((await pause()).json).toMatchObject({ code: 'scope_missing' });
     await until('the key is known', async () => (await pause(authorization)).status === 200, waiting);
-    expect((await house.client.call('POST', '/v1/carriers/beta/resume', {}, authorization)).json).toMatchObject({
-      in_force: true,
+    expect((await harness.client.call('POST', '/v1/carriers/beta/resume', {}, authorization)).json).toMatchObject({
+      in_effect: true,
     });
     const audit = async () =>
-      (await house.client.call('GET', '/v1/audit?action=carrier.paused&target=beta', undefined, authorization)).json[
+      (await harness.client.call('GET', '/v1/audit?action=carrier.paused&target=beta', undefined, authorization)).json[
         'data'
       ] as object[];
     await until('it is recorded', async () => (await audit()).length > 0, waiting);
     expect((await audit())[0]).toMatchObject({ actor: made['id'], from: '127.0.0.1', detail: { reason: 'by key' } });
     await expect(
-      house.system.cli('keys', 'create', '--account', account['id'], '--test', '--scopes', 'carriers:manage'),
+      harness.system.cli('keys', 'create', '--account', account['id'], '--test', '--scopes', 'carriers:manage'),
     ).rejects.toThrow('a test key cannot have carriers:manage');
   });
 
   it('asks the doctor, who leaves the running binds alone', patience, async () => {
-    const before = house.farEnds.carriers.alpha.stats().binds;
+    const before = harness.smscPeers.carriers.alpha.stats().binds;
     const { checks, ok } = await cli('doctor');
     const names = (checks as { check: string }[]).map(({ check }) => check);
     expect(names).toEqual(expect.arrayContaining(['alpha/1', 'alpha/2', 'beta/1', 'sandbox/1']));
     expect({ ok, bad: (checks as { ok: boolean }[]).filter((check) => !check.ok) }).toEqual({ ok: true, bad: [] });
     expect(JSON.stringify(checks)).toMatch(/nats-server \d+\.\d+\.\d+/);
-    expect(house.farEnds.carriers.alpha.stats().binds.total).toBe(before.total);
+    expect(harness.smscPeers.carriers.alpha.stats().binds.total).toBe(before.total);
   });
 });

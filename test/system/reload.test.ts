@@ -1,23 +1,23 @@
-// A running system whose heliograph.yaml is edited, and one of whose carriers goes away: what changes is in force
-// within a second at the door and at the carriers, what is wrong changes nothing, and traffic finds another way.
+// A running system whose heliograph.yaml is edited, and one of whose carriers goes away: what changes is in effect
+// within a second at the ingress and at the carriers, what is wrong changes nothing, and traffic finds another way.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 import { within } from '../support/running-clock.ts';
 
-let house: WholeHouse;
-let inForce: string;
+let harness: SystemHarness;
+let inEffect: string;
 
 beforeAll(async () => {
-  const routing = 'routing: { fallback: [beta], otp_moves_after_s: 0.4, others_move_after_s: 2 }\n';
-  house = await openWholeHouse({ configured: (text) => text + routing });
-  inForce = house.configuration;
+  const routing = 'routing: { fallback: [beta], otp_failover_after_s: 0.4, others_failover_after_s: 2 }\n';
+  harness = await openSystemHarness({ configured: (text) => text + routing });
+  inEffect = harness.configuration;
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 let sent = 0;
 /** Sends one message to a number of `prefix`; gives its nonce. */
@@ -25,27 +25,27 @@ async function send(prefix: string, category = 'transactional'): Promise<string>
   sent += 1;
   const nonce = (36 ** 3 + sent).toString(36);
   const to = `+880${prefix}${String(sent).padStart(8, '0')}`;
-  const reply = await house.client.post({ to, category, message: `reload #${nonce}# test` });
+  const reply = await harness.client.post({ to, category, message: `reload #${nonce}# test` });
   if (reply.status !== 202) throw new Error(`${reply.status} ${JSON.stringify(reply.json)}`);
   return nonce;
 }
 /** Messages that were in the air when their carrier went. */
 const unknown = async (): Promise<number> => {
-  const reply = await house.client.call('GET', '/v1/sms?status=unknown&limit=100');
+  const reply = await harness.client.call('GET', '/v1/sms?status=unknown&limit=100');
   return (reply.json as { data: unknown[] }).data.length;
 };
 const edit = (find: string, put: string) => {
-  expect(inForce).toContain(find);
-  inForce = inForce.replace(find, put);
-  writeFileSync(join(house.system.dataDir, 'heliograph.yaml'), inForce);
+  expect(inEffect).toContain(find);
+  inEffect = inEffect.replace(find, put);
+  writeFileSync(join(harness.system.dataDir, 'heliograph.yaml'), inEffect);
 };
 const configurationHealth = async () => {
-  const response = await fetch(`${house.system.adminUrl}/health/ready`);
-  const body = (await response.json()) as { configuration: { inForce: boolean; problems?: string[] } };
+  const response = await fetch(`${harness.system.adminUrl}/health/ready`);
+  const body = (await response.json()) as { configuration: { inEffect: boolean; problems?: string[] } };
   return { code: response.status, ...body.configuration };
 };
 const at = (carrier: 'alpha' | 'beta' | 'gamma', nonce: string) =>
-  house.farEnds.carriers[carrier].nonceCount(nonce) === 1;
+  harness.smscPeers.carriers[carrier].nonceCount(nonce) === 1;
 
 describe('an edited file', () => {
   it('sends a prefix another way within a second', async () => {
@@ -54,27 +54,27 @@ describe('an edited file', () => {
     edit('"17": alpha', '"17": gamma');
     const oneIsAtGamma = async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => harness.smscPeers.countOf(nonce) === 1, { everyMs: 2 });
       return at('gamma', nonce);
     };
     await until('one at gamma', oneIsAtGamma, within(1_000));
     edit('"17": gamma', '"17": alpha');
     await until('the change', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => harness.smscPeers.countOf(nonce) === 1, { everyMs: 2 });
       return at('alpha', nonce);
     });
   });
 
   it('gives a carrier another contract within a second, without touching its binds', async () => {
-    const binds = house.farEnds.carriers.gamma.stats().binds.total;
+    const binds = harness.smscPeers.carriers.gamma.stats().binds.total;
     edit('- name: gamma\n    tps: 5000', '- name: gamma\n    tps: 2');
     // By the carrier itself: it hears of it after the supervisor has counted it.
     await until('the slow contract', async () => {
-      const text = await (await fetch(`${house.system.adminUrl}/metrics`)).text();
+      const text = await (await fetch(`${harness.system.adminUrl}/metrics`)).text();
       return text.includes('\nheliograph_carrier_contract_per_s{carrier="gamma"} 2\n');
     });
-    expect(await house.system.metric('heliograph_config_reloads_total')).toBe(3);
+    expect(await harness.system.metric('heliograph_config_reloads_total')).toBe(3);
     const nonces = await Promise.all(Array.from({ length: 40 }, () => send('18')));
     const there = () => nonces.filter((nonce) => at('gamma', nonce)).length;
     await until('the first', () => there() > 0);
@@ -82,53 +82,53 @@ describe('an edited file', () => {
     edit('- name: gamma\n    tps: 2', '- name: gamma\n    tps: 4000');
     // A second, and the way there; at the slow rate they take fifteen.
     await until('all of them', () => there() === 40, { everyMs: 5, ...within(1_300) });
-    expect(house.farEnds.carriers.gamma.stats().binds.total).toBe(binds);
+    expect(harness.smscPeers.carriers.gamma.stats().binds.total).toBe(binds);
   });
 
-  it('opens binds anew when they changed, and loses nothing meanwhile', async () => {
-    const bindsBefore = house.farEnds.carriers.gamma.stats().binds.total;
+  it('opens binds again when they changed, and loses nothing meanwhile', async () => {
+    const bindsBefore = harness.smscPeers.carriers.gamma.stats().binds.total;
     const nonces: string[] = [];
     edit('tps: 4000\n    enquire_link_s: 2', 'tps: 4000\n    enquire_link_s: 3');
     await until('new binds', async () => {
       nonces.push(await send('18'));
-      return house.farEnds.carriers.gamma.stats().binds.total === bindsBefore + 2;
+      return harness.smscPeers.carriers.gamma.stats().binds.total === bindsBefore + 2;
     });
     for (let more = 0; more < 20; more += 1) nonces.push(await send('18'));
     // What was on its way to the actor that stopped comes back after ack_wait.
     const all = () => nonces.every((nonce) => at('gamma', nonce));
     await until('all at gamma once', all, { limitMs: limits.carrier.ackWaitMs * 2 });
-    expect(await configurationHealth()).toEqual({ code: 200, inForce: true });
+    expect(await configurationHealth()).toEqual({ code: 200, inEffect: true });
   }, 60_000);
 
   it('that is wrong, or needs a restart, changes nothing, and /health/ready says why', async () => {
-    const good = inForce;
+    const good = inEffect;
     edit('tps: 4000', 'tps: fast');
     const refused = await until('the refusal', async () => {
       const health = await configurationHealth();
-      return !health.inForce && health;
+      return !health.inEffect && health;
     });
     expect(refused).toMatchObject({ code: 200, problems: [expect.stringContaining('tps: found "fast"')] });
-    expect(await house.system.metric('heliograph_config_reload_failed_total')).toBe(1);
+    expect(await harness.system.metric('heliograph_config_reload_failed_total')).toBe(1);
     const nonce = await send('18');
     await until('it goes on', () => at('gamma', nonce));
-    inForce = good;
+    inEffect = good;
     edit('actors: { threads: 1 }', 'actors: { threads: 2 }');
     await until('the other refusal', async () =>
       (await configurationHealth()).problems?.[0]?.startsWith('needs a restart: actors'),
     );
-    inForce = good;
+    inEffect = good;
     edit('tps: 4000', 'tps: 4001');
-    await until('in force', async () => (await configurationHealth()).inForce);
+    await until('in effect', async () => (await configurationHealth()).inEffect);
   });
 
   it('is what a child that is started again begins with', async () => {
     edit('"17": alpha', '"17": gamma');
     await until('the change', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => harness.smscPeers.countOf(nonce) === 1, { everyMs: 2 });
       return at('gamma', nonce);
     });
-    await house.system.kill9('ingress');
+    await harness.system.kill9('ingress');
     const nonce = await until('an answer', () => send('17').catch(() => null));
     await until('at gamma', () => at('gamma', nonce));
     edit('"17": gamma', '"17": alpha');
@@ -136,13 +136,13 @@ describe('an edited file', () => {
 });
 
 describe('a carrier that goes away', () => {
-  it('is avoided by the door within about a second, and nothing is lost or twice', async () => {
+  it('is avoided by the ingress within about a second, and nothing is lost or twice', async () => {
     await until('alpha is used', async () => {
       const nonce = await send('17');
-      await until('it is somewhere', () => house.farEnds.countOf(nonce) === 1, { everyMs: 2 });
+      await until('it is somewhere', () => harness.smscPeers.countOf(nonce) === 1, { everyMs: 2 });
       return at('alpha', nonce);
     });
-    await house.farEnds.carriers.alpha.close();
+    await harness.smscPeers.carriers.alpha.close();
     const began = systemClock.monotonicMs();
     const otp: string[] = [];
     const bulk: string[] = [];
@@ -156,10 +156,10 @@ describe('a carrier that goes away', () => {
     const isSettled = async () => elsewhere().length <= (await unknown());
     await until('everything at beta, or unknown', isSettled, { limitMs: limits.carrier.ackWaitMs * 2, everyMs: 100 });
     expect(elsewhere().length).toBeLessThan(5);
-    expect([...otp, ...bulk].filter((nonce) => house.farEnds.countOf(nonce) > 1)).toEqual([]);
+    expect([...otp, ...bulk].filter((nonce) => harness.smscPeers.countOf(nonce) > 1)).toEqual([]);
     // A thread that is busy is left out of /metrics.
-    const moved = await until('the moves are told', () => house.system.metric('heliograph_carrier_rerouted_total'));
-    // Most of them never were in alpha's queue: the door knew.
+    const moved = await until('the moves are told', () => harness.system.metric('heliograph_carrier_rerouted_total'));
+    // Most of them never were in alpha's queue: the ingress knew.
     expect(moved).toBeLessThan((otp.length + bulk.length) * 0.75);
   }, 60_000);
 });

@@ -4,51 +4,58 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
-import { lateSettlementMs, settledReckoning } from '../support/reckoning.ts';
+import { lateSettlementMs, settledReconciliation } from '../support/reconciliation.ts';
 import { sendTraffic } from '../support/traffic.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
-let house: WholeHouse;
+let harness: SystemHarness;
 
 beforeAll(async () => {
   // Answers take long: many submits are in the air whenever the process dies.
-  house = await openWholeHouse({ responseMs: 'uniform:200,400', receiptMs: 'uniform:50,300', window: 30 });
+  harness = await openSystemHarness({ responseMs: 'uniform:200,400', receiptMs: 'uniform:50,300', window: 30 });
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
-it('what the account asks for is sent once more, told everywhere, and nothing else is', {
+it('what the account asks for is sent once more, published everywhere, and nothing else is', {
   timeout: 150_000,
 }, async () => {
-  await house.system.cli('accounts', 'resend', house.system.keys.accountId, '--categories', 'otp');
+  await harness.system.cli('accounts', 'resend', harness.system.keys.accountId, '--categories', 'otp');
   await until('the settings tell it', async () => {
-    const { json } = await house.client.call('GET', '/v1/account/settings');
+    const { json } = await harness.client.call('GET', '/v1/account/settings');
     return (json['resend_unknown'] as { otp: boolean } | undefined)?.otp === true;
   });
-  const traffic = sendTraffic(house.client, { ratePerSecond: 150, seconds: 6, seed: 6 });
-  await until('submits are in the air', () => house.farEnds.taken() > 150, { everyMs: 5 });
-  await house.system.kill9('actors');
+  const traffic = sendTraffic(harness.client, { ratePerSecond: 150, seconds: 6, seed: 6 });
+  await until('submits are in the air', () => harness.smscPeers.taken() > 150, { everyMs: 5 });
+  await harness.system.kill9('actors');
   const promised = await traffic;
-  const reckoning = await settledReckoning(house, promised, lateSettlementMs);
-  expect(reckoning).toMatchObject({ missing: [], strangers: [], open: [], endedTwice: [], lost: [], unsettled: [] });
+  const reconciliation = await settledReconciliation(harness, promised, lateSettlementMs);
+  expect(reconciliation).toMatchObject({
+    missing: [],
+    foreigners: [],
+    open: [],
+    endedTwice: [],
+    lost: [],
+    unsettled: [],
+  });
 
-  const views = new Map((await house.client.list()).map((view) => [view.id, view]));
+  const views = new Map((await harness.client.list()).map((view) => [view.id, view]));
   const isResent = (id: string) =>
     views.get(id)?.history.some(({ error }) => error === 'resent_by_policy:no_outcome_after_restart') === true;
   const resent = promised.filter(({ id }) => isResent(id));
-  const copies = promised.filter(({ nonce }) => house.farEnds.countOf(nonce) > 1);
+  const copies = promised.filter(({ nonce }) => harness.smscPeers.countOf(nonce) > 1);
   expect(resent.length).toBeGreaterThan(0);
   expect(new Set(resent.map(({ body }) => body.category))).toEqual(new Set(['otp']));
   expect(copies.filter(({ id }) => !isResent(id))).toEqual([]);
-  expect(Math.max(...promised.map(({ nonce }) => house.farEnds.countOf(nonce)))).toBeLessThanOrEqual(2);
+  expect(Math.max(...promised.map(({ nonce }) => harness.smscPeers.countOf(nonce)))).toBeLessThanOrEqual(2);
   // Nobody's OTP is left unknown: that is what it is for.
   expect(resent.filter(({ id }) => views.get(id)?.status !== 'delivered')).toEqual([]);
   // A thread that is busy is left out of /metrics.
-  const counted = await until('they are counted', () => house.system.metric('heliograph_resent_by_policy_total'));
+  const counted = await until('they are counted', () => harness.system.metric('heliograph_resent_by_policy_total'));
   expect(counted).toBe(resent.length);
 
-  await house.system.recorded();
-  expect(await house.system.stop()).toBe(0);
-  const recorded = await recordedMessages(house.system.dataDir);
+  await harness.system.recorded();
+  expect(await harness.system.stop()).toBe(0);
+  const recorded = await recordedMessages(harness.system.dataDir);
   expect(recorded.rows.resent).toBe(resent.length);
   expect(recorded.repeatedRows).toBe(0);
   process.stdout.write(`resent by policy: ${resent.length}, of which ${copies.length} arrived twice\n`);

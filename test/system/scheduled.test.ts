@@ -26,7 +26,7 @@ afterAll(async () => {
   await endSystems();
 });
 
-it('scheduled messages outlive kill -9 of actors, door and nats-server; each is delivered once or canceled', async () => {
+it('scheduled messages outlive kill -9 of actors, entry point and nats-server; each is delivered once or canceled', async () => {
   const count = 60;
   const beginMs = systemClock.nowMs() + 12_000;
   const dueOf = (index: number) => Math.floor(beginMs + index * 100);

@@ -6,57 +6,57 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { nothingIsLeftOf } from '../support/processes.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
-import { expectRecorded, lateSettlementMs, nothingWrong, settledReckoning } from '../support/reckoning.ts';
+import { expectRecorded, lateSettlementMs, assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { type Promised, sendTraffic } from '../support/traffic.ts';
-import { type WholeHouse, openWholeHouse } from '../support/whole-house.ts';
+import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 const load = { ratePerSecond: 200, seconds: 4 };
 const endAfterMs = 2_000;
 /** Sooner than what the supervisor had left behind would end by itself. */
 const goneWithinMs = 3_000;
-let house: WholeHouse;
+let harness: SystemHarness;
 const promised: { stop: Promised[]; force: Promised[]; kill: Promised[] } = { stop: [], force: [], kill: [] };
 
 beforeAll(async () => {
   // Answers take a moment, so that there is always something in flight; receipts outlast a restart.
-  house = await openWholeHouse({ responseMs: 'uniform:10,60', receiptMs: 'uniform:200,3000' });
+  harness = await openSystemHarness({ responseMs: 'uniform:10,60', receiptMs: 'uniform:200,3000' });
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 /** Sends, ends the system in the middle of it, starts it again; gives what the clients were promised by both lives. */
 async function endInTheMiddle(seed: number, end: () => Promise<void>): Promise<Promised[]> {
-  const traffic = sendTraffic(house.client, { ...load, seed });
+  const traffic = sendTraffic(harness.client, { ...load, seed });
   await systemClock.sleep(endAfterMs);
   await end();
-  await house.startAgain();
+  await harness.startAgain();
   return traffic;
 }
 
 describe('under load', () => {
   it('SIGTERM drains: exit code 0, nothing left behind, and nobody is left unknown', { timeout: 90_000 }, async () => {
     promised.stop = await endInTheMiddle(11, async () => {
-      expect(await house.system.stop()).toBe(0);
-      await nothingIsLeftOf(house.system.dataDir, goneWithinMs);
+      expect(await harness.system.stop()).toBe(0);
+      await nothingIsLeftOf(harness.system.dataDir, goneWithinMs);
     });
-    const reckoning = await settledReckoning(house, promised.stop);
-    expect(reckoning).toEqual({ ...nothingWrong, statuses: { delivered: promised.stop.length } });
+    const reconciliation = await settledReconciliation(harness, promised.stop);
+    expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: promised.stop.length } });
   });
 
   it('a second Ctrl-C ends everything at once: exit code 130, nothing left behind', { timeout: 90_000 }, async () => {
     promised.force = await endInTheMiddle(12, async () => {
       // Taken and not answered: a drain would wait for these, and their receipts come all the same.
-      const { beta } = house.farEnds.carriers;
+      const { beta } = harness.smscPeers.carriers;
       const unanswered = () => beta.stats().submits.unanswered;
       const before = unanswered();
       beta.setFault('no-resp');
       await until('one is not answered', () => unanswered() > before);
-      house.system.process.kill('SIGINT');
+      harness.system.process.kill('SIGINT');
       // Two within a third of a second are one key press, by the clock of who hears them.
-      await until('it drains', () => house.system.stdout().includes('Draining'));
+      await until('it drains', () => harness.system.stdout().includes('Draining'));
       await systemClock.sleep(400);
-      house.system.process.kill('SIGINT');
-      expect(await house.system.exit(8_000)).toBe(130);
-      await nothingIsLeftOf(house.system.dataDir, goneWithinMs);
+      harness.system.process.kill('SIGINT');
+      expect(await harness.system.exit(8_000)).toBe(130);
+      await nothingIsLeftOf(harness.system.dataDir, goneWithinMs);
       beta.setFault(null);
     });
     expect(promised.force).toHaveLength(load.ratePerSecond * load.seconds);
@@ -64,9 +64,9 @@ describe('under load', () => {
 
   it('kill -9 of the supervisor leaves nothing behind', { timeout: 90_000 }, async () => {
     promised.kill = await endInTheMiddle(13, async () => {
-      house.system.process.kill('SIGKILL');
-      await house.system.exit();
-      await nothingIsLeftOf(house.system.dataDir, 15_000);
+      harness.system.process.kill('SIGKILL');
+      await harness.system.exit();
+      await nothingIsLeftOf(harness.system.dataDir, 15_000);
     });
     expect(promised.kill).toHaveLength(load.ratePerSecond * load.seconds);
   });
@@ -77,19 +77,19 @@ describe('after all these ends', () => {
     timeout: 120_000,
   }, async () => {
     const all = [...promised.stop, ...promised.force, ...promised.kill];
-    const reckoning = await settledReckoning(house, all, lateSettlementMs);
-    const { delivered = 0, unknown = 0 } = reckoning.statuses;
+    const reconciliation = await settledReconciliation(harness, all, lateSettlementMs);
+    const { delivered = 0, unknown = 0 } = reconciliation.statuses;
     process.stdout.write(`stops: ${delivered} delivered, ${unknown} unknown and never at the carrier\n`);
     // A forced end may leave a submit that was announced and not written: unknown, and never sent by itself.
-    expect(reckoning).toEqual({
-      ...nothingWrong,
+    expect(reconciliation).toEqual({
+      ...assertClean,
       statuses: unknown === 0 ? { delivered } : { delivered, unknown },
     });
     expect(delivered + unknown).toBe(all.length);
 
-    await house.system.recorded();
-    expect(await house.system.stop()).toBe(0);
-    const { actual, expected } = expectRecorded(await recordedMessages(house.system.dataDir), all, reckoning);
+    await harness.system.recorded();
+    expect(await harness.system.stop()).toBe(0);
+    const { actual, expected } = expectRecorded(await recordedMessages(harness.system.dataDir), all, reconciliation);
     expect(actual).toEqual(expected);
   });
 });

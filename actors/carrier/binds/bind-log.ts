@@ -7,9 +7,9 @@ import type { CloseCause } from '../../../smpp/session-contract.ts';
 
 export class BindLog {
   readonly #bind: string;
-  #stands = false;
+  #isBound = false;
   /** It has stood before. */
-  #stood = false;
+  #wasBound = false;
   /** Since then a warning waits for its end. */
   #warned = false;
   /** Refusals in a row because the carrier has enough sessions of ours. */
@@ -21,22 +21,22 @@ export class BindLog {
 
   bound(): void {
     const facts = { bind: this.#bind };
-    const what = this.#stood ? 'bound again' : 'bound';
+    const what = this.#wasBound ? 'bound again' : 'bound';
     if (this.#warned) log.warn(facts, what);
     else log.info(facts, what);
-    this.#stands = true;
-    this.#stood = true;
+    this.#isBound = true;
+    this.#wasBound = true;
     this.#warned = false;
     this.#tooMany = 0;
   }
 
   closed(cause: CloseCause, outstanding: number): void {
-    const stood = this.#stands;
-    this.#stands = false;
+    const wasBound = this.#isBound;
+    this.#isBound = false;
     const facts = { bind: this.#bind, cause: `${cause.kind}: ${cause.why}`, outstanding };
     if (cause.kind === 'asked') return log.info(facts, 'unbound');
     this.#warned = true;
-    log.warn(facts, stood ? 'bind lost' : 'not bound');
+    log.warn(facts, wasBound ? 'bind lost' : 'not bound');
     const isTooMany = cause.kind === 'bind_refused' && cause.status === commandStatus.ESME_RALYBND;
     this.#tooMany = isTooMany ? this.#tooMany + 1 : 0;
     // The first ones may be a cut session of ours that the carrier has not forgotten yet: that passes.

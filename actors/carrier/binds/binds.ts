@@ -1,7 +1,7 @@
 // The binds of one carrier: each is kept open by smpp/bind-keeper, takes submits for the sender and brings
 // answers and receipts back. All of a carrier's binds live in one thread, so nothing here needs a lock.
 import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
-import type { Ordered } from '../../../cluster/operator-commands/contract.ts';
+import type { DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
@@ -12,11 +12,11 @@ import { type BindKeeper, type KeeperState, keepBind } from '../../../smpp/bind-
 import type { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
 import type { BindWatch } from '../../flight/carrier-flight.ts';
 import type { BindLeases } from '../../lease/contract.ts';
-import { noOtherNodes } from '../../lease/no-other-nodes.ts';
+import { singleNodeLeases } from '../../lease/single-node-leases.ts';
 import { BindGate } from '../submit/bind-gate.ts';
-import type { Source } from '../receipts/inbound-door.ts';
+import type { Source } from '../receipts/deliver-sm-handler.ts';
 import { BindLog } from './bind-log.ts';
-import { BindOrders, type OrderedBind } from './bind-orders.ts';
+import { BindCommands, type BindDesiredState } from './bind-commands.ts';
 import { QueryUnknown } from '../outcome/query-unknown.ts';
 import type { Respond } from '../receipts/receipts.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
@@ -42,14 +42,14 @@ export type BindStatus = {
   readonly type: BindConfig['type'];
   readonly state: KeeperState;
   readonly reason: string;
-  readonly ordered: Ordered;
+  readonly desiredState: DesiredState;
   readonly windowUsed: number;
   readonly window: number;
   /** Null when it does not wait for one. */
   readonly nextTryInMs: number | null;
 };
 
-type Bind = OrderedBind<SubmitToken> & {
+type Bind = BindDesiredState<SubmitToken> & {
   readonly name: string;
   readonly window: number;
   keeper: BindKeeper<SubmitToken>;
@@ -60,12 +60,12 @@ type Bind = OrderedBind<SubmitToken> & {
 type Leases = Pick<BindLeases, 'shared' | 'mayWrite'>;
 
 /** No order speaks against it, and it is ours to submit over. */
-const mayCarry = ({ ordered, gate }: Bind) => ordered === 'running' && gate.mayCarry;
+const mayCarry = ({ desiredState, gate }: Bind) => desiredState === 'running' && gate.mayCarry;
 
 export class CarrierBinds {
   readonly #keepers: Bind[] = [];
   /** What operators ordered of them. */
-  readonly orders: BindOrders<SubmitToken>;
+  readonly commands: BindCommands<SubmitToken>;
   readonly ports: readonly SubmitPort[];
   readonly windowPdus: number;
   readonly #queries: QueryUnknown | undefined;
@@ -76,7 +76,7 @@ export class CarrierBinds {
     budget: ReconnectBudget,
     clock: Clock,
     on: BindHandlers,
-    leases: Leases = noOtherNodes,
+    leases: Leases = singleNodeLeases,
   ) {
     if (carrier.wire.querySm) {
       this.#queries = new QueryUnknown({
@@ -97,18 +97,18 @@ export class CarrierBinds {
       },
       submit: (pdu: ShortMessage, token: SubmitToken) => mayCarry(bind) && bind.keeper.submit(pdu, token),
     }));
-    this.orders = new BindOrders(this.#keepers, carrier.responseTimerMs);
+    this.commands = new BindCommands(this.#keepers, carrier.responseTimerMs);
     const windows = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
     this.windowPdus = windows.reduce((sum, bind) => sum + bind.window, 0);
   }
 
   get status(): readonly BindStatus[] {
-    return this.#keepers.map(({ name, type, keeper, reason, ordered, window }) => ({
+    return this.#keepers.map(({ name, type, keeper, reason, desiredState, window }) => ({
       name,
       type,
       state: keeper.state,
       reason,
-      ordered,
+      desiredState,
       windowUsed: keeper.windowUsed,
       window,
       nextTryInMs: keeper.nextTryInMs,
@@ -121,7 +121,7 @@ export class CarrierBinds {
   }
 
   /** Those that submit, in the order of bindsOf. */
-  get submitters(): readonly Pick<BindStatus, 'ordered'>[] {
+  get submitters(): readonly Pick<BindStatus, 'desiredState'>[] {
     return this.#keepers.filter(({ type }) => type !== 'receiver');
   }
 
@@ -132,7 +132,7 @@ export class CarrierBinds {
   /** Bound ones that can submit, and may. */
   get boundSubmitters(): number {
     return this.#keepers.filter(
-      ({ keeper, type, ordered }) => type !== 'receiver' && ordered === 'running' && keeper.state === 'bound',
+      ({ keeper, type, desiredState }) => type !== 'receiver' && desiredState === 'running' && keeper.state === 'bound',
     ).length;
   }
 
@@ -151,7 +151,7 @@ export class CarrierBinds {
   }
 
   #onLateAnswer(carrier: CarrierConfig, token: SubmitToken, answer: SubmitAnswer, clock: Clock): void {
-    const { message, pdus } = token.held;
+    const { message, pdus } = token.inFlight;
     const carried = pdus[token.segment - 1];
     if (this.#queries === undefined || answer.status !== 0 || carried === undefined) return;
     this.#queries.watch(
@@ -195,7 +195,7 @@ export class CarrierBinds {
       name: bind.name,
       type: bind.type,
       window: bind.window,
-      ordered: 'running',
+      desiredState: 'running',
       keeper: undefined as unknown as BindKeeper<SubmitToken>,
       gate: undefined as unknown as BindGate<SubmitToken>,
       reason: '',
@@ -207,7 +207,7 @@ export class CarrierBinds {
     const { destination } = carrier.wire;
     // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
     let source = { isOpen: true, bind: bind.name };
-    const told = new BindLog(bind.name);
+    const bindLog = new BindLog(bind.name);
     const onDeliver: BindHandlers['onDeliver'] =
       destination.format !== 'national'
         ? (pdu, respond) => on.onDeliver(pdu, respond, source)
@@ -217,7 +217,7 @@ export class CarrierBinds {
       onBound: () => {
         source = { isOpen: true, bind: bind.name };
         entry.reason = '';
-        told.bound();
+        bindLog.bound();
         on.flight?.bound(bind.name);
         on.onRoom();
       },
@@ -238,14 +238,14 @@ export class CarrierBinds {
       onClosed: (cause, outstanding) => {
         source.isOpen = false;
         entry.reason = `${cause.kind}: ${cause.why}`;
-        told.closed(cause, outstanding.length);
+        bindLog.closed(cause, outstanding.length);
         on.flight?.unbound(bind.name, entry.reason, cause.kind === 'asked');
         for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
       },
       onRetry: () => metrics.reconnects.inc(labels),
       onStopped: (reason) => {
         entry.reason = reason;
-        told.stopped(reason);
+        bindLog.stopped(reason);
       },
     });
     entry.gate = new BindGate(entry.keeper, !leases.shared);

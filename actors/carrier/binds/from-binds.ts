@@ -1,25 +1,25 @@
 // What comes back over a carrier's binds, and who is told of it: answers to the settlement, receipts to the
-// receipts, subscribers' messages to the inbound door, and all of it to health, which judges the carrier by nothing else.
+// receipts, subscribers' messages to the inbound entry point, and all of it to health, which judges the carrier by nothing else.
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log, maskNumber } from '../../../platform/log.ts';
-import { Seldom } from '../../../platform/seldom.ts';
+import { LogThrottle } from '../../../platform/log-throttle.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import { parseReceipt } from '../../../smpp/receipt.ts';
 import type { BindHandlers } from './binds.ts';
 import type { CarrierHealth } from '../health/health.ts';
-import type { InboundDoor, Source } from '../receipts/inbound-door.ts';
+import type { DeliverSmHandler, Source } from '../receipts/deliver-sm-handler.ts';
 import { isCarriersDoing } from '../outcome/outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type RecipientOf, withNumbers } from '../receipts/receipt-numbers.ts';
 import type { Receipts, Respond } from '../receipts/receipts.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { Settlement, SubmitAnswer } from '../outcome/settlement.ts';
-import { segmentToldOf } from '../submit/submit-pdu.ts';
+import { reportedSegmentOf } from '../submit/submit-pdu.ts';
 
 export type FromBindsParts = {
   readonly carrier: string;
@@ -28,7 +28,7 @@ export type FromBindsParts = {
   readonly pacing: Pick<Pacing, 'answered' | 'unanswered'>;
   readonly settlement: Settlement;
   readonly receipts: Receipts;
-  readonly inbound: InboundDoor;
+  readonly inbound: DeliverSmHandler;
   readonly events: EventWriter;
   /** What the carrier refuses after its response timer. */
   readonly onLateRefusal: (token: SubmitToken, status: number) => void;
@@ -39,7 +39,7 @@ export type FromBindsParts = {
 
 export function fromBinds(parts: FromBindsParts): BindHandlers {
   const { carrier, clock, health, pacing, settlement, receipts, events, inbound } = parts;
-  const unreadable = new Seldom(limits.carrier.receiptSaidEveryMs, clock);
+  const unreadable = new LogThrottle(limits.carrier.receiptLogEveryMs, clock);
   const roundTrip = metrics.submitRoundTrip.labels({ carrier });
 
   function onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
@@ -62,16 +62,16 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
   /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
   function onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
     if (answer.status !== commandStatus.ESME_ROK) return parts.onLateRefusal(token, answer.status);
-    const { held, segment, attempt } = token;
-    const submitted = eventOfMessage(held.message, {
+    const { inFlight, segment, attempt } = token;
+    const submitted = eventOfMessage(inFlight.message, {
       kind: 'submitted',
-      segment: segmentToldOf(held.message, held.pdus, segment),
+      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
       attempt,
       carrierMessageId: answer.carrierMessageId,
       atMs: clock.nowMs(),
     });
-    const told = settlement.onLateTaken(token);
-    events.write(submitted, (durable) => durable && told());
+    const onDurable = settlement.onLateTaken(token);
+    events.write(submitted, (durable) => durable && onDurable());
     receipts.onSubmitted(submitted);
   }
 
@@ -85,15 +85,15 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
     // It claims to be a receipt and names no message: refused for good, so that the carrier does not repeat it.
     metrics.receipts.inc({ carrier, ended: 'unreadable' });
     respond(commandStatus.ESME_RX_R_APPN);
-    const unsaid = unreadable.happened();
-    if (unsaid === null) return;
+    const suppressed = unreadable.allow();
+    if (suppressed === null) return;
     const facts = {
       carrier,
       bind: source?.bind,
       source: maskNumber(pdu.source),
       destination: maskNumber(pdu.destination),
       answer: 'ESME_RX_R_APPN',
-      ...(unsaid > 0 ? { unsaid } : {}),
+      ...(suppressed > 0 ? { suppressed } : {}),
     };
     log.warn(facts, 'a receipt that names no message was refused');
   }

@@ -4,7 +4,7 @@
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';
 
-export type Trouble = 'no_bind' | 'errors' | 'slow' | 'no_receipts';
+export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'no_receipts';
 
 /** What can be seen of a carrier at one moment. Shares are null when there is too little to tell. */
 export type Signs = {
@@ -17,18 +17,18 @@ export type Signs = {
   readonly receiptShare: number | null;
 };
 
-export type MoveRules = {
+export type FailoverPolicy = {
   /** Trouble of this length makes a carrier weak when it is a missing bind … */
-  readonly otpMovesAfterMs: number;
+  readonly otpFailoverAfterMs: number;
   /** … and any trouble of this length makes it down. */
-  readonly othersMoveAfterMs: number;
+  readonly othersFailoverAfterMs: number;
 };
 
 export type HealthMemory = {
   readonly state: CarrierState;
-  readonly why: Trouble | '';
+  readonly why: HealthFault | '';
   /** The present trouble since then; null while there is none. */
-  readonly troubleSinceMs: number | null;
+  readonly faultSinceMs: number | null;
   /** No trouble since then. */
   readonly clearSinceMs: number;
   /** What it must be clear for before it is good again. */
@@ -41,7 +41,7 @@ export function freshHealth(nowMs: number): HealthMemory {
   return {
     state: 'good',
     why: '',
-    troubleSinceMs: null,
+    faultSinceMs: null,
     clearSinceMs: nowMs,
     holdMs,
     goodSinceMs: Number.NEGATIVE_INFINITY,
@@ -49,43 +49,43 @@ export function freshHealth(nowMs: number): HealthMemory {
 }
 
 /** One look. Times are monotonic. */
-export function decideHealth(before: HealthMemory, signs: Signs, nowMs: number, rules: MoveRules): HealthMemory {
-  const trouble = troubleIn(before, signs);
-  if (trouble === null) return withoutTrouble(before, nowMs);
-  const troubleSinceMs = before.troubleSinceMs ?? nowMs;
-  const next = { ...before, troubleSinceMs, clearSinceMs: nowMs };
-  const lastedMs = nowMs - troubleSinceMs;
-  const wanted = stateAfter(trouble, lastedMs, rules);
+export function decideHealth(before: HealthMemory, signs: Signs, nowMs: number, rules: FailoverPolicy): HealthMemory {
+  const fault = faultIn(before, signs);
+  if (fault === null) return withoutFault(before, nowMs);
+  const faultSinceMs = before.faultSinceMs ?? nowMs;
+  const next = { ...before, faultSinceMs, clearSinceMs: nowMs };
+  const lastedMs = nowMs - faultSinceMs;
+  const wanted = stateAfter(fault, lastedMs, rules);
   if (wanted === 'good' || (before.state === 'down' && wanted === 'weak')) return next;
-  if (before.state !== 'good') return { ...next, state: wanted, why: trouble };
+  if (before.state !== 'good') return { ...next, state: wanted, why: fault };
   const isRelapse = nowMs - before.goodSinceMs < limits.carrierHealth.relapseMs;
   const { holdMs, holdMsMax } = limits.carrierHealth;
   return {
     ...next,
     state: wanted,
-    why: trouble,
+    why: fault,
     holdMs: isRelapse ? Math.min(holdMsMax, before.holdMs * 2) : holdMs,
   };
 }
 
 /** A missing bind is forgiven for a moment; shares over many answers are not. */
-function stateAfter(trouble: Trouble, lastedMs: number, rules: MoveRules): CarrierState {
-  if (lastedMs >= rules.othersMoveAfterMs) return 'down';
-  if (trouble === 'no_bind' && lastedMs < rules.otpMovesAfterMs) return 'good';
+function stateAfter(fault: HealthFault, lastedMs: number, rules: FailoverPolicy): CarrierState {
+  if (lastedMs >= rules.othersFailoverAfterMs) return 'down';
+  if (fault === 'no_bind' && lastedMs < rules.otpFailoverAfterMs) return 'good';
   return 'weak';
 }
 
-function withoutTrouble(before: HealthMemory, nowMs: number): HealthMemory {
-  const clear = before.troubleSinceMs === null ? before : { ...before, troubleSinceMs: null, clearSinceMs: nowMs };
+function withoutFault(before: HealthMemory, nowMs: number): HealthMemory {
+  const clear = before.faultSinceMs === null ? before : { ...before, faultSinceMs: null, clearSinceMs: nowMs };
   if (clear.state === 'good' || nowMs - clear.clearSinceMs < clear.holdMs) return clear;
   return { ...clear, state: 'good', why: '', goodSinceMs: nowMs };
 }
 
 /** What is in trouble stays so until it is clearly better; what is well until it is clearly worse. */
-function troubleIn({ state, troubleSinceMs, why }: HealthMemory, signs: Signs): Trouble | null {
+function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): HealthFault | null {
   const { bound, errorShare, answerMs, receiptShare } = signs;
   const limit = limits.carrierHealth;
-  const isIn = state !== 'good' && troubleSinceMs !== null;
+  const isIn = state !== 'good' && faultSinceMs !== null;
   if (bound === 0) return 'no_bind';
   const errorsFrom = isIn && why === 'errors' ? limit.errorShareGood : limit.errorShareWeak;
   if (errorShare !== null && errorShare >= errorsFrom) return 'errors';

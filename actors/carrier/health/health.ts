@@ -1,19 +1,19 @@
 // How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
 // the picture changes. The judgement itself is pure and stands in health-decision.ts. On the hot path it only adds.
 import { sandboxCarrierName } from '../../../config/configuration.ts';
-import type { Ordered } from '../../../cluster/operator-commands/contract.ts';
+import type { DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { type HealthMemory, type MoveRules, type Signs, decideHealth, freshHealth } from './health-decision.ts';
+import { type HealthMemory, type FailoverPolicy, type Signs, decideHealth, freshHealth } from './health-decision.ts';
 
 export type CarrierHealthParts = {
   readonly carrier: string;
   readonly clock: Clock;
-  readonly rules: MoveRules;
+  readonly rules: FailoverPolicy;
   /** At every look that changes something, and every second. */
-  readonly tell: (state: CarrierState, why: string) => void;
+  readonly publish: (state: CarrierState, why: string) => void;
 };
 
 const bucketMs = 10_000;
@@ -22,11 +22,11 @@ const bucketsUntilDue = 6;
 
 export class CarrierHealth {
   readonly #parts: CarrierHealthParts;
-  #rules: MoveRules;
+  #rules: FailoverPolicy;
   #memory: HealthMemory;
   #lookedAtMs: number;
-  #toldAtMs = Number.NEGATIVE_INFINITY;
-  #ordered: Ordered = 'running';
+  #publishedAtMs = Number.NEGATIVE_INFINITY;
+  #desiredState: DesiredState = 'running';
   #answers = 0;
   #faults = 0;
   #answerMsSum = 0;
@@ -45,35 +45,35 @@ export class CarrierHealth {
   }
 
   get state(): CarrierState {
-    return this.#ordered === 'running' ? this.#memory.state : 'down';
+    return this.#desiredState === 'running' ? this.#memory.state : 'down';
   }
 
   get why(): string {
-    return this.#ordered === 'running' ? this.#memory.why : this.#ordered;
+    return this.#desiredState === 'running' ? this.#memory.why : this.#desiredState;
   }
 
   /** All has been well for so long, and it is good again in so long if nothing comes between; null otherwise. */
   get recovering(): { readonly forMs: number; readonly goodInMs: number } | null {
-    const { state, troubleSinceMs, clearSinceMs, holdMs } = this.#memory;
-    if (this.#ordered !== 'running' || state === 'good' || troubleSinceMs !== null) return null;
+    const { state, faultSinceMs, clearSinceMs, holdMs } = this.#memory;
+    if (this.#desiredState !== 'running' || state === 'good' || faultSinceMs !== null) return null;
     const forMs = this.#parts.clock.monotonicMs() - clearSinceMs;
     return { forMs, goodInMs: Math.max(0, holdMs - forMs) };
   }
 
   /** A person's word goes before every judgement, at once; after it the carrier starts with a clean sheet. */
-  order(ordered: Ordered): void {
-    if (ordered === this.#ordered) return;
-    this.#ordered = ordered;
-    this.#endUntold(ordered);
+  command(desiredState: DesiredState): void {
+    if (desiredState === this.#desiredState) return;
+    this.#desiredState = desiredState;
+    this.#endUnpublished(desiredState);
     this.#memory = freshHealth(this.#parts.clock.monotonicMs());
-    this.#tell();
+    this.#publish();
   }
 
   /** It is others' to judge from now on; when it is ours again it begins with a clean sheet, as at the start. */
   forget(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
-    this.#endUntold('others have its binds');
+    this.#endUnpublished('others have its binds');
     this.#memory = freshHealth(nowMs);
     this.#answers = 0;
     this.#faults = 0;
@@ -100,7 +100,7 @@ export class CarrierHealth {
     this.#receipts += 1;
   }
 
-  setRules(rules: MoveRules): void {
+  setRules(rules: FailoverPolicy): void {
     this.#rules = rules;
   }
 
@@ -108,8 +108,8 @@ export class CarrierHealth {
   look(bound: number): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
-    if (this.#ordered !== 'running') {
-      if (nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) this.#tell();
+    if (this.#desiredState !== 'running') {
+      if (nowMs - this.#publishedAtMs >= limits.heartbeats.publishEveryMs) this.#publish();
       return false;
     }
     const before = this.#memory;
@@ -124,23 +124,23 @@ export class CarrierHealth {
       else if (isPlayed) log.info(facts, 'the sandbox plays a carrier in trouble');
       else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
     }
-    if (changed || why !== before.why || nowMs - this.#toldAtMs >= limits.beacons.tellEveryMs) {
-      this.#tell();
+    if (changed || why !== before.why || nowMs - this.#publishedAtMs >= limits.heartbeats.publishEveryMs) {
+      this.#publish();
     }
     return changed;
   }
 
   /** Trouble that was told of and will not be judged to its end. */
-  #endUntold(because: string): void {
+  #endUnpublished(because: string): void {
     const { state } = this.#memory;
     const { carrier } = this.#parts;
     if (state === 'good' || carrier === sandboxCarrierName) return;
-    log.warn({ carrier, was: state, because }, 'the carrier is judged anew');
+    log.warn({ carrier, was: state, because }, 'the carrier is judged again');
   }
 
-  #tell(): void {
-    this.#toldAtMs = this.#parts.clock.monotonicMs();
-    this.#parts.tell(this.state, this.why);
+  #publish(): void {
+    this.#publishedAtMs = this.#parts.clock.monotonicMs();
+    this.#parts.publish(this.state, this.why);
   }
 
   #signs(bound: number): Signs {

@@ -2,7 +2,7 @@
 // order. A redelivery that finds the event only repeats the publish, to the same carrier. It never takes a message
 // of which this carrier may have any part: that is asserted here, whoever asks.
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
-import { asAgain } from '../../../cluster/bus/again.ts';
+import { asRepublished } from '../../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../../model/records/message-record.ts';
@@ -19,8 +19,8 @@ import { isAvoided } from '../../../policy/routing/avoid.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
-import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
-import type { Ledger } from '../repeats/ledger.ts';
+import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
+import type { ReplayIndex } from '../deduplication/replay-index.ts';
 import { type Rerouted, reroutedText } from './rerouted-event.ts';
 
 export type RerouteParts = {
@@ -28,10 +28,10 @@ export type RerouteParts = {
   readonly publisher: Publisher;
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
-  readonly ledger: Ledger;
+  readonly replayIndex: ReplayIndex;
   readonly claims: IntentClaims;
   /** Somebody else's word in EVENTS stands before the `rerouted` of this message. */
-  readonly onBehind: (held: InFlightMessage, verdict: ClaimVerdict) => void;
+  readonly onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void;
   readonly clock: Clock;
   /** No event written from now on gets a lower sequence. */
   readonly nextSeq: () => number;
@@ -39,16 +39,16 @@ export type RerouteParts = {
   /** Without it: every carrier of a plan is still there. */
   readonly isConfigured?: ((carrier: string) => boolean) | undefined;
   /** Without it this carrier is configured, and the message's own plan counts. */
-  readonly waysOfRemoved?: ((message: Message) => readonly string[]) | undefined;
+  readonly candidatesOfRemoved?: ((message: Message) => readonly string[]) | undefined;
   readonly intake: () => Intake;
   /** The other carrier has it: its record is acked when nothing else of it is on its way. */
-  readonly settle: (held: InFlightMessage) => void;
+  readonly settle: (inFlight: InFlightMessage) => void;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
-  readonly wasTaken: (message: Message) => Promise<EventStoreAnswer>;
+  readonly wasSubmitted: (message: Message) => Promise<EventStoreAnswer>;
 };
 
 /** `good`: it may go there now · `avoided`: only when the message can go nowhere else. */
-export type OtherWay = { readonly to: string; readonly how: 'good' | 'avoided' };
+export type Alternative = { readonly to: string; readonly how: 'good' | 'avoided' };
 
 /** The stream knows the id of a publish this long; a repeat within it cannot make a second copy. */
 const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
@@ -61,10 +61,10 @@ export class Reroute {
   }
 
   /** Null: this carrier is the last. Carriers that do well come first, in the plan's order. */
-  otherWay(message: Message): OtherWay | null {
+  alternative(message: Message): Alternative | null {
     const { carrier, carriers } = this.#parts;
     if (message.hop + 1 >= limits.reroute.hopsMax) return null;
-    const [best] = this.#parts.waysOfRemoved?.(message) ?? [];
+    const [best] = this.#parts.candidatesOfRemoved?.(message) ?? [];
     // Here it can only wait for nobody: any other carrier is better.
     if (best !== undefined) return { to: best, how: 'good' };
     let second: string | null = null;
@@ -78,60 +78,60 @@ export class Reroute {
   }
 
   /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
-  go(held: InFlightMessage, to: string, why: string, mayComeBack: boolean): void {
-    assert(held.isUntouched, 'a part of the message may be at this carrier');
-    const { events, ledger, clock, claims, onBehind } = this.#parts;
-    const { message } = held;
-    held.reroute();
-    held.epoch = claims.epoch();
+  go(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean): void {
+    assert(inFlight.isUntouched, 'a part of the message may be at this carrier');
+    const { events, replayIndex, clock, claims, onClaimLost } = this.#parts;
+    const { message } = inFlight;
+    inFlight.reroute();
+    inFlight.epoch = claims.epoch();
     const from = { seq: this.#parts.nextSeq(), storedAtMs: Number.POSITIVE_INFINITY };
-    if (held.neededFromSeq === 0) held.neededFromSeq = from.seq;
+    if (inFlight.neededFromSeq === 0) inFlight.neededFromSeq = from.seq;
     const rerouted = eventOfMessage(message, {
       kind: 'rerouted',
-      attempt: attemptNumber(message.delays, held.tries),
+      attempt: attemptNumber(message.delays, inFlight.tries),
       error: reroutedText(to, why),
       detail: String(message.hop),
-      epoch: held.epoch,
+      epoch: inFlight.epoch,
       atMs: clock.nowMs(),
     });
-    const publish = (verdict: ClaimVerdict) => {
+    const publish = (verdict: ClaimStatus) => {
       if (verdict === 'new') {
-        ledger.reroute(
-          held.key,
+        replayIndex.reroute(
+          inFlight.key,
           { to, why, atMs: rerouted.atMs },
           { ...from, seq: Math.min(from.seq, this.#parts.nextSeq()) },
         );
-        return this.#publish(held, to, why, mayComeBack);
+        return this.#publish(inFlight, to, why, mayComeBack);
       }
-      onBehind(held, verdict);
+      onClaimLost(inFlight, verdict);
     };
-    // Not durable: we stop, the record comes back and is decided anew.
-    const onOver = (_: InFlightMessage, durable: boolean) => durable && claims.confirm('rerouted', held, publish);
-    held.write(events, rerouted, onOver, null);
+    // Not durable: we stop, the record comes back and is decided again.
+    const onOver = (_: InFlightMessage, durable: boolean) => durable && claims.confirm('rerouted', inFlight, publish);
+    inFlight.write(events, rerouted, onOver, null);
   }
 
   /** The record came back although its `rerouted` event is durable: whether the publish was made, nobody knows. */
-  repeat(held: InFlightMessage, { to, why, atMs }: Rerouted): void {
-    held.reroute();
-    this.#parts.ledger.keepReroute(held.key);
-    if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(held, to, why, false);
-    const release = held.hold();
-    void this.#parts.wasTaken(held.message).then((taken) => {
+  repeat(inFlight: InFlightMessage, { to, why, atMs }: Rerouted): void {
+    inFlight.reroute();
+    this.#parts.replayIndex.keepReroute(inFlight.key);
+    if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publish(inFlight, to, why, false);
+    const release = inFlight.hold();
+    void this.#parts.wasSubmitted(inFlight.message).then((taken) => {
       release();
-      if (taken === 'no') return this.#publish(held, to, why, false, true);
-      if (taken === 'yes') this.#parts.settle(held);
-      else this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
+      if (taken === 'no') return this.#publish(inFlight, to, why, false, true);
+      if (taken === 'yes') this.#parts.settle(inFlight);
+      else this.#parts.intake().giveBack(inFlight, limits.bus.nakDelayMsMax);
     });
   }
 
-  #publish(held: InFlightMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
-    const { publisher, cipher, carrier, waysOfRemoved } = this.#parts;
-    const { message } = held;
+  #publish(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
+    const { publisher, cipher, carrier, candidatesOfRemoved } = this.#parts;
+    const { message } = inFlight;
     const moved =
-      waysOfRemoved === undefined
+      candidatesOfRemoved === undefined
         ? movedTo(message, to, why, mayComeBack)
-        : movedTo({ ...message, plan: waysOfRemoved(message) }, to, why, false);
-    const release = held.hold();
+        : movedTo({ ...message, plan: candidatesOfRemoved(message) }, to, why, false);
+    const release = inFlight.hold();
     publisher.publish(
       messageSubject(moved.category, to, moved.accountId),
       encodeMessage(moved, cipher),
@@ -139,11 +139,11 @@ export class Reroute {
       (result) => {
         release();
         // Its queue is full or the bus is away: the event stands, so the record comes back and goes there and nowhere else.
-        if (!result.ok) return this.#parts.intake().giveBack(held, limits.bus.nakDelayMsMax);
+        if (!result.ok) return this.#parts.intake().giveBack(inFlight, limits.bus.nakDelayMsMax);
         metrics.rerouted.inc({ carrier, to, category: moved.category });
-        this.#parts.settle(held);
+        this.#parts.settle(inFlight);
       },
-      again ? asAgain : undefined,
+      again ? asRepublished : undefined,
     );
   }
 }

@@ -20,6 +20,6 @@ export function triesOf(attempt: number): number {
 }
 
 /** One record of one message: what redelivery and replay recognise it by. */
-export function holdKey(messageId: string, hop: number, delays: number): string {
+export function deliveryKey(messageId: string, hop: number, delays: number): string {
   return hop === 0 && delays === 0 ? messageId : `${messageId}.${hop}.${delays}`;
 }

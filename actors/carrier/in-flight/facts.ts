@@ -28,7 +28,7 @@ export type Deferral = {
   readonly attempt: number;
   /** The segment whose refusal closes an intent; null when no intent is open. */
   readonly refused: number | null;
-  /** An earlier life began with it, and may have come as far as the publish: then only LATER may have it. */
+  /** An earlier incarnation began with it, and may have come as far as the publish: then only LATER may have it. */
   readonly isRepeat: boolean;
 };
 

@@ -3,7 +3,7 @@ import type { InFlightMessage } from './in-flight-message.ts';
 
 /** What a response is matched with: the session gives it back with the answer. */
 export type SubmitToken = {
-  readonly held: InFlightMessage;
+  readonly inFlight: InFlightMessage;
   readonly segment: number;
   readonly attempt: number;
   /** When it was written, monotonic. */

@@ -73,7 +73,7 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
  * Window slots promotional messages may not take, of `windowPdus` in all: what else comes finds room at once, and not
  * after an answer of a slow carrier. A tenth, at least two, but never so many that a narrow window would let none go.
  */
-export function slotsKeptFor(category: Category, windowPdus: number): number {
+export function slotsReservedFor(category: Category, windowPdus: number): number {
   if (category !== 'promotional') return 0;
   return Math.min(Math.max(2, Math.ceil(windowPdus / 10)), Math.floor(windowPdus / 2));
 }
@@ -83,17 +83,17 @@ export function slotsKeptFor(category: Category, windowPdus: number): number {
  * comes late into this one, they find room at once. Promotional messages leave a fiftieth; what has a backlog of its own
  * account behind it a hundredth, which even sending does not use anyway.
  */
-export function tokensKeptFor(category: Category, ratePerS: number, waitingOfAccount: number): number {
+export function tokensReservedFor(category: Category, ratePerS: number, waitingOfAccount: number): number {
   if (category === 'promotional') return Math.floor(ratePerS / 50);
-  return waitingOfAccount < limits.aside.keptOfOneMin ? 0 : Math.floor(ratePerS / 100);
+  return waitingOfAccount < limits.overflow.reservedOfOneMin ? 0 : Math.floor(ratePerS / 100);
 }
 
 /**
- * What one account may have waiting in a lane before what else it brings is set aside: two windows if it is alone, its
+ * What one account may have waiting in a lane before what else it brings is moved to overflow: two windows if it is alone, its
  * part of them beside others. So the records of those who bring little always find room in the prefetch of their shard.
  */
-export function keptInLane(windowPdus: number, accounts: number): number {
-  const { keptMin, keptMax, keptOfOneMin } = limits.aside;
-  const kept = Math.min(keptMax, Math.max(keptMin, windowPdus * 2));
-  return Math.max(keptOfOneMin, Math.floor(kept / Math.max(1, accounts)));
+export function reservedInLane(windowPdus: number, accounts: number): number {
+  const { reservedMin, reservedMax, reservedOfOneMin } = limits.overflow;
+  const kept = Math.min(reservedMax, Math.max(reservedMin, windowPdus * 2));
+  return Math.max(reservedOfOneMin, Math.floor(kept / Math.max(1, accounts)));
 }

@@ -9,44 +9,48 @@ import { nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import type { Refusal } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
-import { segmentToldOf } from '../submit/submit-pdu.ts';
+import { reportedSegmentOf } from '../submit/submit-pdu.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
-import { type SpareParts, spareCarrier } from './spare-carrier.ts';
+import { type CooldownParts, coolDownCarrier } from './carrier-cooldown.ts';
 
-export type LateRefusalParts = SpareParts & {
+export type LateRefusalParts = CooldownParts & {
   readonly carrier: Pick<CarrierConfig, 'name' | 'errors'>;
   readonly events: EventWriter;
   /** No receipt that still comes is this submit's. */
   readonly onNotTaken: (rejected: DeliveryEvent) => void;
-  readonly onVerdict: (held: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
+  readonly onOutcome: (inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
 };
 
-export function refusedLate(parts: LateRefusalParts, { held, segment, attempt }: SubmitToken, status: number): void {
-  const { carrier, clock, events, onNotTaken, onVerdict } = parts;
+export function refusedLate(
+  parts: LateRefusalParts,
+  { inFlight, segment, attempt }: SubmitToken,
+  status: number,
+): void {
+  const { carrier, clock, events, onNotTaken, onOutcome } = parts;
   const statusName = nameOfStatus(status);
   metrics.submitResponses.inc({ carrier: carrier.name, status: statusLabel(status) });
   const outcome = decideOutcome({
     status,
     statusName,
-    category: held.category,
-    attempt: held.message.delays + held.tries,
+    category: inFlight.category,
+    attempt: inFlight.message.delays + inFlight.tries,
     overrides: carrier.errors,
-    otherWay: 'none',
+    alternative: 'none',
   });
-  spareCarrier(parts, outcome, statusName);
+  coolDownCarrier(parts, outcome, statusName);
   // Another copy was decided, and what becomes of that this refusal does not know.
-  const ends = held.message.resends === 0;
+  const ends = inFlight.message.resends === 0;
   const verdict = ends ? ({ action: 'reject' } as const) : outcome;
-  onVerdict(held, { status, statusName: `${statusName}, late`, segment, attempt, mayComeBack: false }, verdict);
-  const rejected = eventOfMessage(held.message, {
+  onOutcome(inFlight, { status, statusName: `${statusName}, late`, segment, attempt, mayComeBack: false }, verdict);
+  const rejected = eventOfMessage(inFlight.message, {
     kind: 'rejected',
-    segment: segmentToldOf(held.message, held.pdus, segment),
+    segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
     attempt,
     error: statusName,
-    epoch: held.epoch,
+    epoch: inFlight.epoch,
     atMs: clock.nowMs(),
   });
   onNotTaken(rejected);
   // Not durable means that we stop: then it stays `unknown`, which is true as well.
-  if (ends) events.write(rejected, () => {}, held.category === 'otp');
+  if (ends) events.write(rejected, () => {}, inFlight.category === 'otp');
 }

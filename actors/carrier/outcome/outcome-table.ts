@@ -13,7 +13,7 @@ const next = (why: string): OutcomeRow => ({ action: 'next', why });
 const reject = (why: string): OutcomeRow => ({ action: 'reject', why });
 const stop = (why: string): OutcomeRow => ({ action: 'stop', why });
 
-const notForSubmit = 'belongs to another operation; in answer to a submit it tells that this carrier did not take it';
+const notForSubmit = 'belongs to another operation; in answer to a submit it means that this carrier did not take it';
 const malformed = 'the message as it is asked for cannot be expressed; no carrier would take it';
 const carriersForm = 'a field this carrier wants otherwise; another one may take it';
 

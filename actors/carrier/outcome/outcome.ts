@@ -20,7 +20,7 @@ export type Outcome =
   /** The carrier refuses us, not the message: nothing more is sent on it until a person has looked. */
   | { readonly action: 'stop'; readonly afterMs: number; readonly goesElsewhere: boolean };
 
-export type OutcomeQuestion = {
+export type OutcomeInput = {
   readonly status: number;
   readonly statusName: string;
   readonly category: Category;
@@ -28,7 +28,7 @@ export type OutcomeQuestion = {
   readonly attempt: number;
   readonly overrides: Readonly<Record<string, CarrierErrorAction>>;
   /** The best of the other carriers of its plan, when it may still change: one that does well, one that is avoided, none. */
-  readonly otherWay: 'good' | 'avoided' | 'none';
+  readonly alternative: 'good' | 'avoided' | 'none';
   readonly random?: Random;
 };
 
@@ -36,8 +36,8 @@ const waitMs = { otp: { base: 200, cap: 2_000 }, other: { base: 1_000, cap: 60_0
 const throttlePauseMs = 250;
 const stopRetryMs = 30_000;
 
-export function decideOutcome(question: OutcomeQuestion): Outcome {
-  const { status, category, otherWay } = question;
+export function decideOutcome(question: OutcomeInput): Outcome {
+  const { status, category, alternative } = question;
   if (status === commandStatus.ESME_ROK) return { action: 'submitted' };
   const throttled = status === commandStatus.ESME_RTHROTTLED;
   const full = status === commandStatus.ESME_RMSGQFUL;
@@ -47,18 +47,18 @@ export function decideOutcome(question: OutcomeQuestion): Outcome {
   switch (action) {
     case 'later':
       // An OTP has no time to wait for a carrier that has too much to do.
-      if (slower && category === 'otp' && otherWay === 'good') return { action: 'next', pauseMs, slower };
+      if (slower && category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
       return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
     case 'stop':
-      return { action: 'stop', afterMs: stopRetryMs, goesElsewhere: otherWay === 'good' };
+      return { action: 'stop', afterMs: stopRetryMs, goesElsewhere: alternative === 'good' };
     case 'next':
-      return otherWay !== 'none' ? { action: 'next', pauseMs, slower } : { action: 'reject' };
+      return alternative !== 'none' ? { action: 'next', pauseMs, slower } : { action: 'reject' };
     case 'reject':
       return { action: 'reject' };
   }
 }
 
-function actionFor({ status, statusName, overrides }: OutcomeQuestion): CarrierErrorAction {
+function actionFor({ status, statusName, overrides }: OutcomeInput): CarrierErrorAction {
   const override = overrides[statusName] ?? overrides[String(status)] ?? overrides[`0x${status.toString(16)}`];
   return override ?? rowOf(status).action;
 }
@@ -78,7 +78,7 @@ export function isCarriersDoing(status: number): boolean {
 }
 
 /** At least half of the exponential: jitter spreads the retries, but must not make them immediate. */
-function laterMs({ category, attempt, random = systemRandom }: OutcomeQuestion): number {
+function laterMs({ category, attempt, random = systemRandom }: OutcomeInput): number {
   const { base, cap } = category === 'otp' ? waitMs.otp : waitMs.other;
   const fullMs = Math.min(cap, base * 2 ** Math.min(attempt - 1, 20));
   return Math.floor(fullMs / 2 + jitteredBackoffMs(0, fullMs / 2, fullMs / 2, random));

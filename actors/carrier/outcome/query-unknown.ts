@@ -16,7 +16,7 @@ export type QueryUnknownParts = {
   readonly clock: Clock;
   /** False when no bind can ask now. */
   readonly query: (fields: QueryFields, done: QueryDone) => boolean;
-  /** As a deliver_sm; answered with another status than 0 it was not safe, and is told again. */
+  /** As a deliver_sm; answered with another status than 0 it was not safe, and is published again. */
   readonly onReceipt: (pdu: ShortMessagePdu, respond: (status: number) => void) => void;
   readonly afterMs?: readonly number[];
 };

@@ -2,13 +2,13 @@
 // decision is an event (`resent`), durable before the message goes back to its lane; the mark it leaves travels with
 // the message over waits, restarts and other carriers, so that there is never a third copy. What tells meanwhile that
 // the first did arrive, a late answer or a receipt, calls the second off. It never writes a PDU.
-import type { DeliveryEvent, EventKind, Happening } from '../../../model/delivery-event.ts';
+import type { DeliveryEvent, EventKind, EventDraft } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import { segmentToldOf } from '../submit/submit-pdu.ts';
+import { reportedSegmentOf } from '../submit/submit-pdu.ts';
 
 /** Whether an account wants messages of this category sent once more when their outcome is unknown. */
 export type ResendPolicy = (message: Pick<Message, 'accountId' | 'category'>) => boolean;
@@ -20,14 +20,14 @@ export type ResendParts = {
   readonly clock: Clock;
   readonly policy: ResendPolicy;
   /** Writes an event of the message; its ack waits for it. */
-  readonly write: (held: InFlightMessage, happening: Happening) => DeliveryEvent;
+  readonly write: (inFlight: InFlightMessage, draft: EventDraft) => DeliveryEvent;
   /** A late receipt may still tell what became of this segment. */
   readonly onUnknown: (resent: DeliveryEvent) => void;
-  readonly tryAgain: (held: InFlightMessage) => void;
+  readonly tryAgain: (inFlight: InFlightMessage) => void;
   /** Back to its lane after a wait. */
-  readonly rest: (held: InFlightMessage, afterMs: number) => void;
+  readonly rest: (inFlight: InFlightMessage, afterMs: number) => void;
   /** Acks the record when nothing of it is on its way any more. */
-  readonly finish: (held: InFlightMessage) => void;
+  readonly finish: (inFlight: InFlightMessage) => void;
 };
 
 export class Resend {
@@ -41,42 +41,42 @@ export class Resend {
    * A segment was submitted and its outcome is unknown: true when it is sent again. Of a long message only what the
    * carrier has not taken goes again, under the same reference: the phone puts the parts together, or knows a copy.
    */
-  take(held: InFlightMessage, segment: number, attempt: number, why: string): boolean {
+  take(inFlight: InFlightMessage, segment: number, attempt: number, why: string): boolean {
     const { carrier, clock, policy, write, onUnknown } = this.#parts;
     const nowMs = clock.nowMs();
-    if (held.state === 'settling') return false;
-    if (!held.isResendDecided) {
-      if (held.message.resends > 0) return false;
-      if (nowMs >= held.message.validUntilMs || !policy(held.message)) return false;
-      held.sendOnceMore();
-      metrics.resentByPolicy.inc({ carrier, category: held.category });
+    if (inFlight.state === 'settling') return false;
+    if (!inFlight.isResendDecided) {
+      if (inFlight.message.resends > 0) return false;
+      if (nowMs >= inFlight.message.validUntilMs || !policy(inFlight.message)) return false;
+      inFlight.sendOnceMore();
+      metrics.resentByPolicy.inc({ carrier, category: inFlight.category });
     }
     const error = `resent_by_policy:${why}`;
-    const told = segment === 0 ? 0 : segmentToldOf(held.message, held.pdus, segment);
-    onUnknown(write(held, { kind: 'resent', segment: told, attempt, error, atMs: nowMs }));
+    const reportedSegment = segment === 0 ? 0 : reportedSegmentOf(inFlight.message, inFlight.pdus, segment);
+    onUnknown(write(inFlight, { kind: 'resent', segment: reportedSegment, attempt, error, atMs: nowMs }));
     return true;
   }
 
   /** Back to its lane, as soon as the decision is durable and every other segment of it was answered. */
-  goOn(held: InFlightMessage): void {
+  goOn(inFlight: InFlightMessage): void {
     const { rest, tryAgain } = this.#parts;
-    if (held.state !== 'resending' || held.isOut || held.pendingWrites > 0) return;
-    if (held.category === 'otp') tryAgain(held);
-    else rest(held, limits.carrier.resendWaitMs);
+    if (inFlight.state !== 'resending' || inFlight.isOut || inFlight.pendingWrites > 0) return;
+    if (inFlight.category === 'otp') tryAgain(inFlight);
+    else rest(inFlight, limits.carrier.resendWaitMs);
   }
 
   /**
    * The carrier did take this segment (0: all of it). `ends`: it also told that the message has failed. Returns what
    * to call when the event that says so is durable.
    */
-  arrived(held: InFlightMessage | undefined, segment: number, ends = false): () => void {
-    if (held === undefined || held.message.resends === 0 || !waiting.has(held.state)) return () => {};
-    held.accept(segment);
-    const release = held.hold();
-    if (ends || held.isAllAccepted) held.settle();
+  arrived(inFlight: InFlightMessage | undefined, segment: number, ends = false): () => void {
+    if (inFlight === undefined || inFlight.message.resends === 0 || !waiting.has(inFlight.state)) return () => {};
+    inFlight.accept(segment);
+    const release = inFlight.hold();
+    if (ends || inFlight.isAllAccepted) inFlight.settle();
     return () => {
       release();
-      this.#parts.finish(held);
+      this.#parts.finish(inFlight);
     };
   }
 }

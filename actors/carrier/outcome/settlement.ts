@@ -1,32 +1,32 @@
-// What an answer (or its absence) does to a held message: the events it becomes, and what happens to the
+// What an answer (or its absence) does to a message in flight: the events it becomes, and what happens to the
 // record afterwards. The one rule of this page: the record is acked only when every event of the message is
 // durable. Whatever kills us before that, the redelivered record finds the events and is only acked again.
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../config/configuration.ts';
-import { type DeliveryEvent, type EventKind, type Happening, eventOfMessage } from '../../../model/delivery-event.ts';
+import { type DeliveryEvent, type EventKind, type EventDraft, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
-import { attemptNumber, delaysOf, holdKey } from '../in-flight/attempt.ts';
+import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
 import { type Closing, type Refusal, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage, WriteEnd } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
-import type { Ledger } from '../repeats/ledger.ts';
+import type { ReplayIndex } from '../deduplication/replay-index.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
-import { PutOffs } from './put-offs.ts';
-import type { PutOff } from './put-off-event.ts';
+import { Deferrals } from './deferrals.ts';
+import type { LaterDeferral } from './deferral-event.ts';
 import type { Reroute } from '../health/reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
-import { spareCarrier } from './spare-carrier.ts';
+import { coolDownCarrier } from './carrier-cooldown.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
-import { segmentToldOf, segmentsOf } from '../submit/submit-pdu.ts';
+import { reportedSegmentOf, segmentsOf } from '../submit/submit-pdu.ts';
 import type { Submitted } from '../receipts/submit-store.ts';
 
 export type SettlementParts = {
@@ -35,7 +35,7 @@ export type SettlementParts = {
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
   readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
-  readonly ledger: Ledger;
+  readonly replayIndex: ReplayIndex;
   readonly clock: Clock;
   /** No event written from now on gets a lower sequence. */
   readonly nextSeq: () => number;
@@ -50,7 +50,7 @@ export type SettlementParts = {
   /** The outcome of a submit is not known: a late receipt may still tell. */
   readonly onUnknown: (unknown: DeliveryEvent) => void;
   /** What a refusal is taken for. */
-  readonly onVerdict?: (held: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
+  readonly onOutcome?: (inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
   /** Whether the carrier has begun with a message, by its recorded events. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
@@ -60,7 +60,7 @@ export type SubmitAnswer = { readonly status: number; readonly carrierMessageId:
 export class Settlement {
   readonly #parts: SettlementParts;
   readonly #resend: Resend;
-  readonly #putOffs: PutOffs;
+  readonly #deferrals: Deferrals;
 
   constructor(parts: SettlementParts) {
     this.#parts = parts;
@@ -68,190 +68,190 @@ export class Settlement {
       carrier: parts.carrier.name,
       clock: parts.clock,
       policy: parts.resendUnknown,
-      write: (held, happening) => this.#write(held, happening),
+      write: (inFlight, draft) => this.#write(inFlight, draft),
       onUnknown: parts.onUnknown,
-      tryAgain: (held) => parts.intake().tryAgain(held),
-      rest: (held, afterMs) => this.#wait(held, afterMs),
-      finish: (held) => this.#finishWhenDone(held),
+      tryAgain: (inFlight) => parts.intake().tryAgain(inFlight),
+      rest: (inFlight, afterMs) => this.#wait(inFlight, afterMs),
+      finish: (inFlight) => this.#finishWhenDone(inFlight),
     });
-    this.#putOffs = new PutOffs({
+    this.#deferrals = new Deferrals({
       ...parts,
-      tell: (held, happening, then) => void this.#write(held, happening, then),
-      settle: (held) => this.#settle(held),
-      rest: (held, afterMs) => this.#wait(held, afterMs),
+      write: (inFlight, draft, then) => void this.#write(inFlight, draft, then),
+      settle: (inFlight) => this.#settle(inFlight),
+      rest: (inFlight, afterMs) => this.#wait(inFlight, afterMs),
     });
   }
 
   /** submit_sm_resp. */
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { held, segment, attempt } = token;
-    held.answered(segment);
+    const { inFlight, segment, attempt } = token;
+    inFlight.answered(segment);
     const statusName = nameOfStatus(answer.status);
     metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(answer.status) });
-    if (answer.status === commandStatus.ESME_ROK) this.#taken(held, segment, attempt, answer.carrierMessageId);
+    if (answer.status === commandStatus.ESME_ROK) this.#taken(inFlight, segment, attempt, answer.carrierMessageId);
     else {
-      held.lastRefusal = statusName;
-      this.#refused(held, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
+      inFlight.lastRefusal = statusName;
+      this.#refused(inFlight, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
     }
-    this.#closeWhenAnswered(held);
+    this.#closeWhenAnswered(inFlight);
   }
 
-  #refused(held: InFlightMessage, refusal: Refusal): void {
+  #refused(inFlight: InFlightMessage, refusal: Refusal): void {
     const { carrier } = this.#parts;
     const { statusName } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
-    const mayLeave = !held.isPartAccepted && held.state !== 'settling' && held.state !== 'resending';
-    const otherWay = mayLeave ? this.#parts.reroute().otherWay(held.message) : null;
+    const mayLeave = !inFlight.isPartAccepted && inFlight.state !== 'settling' && inFlight.state !== 'resending';
+    const alternative = mayLeave ? this.#parts.reroute().alternative(inFlight.message) : null;
     const outcome = decideOutcome({
       status: refusal.status,
       statusName,
-      category: held.category,
-      attempt: held.message.delays + held.tries,
+      category: inFlight.category,
+      attempt: inFlight.message.delays + inFlight.tries,
       overrides: carrier.errors,
-      otherWay: otherWay?.how ?? 'none',
+      alternative: alternative?.how ?? 'none',
     });
-    this.#parts.onVerdict?.(held, refusal, outcome);
-    spareCarrier(this.#parts, outcome, statusName);
-    this.#carryOut(held, refusal, nextStep(held, refusal, outcome));
+    this.#parts.onOutcome?.(inFlight, refusal, outcome);
+    coolDownCarrier(this.#parts, outcome, statusName);
+    this.#applyChanges(inFlight, refusal, nextStep(inFlight, refusal, outcome));
   }
 
-  #carryOut(held: InFlightMessage, refusal: Refusal, step: NextStep): void {
+  #applyChanges(inFlight: InFlightMessage, refusal: Refusal, step: NextStep): void {
     const { segment, attempt, statusName: error } = refusal;
     switch (step.do) {
       case 'reject': {
         const atMs = this.#parts.clock.nowMs();
-        this.#write(held, { ...endOf(held.message, 'rejected', error), segment, attempt, atMs });
-        return this.#settle(held);
+        this.#write(inFlight, { ...endOf(inFlight.message, 'rejected', error), segment, attempt, atMs });
+        return this.#settle(inFlight);
       }
       case 'finish':
-        return this.#finishWhenDone(held);
+        return this.#finishWhenDone(inFlight);
       case 'resend':
-        return this.#resend.goOn(held);
+        return this.#resend.goOn(inFlight);
       case 'leave':
-        return this.#leave(held, step.refusal);
+        return this.#leave(inFlight, step.refusal);
       case 'defer':
-        return this.#putOffs.begin(held, error, step.afterMs, segment);
+        return this.#deferrals.begin(inFlight, error, step.afterMs, segment);
       case 'retry':
-        this.#close(held, { segment, attempt, error, detail: String(held.tries) });
-        return this.#wait(held, step.afterMs);
+        this.#close(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
+        return this.#wait(inFlight, step.afterMs);
       case 'awaitRedelivery':
-        return this.#close(held, { segment, attempt, error, detail: String(held.tries) });
+        return this.#close(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
     }
   }
 
-  #leave(held: InFlightMessage, refusal: Refusal): void {
-    held.leave(refusal);
-    if (held.isOut) return;
-    held.endLeaving();
-    const way = held.isUntouched ? this.#parts.reroute().otherWay(held.message) : null;
+  #leave(inFlight: InFlightMessage, refusal: Refusal): void {
+    inFlight.leave(refusal);
+    if (inFlight.isOut) return;
+    inFlight.endLeaving();
+    const candidate = inFlight.isUntouched ? this.#parts.reroute().alternative(inFlight.message) : null;
     // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
-    if (way === null) return this.#refused(held, refusal);
-    this.#parts.reroute().go(held, way.to, refusal.statusName, refusal.mayComeBack);
+    if (candidate === null) return this.#refused(inFlight, refusal);
+    this.#parts.reroute().go(inFlight, candidate.to, refusal.statusName, refusal.mayComeBack);
   }
 
   /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
   onNoAnswer(token: SubmitToken, why: string): void {
-    token.held.answered(token.segment);
-    this.#becomeUnknown(token.held, token.segment, token.attempt, why);
-    this.#closeWhenAnswered(token.held);
+    token.inFlight.answered(token.segment);
+    this.#becomeUnknown(token.inFlight, token.segment, token.attempt, why);
+    this.#closeWhenAnswered(token.inFlight);
   }
 
   /** An answer that came after its time took the segment. What it returns is called when that is durable. */
-  onLateTaken({ held, segment }: SubmitToken): () => void {
-    return this.#resend.arrived(held, segment);
+  onLateTaken({ inFlight, segment }: SubmitToken): () => void {
+    return this.#resend.arrived(inFlight, segment);
   }
 
   /** A receipt told what became of a submit. What it returns is called when that is durable. */
   onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
-    const held = this.#parts.intake().find(holdKey(messageId, hop, delaysOf(attempt)));
-    return this.#resend.arrived(held, segment, kind !== 'delivered');
+    const inFlight = this.#parts.intake().find(deliveryKey(messageId, hop, delaysOf(attempt)));
+    return this.#resend.arrived(inFlight, segment, kind !== 'delivered');
   }
 
   /**
-   * The record's intent was written by an earlier life that left no outcome. Each segment without one is told by
+   * The record's intent was written by an earlier incarnation that left no outcome. Each segment without one is told by
    * itself: one segment's receipt must not speak for the others.
    */
-  onUnresolved(held: InFlightMessage): void {
-    const attempt = attemptNumber(held.message.delays, held.tries);
+  onUnresolved(inFlight: InFlightMessage): void {
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
     try {
-      held.pdus = segmentsOf(held.message, this.#parts.carrier);
+      inFlight.pdus = segmentsOf(inFlight.message, this.#parts.carrier);
     } catch (error) {
-      ignoring(error, 'the configuration changed since: the message is told as a whole');
+      ignoring(error, 'the configuration changed since: the message is published as a whole');
     }
-    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
-    const open = held.pdus.length === 0 ? [0] : held.segmentsToSend();
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: inFlight.category });
+    const open = inFlight.pdus.length === 0 ? [0] : inFlight.segmentsToSend();
     const why = 'no_outcome_after_restart';
-    const again = open.filter((segment) => this.#resend.take(held, segment, attempt, why));
+    const again = open.filter((segment) => this.#resend.take(inFlight, segment, attempt, why));
     if (again.length > 0) return;
-    for (const segment of open) this.#tellUnknown(held, segment, attempt, why);
-    this.#settle(held);
+    for (const segment of open) this.#publishUnknown(inFlight, segment, attempt, why);
+    this.#settle(inFlight);
   }
 
   /** The message ends before it was written. */
-  onRefused(held: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
-    const attempt = attemptNumber(held.message.delays, held.tries);
+  onRefused(inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
     // Why it could not go out in time is what the client wants to know.
-    const reason = status === 'expired' ? (held.lastRefusal ?? this.#parts.whyAvoided()) : '';
+    const reason = status === 'expired' ? (inFlight.lastRefusal ?? this.#parts.whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
-    this.#write(held, { ...endOf(held.message, status, error), attempt, atMs: this.#parts.clock.nowMs() });
-    this.#settle(held);
+    this.#write(inFlight, { ...endOf(inFlight.message, status, error), attempt, atMs: this.#parts.clock.nowMs() });
+    this.#settle(inFlight);
   }
 
   /** It came into hours in which its category keeps quiet: it comes back when they end. */
-  onPutOff(held: InFlightMessage, code: string, untilMs: number): void {
-    this.#putOffs.begin(held, code, Math.max(0, untilMs - this.#parts.clock.nowMs()), null);
+  onDeferred(inFlight: InFlightMessage, code: string, untilMs: number): void {
+    this.#deferrals.begin(inFlight, code, Math.max(0, untilMs - this.#parts.clock.nowMs()), null);
   }
 
-  /** An earlier life was putting it off: whether LATER has it, nobody knows. */
-  onPutOffBefore(held: InFlightMessage, before: PutOff): void {
-    this.#putOffs.repeat(held, before);
+  /** An earlier incarnation was putting it off: whether LATER has it, nobody knows. */
+  onDeferredBefore(inFlight: InFlightMessage, before: LaterDeferral): void {
+    this.#deferrals.repeat(inFlight, before);
   }
 
   /** Its hold had lapsed, and the record came back: it goes on when what is out of it was answered. */
-  onRegained(held: InFlightMessage): void {
-    if (held.isResendDecided) {
-      held.goOnResending();
-      this.#resend.goOn(held);
-    } else if (held.isOut) this.#wait(held, waitAgainMs);
-    else this.#parts.intake().tryAgain(held);
+  onRegained(inFlight: InFlightMessage): void {
+    if (inFlight.isResendDecided) {
+      inFlight.goOnResending();
+      this.#resend.goOn(inFlight);
+    } else if (inFlight.isOut) this.#wait(inFlight, waitAgainMs);
+    else this.#parts.intake().tryAgain(inFlight);
   }
 
   /**
    * Its intent is durable but nothing more of it is written now (its hold lapsed, or we stop). Told, so that the next
    * owner sends it instead of taking it for `unknown`.
    */
-  onNotWritten(held: InFlightMessage): void {
-    const attempt = attemptNumber(held.message.delays, held.tries);
-    const segment = held.segmentsToSend()[0] ?? 1;
-    this.#close(held, { segment, attempt, error: 'not_written', detail: `not_written.${held.tries}` });
+  onNotWritten(inFlight: InFlightMessage): void {
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const segment = inFlight.segmentsToSend()[0] ?? 1;
+    this.#close(inFlight, { segment, attempt, error: 'not_written', detail: `not_written.${inFlight.tries}` });
   }
 
-  #taken(held: InFlightMessage, segment: number, attempt: number, carrierMessageId: string): void {
-    held.accept(segment);
-    const submitted = this.#write(held, {
+  #taken(inFlight: InFlightMessage, segment: number, attempt: number, carrierMessageId: string): void {
+    inFlight.accept(segment);
+    const submitted = this.#write(inFlight, {
       kind: 'submitted',
-      segment: segmentToldOf(held.message, held.pdus, segment),
+      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
       attempt,
       carrierMessageId,
       atMs: this.#parts.clock.nowMs(),
     });
     this.#parts.onSubmitted(submitted);
-    if (held.isAllAccepted) return this.#settle(held);
-    if (held.leaving !== null) return this.#leave(held, held.leaving);
-    this.#finishWhenDone(held);
+    if (inFlight.isAllAccepted) return this.#settle(inFlight);
+    if (inFlight.leaving !== null) return this.#leave(inFlight, inFlight.leaving);
+    this.#finishWhenDone(inFlight);
   }
 
-  #becomeUnknown(held: InFlightMessage, segment: number, attempt: number, why: string): void {
-    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: held.category });
-    if (this.#resend.take(held, segment, attempt, why)) return;
-    this.#tellUnknown(held, segment, attempt, why);
-    this.#settle(held);
+  #becomeUnknown(inFlight: InFlightMessage, segment: number, attempt: number, why: string): void {
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: inFlight.category });
+    if (this.#resend.take(inFlight, segment, attempt, why)) return;
+    this.#publishUnknown(inFlight, segment, attempt, why);
+    this.#settle(inFlight);
   }
 
-  #tellUnknown(held: InFlightMessage, segment: number, attempt: number, why: string): void {
-    const unknown = this.#write(held, {
+  #publishUnknown(inFlight: InFlightMessage, segment: number, attempt: number, why: string): void {
+    const unknown = this.#write(inFlight, {
       kind: 'unknown',
-      segment: segmentToldOf(held.message, held.pdus, segment),
+      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
       attempt,
       error: why,
       atMs: this.#parts.clock.nowMs(),
@@ -260,56 +260,56 @@ export class Settlement {
   }
 
   /** Tells that its intent is over, as soon as no segment of it is out: what is out is still covered by that intent. */
-  #close(held: InFlightMessage, closing: Closing): void {
-    held.closeIntent(closing);
-    this.#closeWhenAnswered(held);
+  #close(inFlight: InFlightMessage, closing: Closing): void {
+    inFlight.closeIntent(closing);
+    this.#closeWhenAnswered(inFlight);
   }
 
-  #closeWhenAnswered(held: InFlightMessage): void {
-    const closing = held.takeClosing();
+  #closeWhenAnswered(inFlight: InFlightMessage): void {
+    const closing = inFlight.takeClosing();
     // Where it goes is told already, and closes it.
-    if (closing === null || held.state === 'rerouting') return;
+    if (closing === null || inFlight.state === 'rerouting') return;
     const { nextSeq, clock } = this.#parts;
     const fromSeq = nextSeq();
-    const deferred = { ...closing, kind: 'deferred', progress: held.progress, atMs: clock.nowMs() } as const;
+    const deferred = { ...closing, kind: 'deferred', progress: inFlight.progress, atMs: clock.nowMs() } as const;
     // Whoever reads it knows what the carrier has of the message, and need not look further back.
-    this.#write(held, deferred, () => (held.neededFromSeq = Math.min(fromSeq, nextSeq())));
+    this.#write(inFlight, deferred, () => (inFlight.neededFromSeq = Math.min(fromSeq, nextSeq())));
   }
 
   /** Back to its lane after the wait, and not before the segments still out are answered or given up. */
-  #wait(held: InFlightMessage, afterMs: number): void {
-    held.wait(this.#parts.clock, afterMs, this.#tryAgain);
+  #wait(inFlight: InFlightMessage, afterMs: number): void {
+    inFlight.wait(this.#parts.clock, afterMs, this.#tryAgain);
   }
 
-  readonly #tryAgain = (held: InFlightMessage): void => this.#parts.intake().tryAgain(held);
+  readonly #tryAgain = (inFlight: InFlightMessage): void => this.#parts.intake().tryAgain(inFlight);
 
-  #write(held: InFlightMessage, happening: Happening, then: (() => void) | null = null): DeliveryEvent {
-    const event = eventOfMessage(held.message, { epoch: held.epoch, ...happening });
-    held.write(this.#parts.events, event, this.#isWritten, then);
+  #write(inFlight: InFlightMessage, draft: EventDraft, then: (() => void) | null = null): DeliveryEvent {
+    const event = eventOfMessage(inFlight.message, { epoch: inFlight.epoch, ...draft });
+    inFlight.write(this.#parts.events, event, this.#isWritten, then);
     return event;
   }
 
-  readonly #isWritten: WriteEnd<(() => void) | null> = (held, durable, then) => {
+  readonly #isWritten: WriteEnd<(() => void) | null> = (inFlight, durable, then) => {
     if (!durable) return;
     if (then !== null) then();
-    this.#finishWhenDone(held);
+    this.#finishWhenDone(inFlight);
   };
 
-  #settle(held: InFlightMessage): void {
-    held.settle();
-    this.#finishWhenDone(held);
+  #settle(inFlight: InFlightMessage): void {
+    inFlight.settle();
+    this.#finishWhenDone(inFlight);
   }
 
   /** Its end is durable elsewhere: acks its record when nothing of it is on its way any more. */
-  settle(held: InFlightMessage): void {
-    this.#settle(held);
+  settle(inFlight: InFlightMessage): void {
+    this.#settle(inFlight);
   }
 
-  #finishWhenDone(held: InFlightMessage): void {
-    this.#resend.goOn(held);
-    if (!held.isDone) return;
-    this.#parts.ledger.settle(held.key);
-    this.#parts.intake().release(held);
-    held.record.ack();
+  #finishWhenDone(inFlight: InFlightMessage): void {
+    this.#resend.goOn(inFlight);
+    if (!inFlight.isDone) return;
+    this.#parts.replayIndex.settle(inFlight.key);
+    this.#parts.intake().release(inFlight);
+    inFlight.record.ack();
   }
 }

@@ -4,17 +4,17 @@
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { Generations } from '../repeats/generations.ts';
+import { RotatingMap } from '../deduplication/rotating-map.ts';
 import type { Submitted } from '../receipts/submit-store.ts';
 
 /** A carrier that has not reported after a day will not. */
 const rememberedMs = 24 * 3_600_000;
 
 export class UnknownSubmits {
-  readonly #byNumbers: Generations<string, DeliveryEvent[]>;
+  readonly #byNumbers: RotatingMap<string, DeliveryEvent[]>;
 
   constructor(clock: Clock = systemClock) {
-    this.#byNumbers = new Generations(rememberedMs, limits.carrier.unknownRememberedMax, clock);
+    this.#byNumbers = new RotatingMap(rememberedMs, limits.carrier.unknownRememberedMax, clock);
   }
 
   add(unknown: DeliveryEvent): void {

@@ -38,7 +38,7 @@ export class AnswerTimes {
    * When a segment was counted at the latest, which was written at `writtenAtMs` and is proven counted by an answer at
    * `atMs`. In doubt whatever is proven is believed, and it is no sooner than the fixed jitter after it was written.
    */
-  countedByMs(writtenAtMs: number, atMs: number, inDoubt: boolean): number {
+  countedByMs(writtenAtMs: number, atMs: number, isDistrusted: boolean): number {
     const tookMs = atMs - writtenAtMs;
     const provenMs = Math.max(0, tookMs - this.#leastMs);
     this.#learn(provenMs, atMs);
@@ -48,9 +48,9 @@ export class AnswerTimes {
       const mostMs = writtenAtMs < this.#firstAnswerMs ? firstMostMs : newMostMs;
       return writtenAtMs + Math.max(jitterMs, provenMs + slackMs, Math.min(tookMs, mostMs));
     }
-    const believed = inDoubt || this.#meanMs <= trustMs || provenMs > this.#usualMs;
+    const believed = isDistrusted || this.#meanMs <= trustMs || provenMs > this.#usualMs;
     const latenessMs = believed ? provenMs + slackMs : Math.min(provenMs + slackMs, jitterMs);
-    return writtenAtMs + (inDoubt ? Math.max(latenessMs, jitterMs) : latenessMs);
+    return writtenAtMs + (isDistrusted ? Math.max(latenessMs, jitterMs) : latenessMs);
   }
 
   /** What was written then should have been answered by now: silence tells of a stall. */

@@ -1,10 +1,10 @@
 // Pacing to the carrier's contract, in segments. Messages are chosen at an even rate just under it, and what a late timer
 // cost is made up for. PDUs are written as soon as no second of the carrier's own count can hold more than the contract
-// (last-second.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
-// carrier says "too fast", the rate falls (slow-down.ts). It never decides which message goes.
+// (sliding-window.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
+// carrier says "too fast", the rate falls (throttle-backoff.ts). It never decides which message goes.
 import type { Pace } from '../../../cluster/operator-commands/contract.ts';
-import { LastSecond } from './last-second.ts';
-import { SlowDown } from './slow-down.ts';
+import { SlidingWindow } from './sliding-window.ts';
+import { ThrottleBackoff } from './throttle-backoff.ts';
 
 /** All times are monotonic. */
 export type Pacing = {
@@ -48,8 +48,8 @@ const spreadShare = 1.25;
 const lumpMs = 20;
 
 export function pacing(segmentsPerSecond: number): Pacing {
-  const lastSecond = new LastSecond(segmentsPerSecond);
-  const slow = new SlowDown(segmentsPerSecond * shareOfContract);
+  const slidingWindow = new SlidingWindow(segmentsPerSecond);
+  const slow = new ThrottleBackoff(segmentsPerSecond * shareOfContract);
   const lead = leadTime();
   let contract = segmentsPerSecond;
   // When the next one is due, as GCRA's theoretical arrival times: to be chosen, and to be written.
@@ -61,7 +61,10 @@ export function pacing(segmentsPerSecond: number): Pacing {
   /** Not so early that it would have to wait for its PDUs, with later and more urgent ones behind it. */
   function dueAtMs(segments: number, nowMs: number, chosen: number, kept: number): number {
     if (contract === 0) return Number.POSITIVE_INFINITY;
-    const writtenAtMs = Math.max(lastSecond.roomAtMs(segments, nowMs, chosen + kept), writeAtMs + spreadMs(chosen));
+    const writtenAtMs = Math.max(
+      slidingWindow.availableAtMs(segments, nowMs, chosen + kept),
+      writeAtMs + spreadMs(chosen),
+    );
     return Math.max(chooseAtMs, writtenAtMs - lead.ms());
   }
 
@@ -73,30 +76,31 @@ export function pacing(segmentsPerSecond: number): Pacing {
     },
     waitMs: (segments, nowMs, chosen, kept = 0) => Math.max(0, dueAtMs(segments, nowMs, chosen, kept) - nowMs),
     intentTook: lead.learn,
-    writeWaitMs: (segments, nowMs) => Math.max(0, Math.max(writeAtMs, lastSecond.roomAtMs(segments, nowMs)) - nowMs),
+    writeWaitMs: (segments, nowMs) =>
+      Math.max(0, Math.max(writeAtMs, slidingWindow.availableAtMs(segments, nowMs)) - nowMs),
     written(segments, bind, nowMs) {
       writeAtMs = Math.max(writeAtMs, nowMs - lumpMs) + (contract === 0 ? 0 : spreadMs(segments));
-      return lastSecond.written(segments, bind, nowMs);
+      return slidingWindow.written(segments, bind, nowMs);
     },
     answered({ number, bind, writtenAtMs }, nowMs) {
       slow.answered(nowMs);
-      lastSecond.answered(number, bind, writtenAtMs, nowMs);
+      slidingWindow.answered(number, bind, writtenAtMs, nowMs);
     },
-    unanswered: ({ number, bind }, nowMs) => lastSecond.unanswered(number, bind, nowMs),
+    unanswered: ({ number, bind }, nowMs) => slidingWindow.unanswered(number, bind, nowMs),
     pauseUntil(atMs) {
       chooseAtMs = Math.max(chooseAtMs, atMs);
       writeAtMs = Math.max(writeAtMs, atMs);
     },
     slowDown(nowMs, by) {
-      slow.complained(nowMs, by);
-      lastSecond.doubt(nowMs);
+      slow.onThrottled(nowMs, by);
+      slidingWindow.distrust(nowMs);
     },
     ratePerS: (nowMs) => slow.ratePerS(nowMs),
     pace: (nowMs) => ({ perS: slow.ratePerS(nowMs), ofPerS: contract, slowedBy: slow.by(nowMs) }),
     setContract(perSecond) {
       contract = perSecond;
       slow.setFull(perSecond * shareOfContract);
-      lastSecond.resize(perSecond);
+      slidingWindow.resize(perSecond);
     },
   };
 }

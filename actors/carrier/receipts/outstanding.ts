@@ -7,7 +7,7 @@ import { type IdReading, canonical, readAs } from '../../../model/carrier-messag
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
-import { Generations } from '../repeats/generations.ts';
+import { RotatingMap } from '../deduplication/rotating-map.ts';
 import { SubmitStore, type Submitted } from './submit-store.ts';
 
 export type IdForm = IdReading | 'auto';
@@ -30,7 +30,7 @@ export class Outstanding {
   readonly #waiting = new Map<string, number>();
   readonly #store: SubmitStore;
   /** Whose receipt was here: the recipient. */
-  readonly #settled: Generations<string, string>;
+  readonly #settled: RotatingMap<string, string>;
   readonly #onLearnt: (reading: IdReading) => void;
   #readings: IdReading[];
   /** Matches that only this reading gives. */
@@ -48,7 +48,7 @@ export class Outstanding {
     this.#isLearning = form === 'auto';
     this.#readings = form === 'auto' ? ['raw', 'hex', 'decimal'] : [form];
     this.#onLearnt = onLearnt;
-    this.#settled = new Generations(settledSpanMs, limits.carrier.outstandingMax, clock);
+    this.#settled = new RotatingMap(settledSpanMs, limits.carrier.outstandingMax, clock);
     this.#store = new SubmitStore(
       (lost, place) => this.#lose(lost, place),
       (moved, from, to) => this.#move(moved, from, to),

@@ -2,7 +2,7 @@
 // parked receipt is small and holds no text of the message.
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
-import { moveToDead } from '../../../cluster/bus/dead.ts';
+import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
 import { publishLater } from '../../../cluster/bus/later.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { inboundConsumer, streamNames } from '../../../cluster/bus/streams.ts';

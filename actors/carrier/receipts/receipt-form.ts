@@ -7,13 +7,13 @@ import { metrics } from '../../../platform/telemetry.ts';
 
 const readings: readonly IdReading[] = ['raw', 'hex', 'decimal'];
 /** By carrier; one per configured carrier, in the thread that hosts it. */
-const told = new Map<string, Set<IdReading>>();
+const known = new Map<string, Set<IdReading>>();
 
 export function receiptFormLearnt({ name, receiptId }: CarrierConfig, form: IdReading): void {
   for (const each of readings) metrics.receiptIdForm.set({ carrier: name, form: each }, each === form ? 1 : 0);
-  const before = told.get(name) ?? new Set();
+  const before = known.get(name) ?? new Set();
   if (receiptId !== 'auto' || before.has(form)) return;
-  told.set(name, before.add(form));
+  known.set(name, before.add(form));
   const also = [...before].filter((each) => each !== form);
   log.info({ carrier: name, form, ...(also.length > 0 ? { also } : {}) }, 'the form of receipt ids was learnt');
 }

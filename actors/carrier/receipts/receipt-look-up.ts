@@ -18,9 +18,9 @@ export async function lookUpReceipt(
   carrierMessageIds: readonly string[],
 ): Promise<FindSubmittedReply> {
   const recipients = swapped === undefined ? [recipient] : [recipient, swapped];
-  const question: FindSubmitted = { carrier, recipients, carrierMessageIds };
+  const query: FindSubmitted = { carrier, recipients, carrierMessageIds };
   try {
-    const reply = await bus.connection.request(querySubjects.findSubmitted, JSON.stringify(question), {
+    const reply = await bus.connection.request(querySubjects.findSubmitted, JSON.stringify(query), {
       timeout: queryTimeoutMs,
     });
     return reply.json<FindSubmittedReply>();

@@ -11,7 +11,7 @@ import { unreachable } from '../../../platform/assert.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log, maskNumber } from '../../../platform/log.ts';
-import { Seldom } from '../../../platform/seldom.ts';
+import { LogThrottle } from '../../../platform/log-throttle.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { Receipt } from '../../../smpp/receipt.ts';
@@ -31,7 +31,7 @@ export type ReceiptsParts = {
   /** Keeps a receipt without a match for `delayMs`; tells whether it is safe. */
   readonly park: (receipt: KnownReceipt, parked: Parked, delayMs: number, done: (safe: boolean) => void) => void;
   /** A receipt tells what became of a submit; what it returns is called when that is durable. */
-  readonly onTold: (submitted: Submitted, kind: EventKind) => () => void;
+  readonly onPublished: (submitted: Submitted, kind: EventKind) => () => void;
   /** Asks the event store for a submit that memory does not hold. */
   readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
 };
@@ -75,14 +75,14 @@ export class Receipts {
   /** False while the replay still tells which ids are ours: until then no receipt is without a message. */
   #open = false;
   readonly #stopSweep: Cancel;
-  readonly #otherNumber: Seldom;
+  readonly #otherNumber: LogThrottle;
   readonly #lag;
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
     const lagOf = (category: Category) => metrics.receiptLag.labels({ carrier: parts.carrier, category });
     this.#lag = { otp: lagOf('otp'), transactional: lagOf('transactional'), promotional: lagOf('promotional') };
-    this.#otherNumber = new Seldom(limits.carrier.receiptSaidEveryMs, parts.clock);
+    this.#otherNumber = new LogThrottle(limits.carrier.receiptLogEveryMs, parts.clock);
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }
 
@@ -91,7 +91,7 @@ export class Receipts {
     const kind = kindOfState[receipt.state];
     if (kind === null) return this.#end('intermediate', respond);
     // The bus is away: the carrier keeps it better than our memory would.
-    if (!this.#parts.events.hasRoom) return this.#end('not_safe', respond);
+    if (!this.#parts.events.hasCapacity) return this.#end('not_safe', respond);
     const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped);
     if (match?.repeated === true) return this.#end('duplicate', respond);
     if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
@@ -123,7 +123,7 @@ export class Receipts {
     this.#parts.unknown.add(unknown);
   }
 
-  /** Another life or another node has written what became of a submit, after it was submitted. */
+  /** Another incarnation or another node has written what became of a submit, after it was submitted. */
   learn(event: DeliveryEvent): void {
     // Said by a receipt: the submit is known, and its last receipt may still come.
     if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
@@ -159,9 +159,9 @@ export class Receipts {
     if (isFinal) this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
     const urgent = submitted.category === 'otp';
     // Nothing that the second copy of a message could be called off for.
-    const told = isFinal ? this.#parts.onTold(submitted, kind) : () => {};
+    const onDurable = isFinal ? this.#parts.onPublished(submitted, kind) : () => {};
     const done = (durable: boolean) => {
-      if (durable) told();
+      if (durable) onDurable();
       this.#end(durable ? 'matched' : 'not_safe', respond);
     };
     this.#parts.events.write(event, done, urgent);
@@ -243,7 +243,7 @@ export class Receipts {
     const submitted = outstanding.recipientOf(carrierMessageId);
     if (submitted === null) return;
     metrics.receiptsOtherNumber.inc({ carrier });
-    const unsaid = this.#otherNumber.happened();
+    const unsaid = this.#otherNumber.allow();
     if (unsaid === null) return;
     const compared = {
       receipt: maskNumber(recipient),

@@ -138,7 +138,7 @@ export class SubmitStore {
   #free(at: number | undefined): void {
     const chunk = at === undefined ? null : this.#chunks[at];
     if (at === undefined || !chunk || chunk.wanted > 0) return;
-    // The one that is being written begins anew.
+    // The one that is being written starts over.
     if (at === this.#order.at(-1)) return void (chunk.used = 0);
     this.#spare ??= chunk.octets;
     this.#chunks[at] = null;

@@ -14,8 +14,8 @@ import type { ShortMessage } from '../../../smpp/pdu.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
-import type { ClaimVerdict, IntentClaims } from '../repeats/intent-claims.ts';
-import { type Lanes, slotsKeptFor, tokensKeptFor } from '../intake/lanes.ts';
+import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
+import { type Lanes, slotsReservedFor, tokensReservedFor } from '../intake/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';
 import { segmentsOf, segmentsPerPdu, submitHeader, submitPdu } from './submit-pdu.ts';
@@ -29,32 +29,32 @@ export type SenderParts = {
   /** Whose intent counts, where nodes share the carrier. */
   readonly claims: IntentClaims;
   /** Somebody else's word in EVENTS stands before the intent of this message. */
-  readonly onBehind: (held: InFlightMessage, verdict: ClaimVerdict) => void;
+  readonly onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void;
   readonly ports: readonly SubmitPort[];
   readonly clock: Clock;
   /** The message ends before it was written. */
-  readonly onRefused: (held: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
+  readonly onRefused: (inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
   /** It may go out at that time: it waits in LATER. */
-  readonly onPutOff: (held: InFlightMessage, code: string, untilMs: number) => void;
+  readonly onDeferred: (inFlight: InFlightMessage, code: string, untilMs: number) => void;
   /** Whether it may still go out, asked when its turn has come. */
   readonly lateGates: LateGates;
   /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
-  readonly onNotWritten: (held: InFlightMessage) => void;
+  readonly onNotWritten: (inFlight: InFlightMessage) => void;
   /** The same of one whose intent has become old: it goes back to its lane, and begins with a new intent. */
-  readonly onIntentOld: (held: InFlightMessage) => void;
+  readonly onIntentOld: (inFlight: InFlightMessage) => void;
   /** No event written from now on gets a lower sequence. */
   readonly nextSeq: () => number;
   /** The next message or PDU has to wait, and what for. */
-  readonly onHeldBack?: (why: HeldBackBy) => void;
+  readonly onDelayed?: (why: DelayedBy) => void;
 };
 
-export type HeldBackBy = 'bind' | 'window' | 'bus' | 'pacing';
+export type DelayedBy = 'bind' | 'window' | 'bus' | 'pacing';
 
 /** However long it is told to wait, it looks again: what it waits for may have changed. */
 const wakeWithinMs = 1_000;
 
 /** Those of one message follow each other: when it leaves `sending`, the rest of them is passed over before its next turn. */
-type ReadySegment = { readonly held: InFlightMessage; readonly segment: number };
+type ReadySegment = { readonly inFlight: InFlightMessage; readonly segment: number };
 
 export class Sender {
   readonly #parts: SenderParts;
@@ -104,15 +104,15 @@ export class Sender {
     return this.#ready.length === 0 || widestPort(this.#parts.ports) < 0;
   }
 
-  /** No bind may take anything: what has its intent and was not begun is told as not written, and handed back. */
+  /** No bind may take anything: what has its intent and was not begun is published as not written, and handed back. */
   standDown(): ReadonlySet<InFlightMessage> {
     const ready = this.#ready.slice(this.#readyAt);
-    const idle = ready.filter(({ held }) => held.state === 'sending' && held.isUntouched);
-    const back = new Set(idle.map(({ held }) => held));
+    const idle = ready.filter(({ inFlight }) => inFlight.state === 'sending' && inFlight.isUntouched);
+    const back = new Set(idle.map(({ inFlight }) => inFlight));
     if (back.size === 0) return back;
-    this.#ready = ready.filter(({ held }) => !back.has(held));
+    this.#ready = ready.filter(({ inFlight }) => !back.has(inFlight));
     this.#readyAt = 0;
-    for (const held of back) this.#parts.onNotWritten(held);
+    for (const inFlight of back) this.#parts.onNotWritten(inFlight);
     return back;
   }
 
@@ -122,10 +122,10 @@ export class Sender {
     this.#closed = true;
     this.#timer?.();
     this.#timer = null;
-    for (const { held } of this.#ready.slice(this.#readyAt)) {
-      if (held.state !== 'sending') continue;
-      held.stopSending();
-      this.#parts.onNotWritten(held);
+    for (const { inFlight } of this.#ready.slice(this.#readyAt)) {
+      if (inFlight.state !== 'sending') continue;
+      inFlight.stopSending();
+      this.#parts.onNotWritten(inFlight);
     }
     this.#ready = [];
     this.#readyAt = 0;
@@ -136,145 +136,146 @@ export class Sender {
     this.#putBackOld();
     this.#writeReady();
     while (!this.#stopped) {
-      const held = this.#parts.lanes.peek();
-      if (held === undefined) return;
-      if (!this.#mayBegin(held)) continue;
-      const pdus = Math.max(1, held.segmentCountToSend);
+      const inFlight = this.#parts.lanes.peek();
+      if (inFlight === undefined) return;
+      if (!this.#mayBegin(inFlight)) continue;
+      const pdus = Math.max(1, inFlight.segmentCountToSend);
       const windows = windowsBound(this.#parts.ports);
-      if (windows === 0) return this.#parts.onHeldBack?.('bind'); // it wakes us
-      const kept = slotsKeptFor(held.category, windows);
+      if (windows === 0) return this.#parts.onDelayed?.('bind'); // it wakes us
+      const kept = slotsReservedFor(inFlight.category, windows);
       const slots = Math.min(pdus, windows - kept);
       // An answer or a bind wakes us.
       if (windowFree(this.#parts.ports) - (this.#ready.length - this.#readyAt) - this.#reserved - kept < slots)
-        return this.#parts.onHeldBack?.('window');
-      if (!this.#parts.events.hasRoom) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
+        return this.#parts.onDelayed?.('window');
+      if (!this.#parts.events.hasCapacity) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
-      const segments = pdus * segmentsPerPdu(held.message, held.pdus);
+      const segments = pdus * segmentsPerPdu(inFlight.message, inFlight.pdus);
       const chosen = this.#reserved + this.#ready.length - this.#readyAt;
       const { pacing } = this.#parts;
-      const waiting = this.#parts.lanes.waitingOf(held.category, held.message.accountId);
-      const room = tokensKeptFor(held.category, pacing.ratePerS(now), waiting);
+      const waiting = this.#parts.lanes.waitingOf(inFlight.category, inFlight.message.accountId);
+      const room = tokensReservedFor(inFlight.category, pacing.ratePerS(now), waiting);
       if (!pacing.take(segments, now, chosen, room)) {
         return this.#wakeIn(pacing.waitMs(segments, now, chosen, room), 'pacing');
       }
       this.#parts.lanes.next();
-      this.#begin(held, slots, now);
+      this.#begin(inFlight, slots, now);
     }
   }
 
   /** False when the message was taken out of its lane instead. */
-  #mayBegin(held: InFlightMessage): boolean {
-    const { lanes, clock, onRefused, onPutOff, lateGates } = this.#parts;
-    if (held.state !== 'queued') {
-      lanes.remove(held); // it was ended while it waited here, and its events are on their way
+  #mayBegin(inFlight: InFlightMessage): boolean {
+    const { lanes, clock, onRefused, onDeferred, lateGates } = this.#parts;
+    if (inFlight.state !== 'queued') {
+      lanes.remove(inFlight); // it was ended while it waited here, and its events are on their way
       return false;
     }
     // Before anything is decided about it: it may be somebody else's by now.
-    if (!held.isOursAt(clock.monotonicMs())) {
+    if (!inFlight.isOursAt(clock.monotonicMs())) {
       lanes.next();
-      held.lapse();
+      inFlight.lapse();
       return false;
     }
-    const verdict = lateGates(held.message, clock.nowMs());
+    const verdict = lateGates(inFlight.message, clock.nowMs());
     // Of a message the carrier has a part of, the rest is not held until the morning: its phone shows nothing before.
-    const isBegun = !verdict.ok && verdict.status === 'held' && held.isPartAccepted;
+    const isBegun = !verdict.ok && verdict.status === 'held' && inFlight.isPartAccepted;
     if (!verdict.ok && !isBegun) {
       lanes.next();
-      if (verdict.status === 'held') onPutOff(held, verdict.code, verdict.untilMs);
-      else onRefused(held, verdict.status, verdict.code);
+      if (verdict.status === 'held') onDeferred(inFlight, verdict.code, verdict.untilMs);
+      else onRefused(inFlight, verdict.status, verdict.code);
       return false;
     }
-    if (held.header !== undefined) return true;
+    if (inFlight.header !== undefined) return true;
     try {
       const { carrier } = this.#parts;
-      const pdus = held.pdus.length > 0 ? held.pdus : segmentsOf(held.message, carrier);
+      const pdus = inFlight.pdus.length > 0 ? inFlight.pdus : segmentsOf(inFlight.message, carrier);
       if (pdus.length === 0) throw new RejectMessage('message_empty', 'a message without segments');
-      held.header = submitHeader(held.message, carrier);
-      held.pdus = pdus;
+      inFlight.header = submitHeader(inFlight.message, carrier);
+      inFlight.pdus = pdus;
       return true;
     } catch (error) {
       if (!(error instanceof RejectMessage)) throw error;
       lanes.next();
-      onRefused(held, 'failed', error.code);
+      onRefused(inFlight, 'failed', error.code);
       return false;
     }
   }
 
-  #begin(held: InFlightMessage, slots: number, chosenAtMs: number): void {
+  #begin(inFlight: InFlightMessage, slots: number, chosenAtMs: number): void {
     const { events, clock, claims, nextSeq } = this.#parts;
-    held.beginIntent(claims.epoch(), chosenAtMs, nextSeq(), slots);
+    inFlight.beginIntent(claims.epoch(), chosenAtMs, nextSeq(), slots);
     this.#reserved += slots;
-    const { epoch, progress } = held;
-    const attempt = attemptNumber(held.message.delays, held.tries);
-    const happening = { kind: 'intent', attempt, epoch, progress, atMs: clock.nowMs() } as const;
-    held.write(events, eventOfMessage(held.message, happening), this.#intentIsOver, null);
+    const { epoch, progress } = inFlight;
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const draft = { kind: 'intent', attempt, epoch, progress, atMs: clock.nowMs() } as const;
+    inFlight.write(events, eventOfMessage(inFlight.message, draft), this.#intentIsOver, null);
   }
 
-  readonly #intentIsOver = (held: InFlightMessage, durable: boolean): void => {
+  readonly #intentIsOver = (inFlight: InFlightMessage, durable: boolean): void => {
     const { claims, nextSeq } = this.#parts;
-    if (durable && this.#closed) return this.#isTooLate(held);
+    if (durable && this.#closed) return this.#isTooLate(inFlight);
     if (durable) {
       // It says all that was known by then: what stands before it is not needed any more.
-      held.neededFromSeq = Math.min(held.intentFromSeq, nextSeq());
-      return claims.confirm('intent', held, (verdict) => this.#claimed(held, verdict));
+      inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, nextSeq());
+      return claims.confirm('intent', inFlight, (verdict) => this.#claimed(inFlight, verdict));
     }
-    this.#reserved -= held.slots; // stopping: the record goes back to its stream unwritten
+    this.#reserved -= inFlight.slots; // stopping: the record goes back to its stream unwritten
   };
 
-  #claimed(held: InFlightMessage, verdict: ClaimVerdict): void {
-    const { clock, pacing, onBehind, onNotWritten } = this.#parts;
-    this.#reserved -= held.slots;
-    pacing.intentTook(clock.monotonicMs() - held.intentAtMs);
-    if (verdict !== 'new') return onBehind(held, verdict);
-    if (this.#closed) return onNotWritten(held);
-    held.send();
-    for (const segment of held.segmentsToSend()) this.#ready.push({ held, segment });
+  #claimed(inFlight: InFlightMessage, verdict: ClaimStatus): void {
+    const { clock, pacing, onClaimLost, onNotWritten } = this.#parts;
+    this.#reserved -= inFlight.slots;
+    pacing.intentTook(clock.monotonicMs() - inFlight.intentAtMs);
+    if (verdict !== 'new') return onClaimLost(inFlight, verdict);
+    if (this.#closed) return onNotWritten(inFlight);
+    inFlight.send();
+    for (const segment of inFlight.segmentsToSend()) this.#ready.push({ inFlight, segment });
     this.wake();
   }
 
   /** The bus was away when we stopped, and now the intent is durable: nobody else can tell that nothing was written. */
-  #isTooLate(held: InFlightMessage): void {
-    this.#parts.onNotWritten(held);
+  #isTooLate(inFlight: InFlightMessage): void {
+    this.#parts.onNotWritten(inFlight);
     this.#parts.events.flush();
   }
 
   /**
-   * A PDU follows its intent soon, or not at all: when no bind takes any for a while, an intent is told as not written,
+   * A PDU follows its intent soon, or not at all: when no bind takes any for a while, an intent is published as not written,
    * and the message waits in its lane as before. So what stands open in EVENTS was begun a moment ago.
    */
   #putBackOld(): void {
     const { clock, onIntentOld } = this.#parts;
     const beforeMs = clock.monotonicMs() - limits.carrier.intentAgeMsMax;
     const oldest = this.#ready[this.#readyAt];
-    if (oldest === undefined || oldest.held.intentAtMs > beforeMs) return;
-    const isOld = ({ held }: ReadySegment) => held.state === 'sending' && held.intentAtMs <= beforeMs && !held.isOut;
+    if (oldest === undefined || oldest.inFlight.intentAtMs > beforeMs) return;
+    const isOld = ({ inFlight }: ReadySegment) =>
+      inFlight.state === 'sending' && inFlight.intentAtMs <= beforeMs && !inFlight.isOut;
     const ready = this.#ready.slice(this.#readyAt);
-    const old = new Set(ready.filter(isOld).map(({ held }) => held));
+    const old = new Set(ready.filter(isOld).map(({ inFlight }) => inFlight));
     if (old.size === 0) return;
-    this.#ready = ready.filter(({ held }) => !old.has(held));
+    this.#ready = ready.filter(({ inFlight }) => !old.has(inFlight));
     this.#readyAt = 0;
-    for (const held of old) onIntentOld(held);
+    for (const inFlight of old) onIntentOld(inFlight);
   }
 
   #writeReady(): void {
     const { clock, pacing, onNotWritten } = this.#parts;
     while (this.#readyAt < this.#ready.length) {
-      const { held, segment } = this.#ready[this.#readyAt] as ReadySegment;
+      const { inFlight, segment } = this.#ready[this.#readyAt] as ReadySegment;
       const now = clock.monotonicMs();
-      if (held.state === 'sending' && !held.isOursAt(now)) {
-        held.lapse();
-        onNotWritten(held);
+      if (inFlight.state === 'sending' && !inFlight.isOursAt(now)) {
+        inFlight.lapse();
+        onNotWritten(inFlight);
       }
       // Not ours any more, or a segment before it was refused: then it is not written.
-      if (held.state === 'sending') {
+      if (inFlight.state === 'sending') {
         const bind = widestPort(this.#parts.ports);
         if (bind < 0) break;
-        const waitMs = pacing.writeWaitMs(segmentsPerPdu(held.message, held.pdus), now);
+        const waitMs = pacing.writeWaitMs(segmentsPerPdu(inFlight.message, inFlight.pdus), now);
         if (waitMs > 0) {
           this.#wakeIn(waitMs, 'pacing');
           break;
         }
-        if (!this.#write(bind, held, segment, now)) break;
+        if (!this.#write(bind, inFlight, segment, now)) break;
       }
       this.#readyAt += 1;
     }
@@ -287,29 +288,35 @@ export class Sender {
     }
   }
 
-  #write(bind: number, held: InFlightMessage, segment: number, nowMs: number): boolean {
+  #write(bind: number, inFlight: InFlightMessage, segment: number, nowMs: number): boolean {
     const { ports, pacing } = this.#parts;
-    const attempt = attemptNumber(held.message.delays, held.tries);
-    const token: SubmitToken = { held, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
-    if (ports[bind]?.submit(this.#pduOf(held, segment), token) !== true) return false;
-    token.number = pacing.written(segmentsPerPdu(held.message, held.pdus), bind, nowMs);
-    held.written(segment);
-    this.#submits[held.category]?.inc();
-    if (segment === 1 && held.tries === 1) {
-      this.#latency[held.category]?.observe(
-        (this.#parts.clock.nowMs() - (held.message.scheduledAtMs ?? held.message.acceptedAtMs)) / 1_000,
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const token: SubmitToken = { inFlight, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
+    if (ports[bind]?.submit(this.#pduOf(inFlight, segment), token) !== true) return false;
+    token.number = pacing.written(segmentsPerPdu(inFlight.message, inFlight.pdus), bind, nowMs);
+    inFlight.written(segment);
+    this.#submits[inFlight.category]?.inc();
+    if (segment === 1 && inFlight.tries === 1) {
+      this.#latency[inFlight.category]?.observe(
+        (this.#parts.clock.nowMs() - (inFlight.message.scheduledAtMs ?? inFlight.message.acceptedAtMs)) / 1_000,
       );
     }
     return true;
   }
 
-  #pduOf(held: InFlightMessage, segment: number): ShortMessage {
+  #pduOf(inFlight: InFlightMessage, segment: number): ShortMessage {
     const { carrier, clock } = this.#parts;
-    return submitPdu(held.message, held.pdus[segment - 1] as EncodedSegment, carrier, clock.nowMs(), held.header);
+    return submitPdu(
+      inFlight.message,
+      inFlight.pdus[segment - 1] as EncodedSegment,
+      carrier,
+      clock.nowMs(),
+      inFlight.header,
+    );
   }
 
-  #wakeIn(delayMs: number, why: HeldBackBy): void {
-    this.#parts.onHeldBack?.(why);
+  #wakeIn(delayMs: number, why: DelayedBy): void {
+    this.#parts.onDelayed?.(why);
     const { clock } = this.#parts;
     const afterMs = Math.min(wakeWithinMs, Math.max(1, Math.ceil(delayMs)));
     const atMs = clock.monotonicMs() + afterMs;

@@ -34,7 +34,7 @@ export function segmentsPerPdu(message: Message, pdus: readonly unknown[]): numb
 }
 
 /** What an event about PDU `pdu` calls its segment: 0, the whole message, when that PDU carries all of several. */
-export function segmentToldOf(message: Message, pdus: readonly unknown[], pdu: number): number {
+export function reportedSegmentOf(message: Message, pdus: readonly unknown[], pdu: number): number {
   return segmentsPerPdu(message, pdus) > 1 ? 0 : pdu;
 }
 

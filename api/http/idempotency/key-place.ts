@@ -10,9 +10,9 @@ import { secretBytes } from '../../../platform/random.ts';
 export type KeyPlace = {
   /** Which of the pages. */
   readonly page: string;
-  /** 48 bits of the key's hash: tells it apart from the other keys of its page. */
+  /** 48 bits of the key's hash: distinguishes it from the other keys of its page. */
   readonly own: number;
-  /** 128 bits of the key's hash, as latin1: tells it apart from every other key. */
+  /** 128 bits of the key's hash, as latin1: distinguishes it from every other key. */
   readonly hash: string;
   /** The name of a record of its own, for an answer that is too long for the page. */
   readonly answer: string;

@@ -296,7 +296,7 @@ const stamped = (entry: IdempotencyEntry, runningStamp: number): StampedEntry =>
   stamp: entry.state === 'done' ? doneStamp : runningStamp,
 });
 
-/** The stamp of a running entry tells it apart from all others; of one that is done what it says must be the same. */
+/** The stamp of a running entry distinguishes it from all others; of one that is done what it says must be the same. */
 function isSame(found: StampedEntry | null, wanted: StampedEntry | null): boolean {
   if (found === null || wanted === null) return found === wanted;
   if (found.stamp !== wanted.stamp) return false;

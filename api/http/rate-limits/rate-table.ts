@@ -33,7 +33,7 @@ export class RateTable {
     this.#slots = this.#words.length / 2 - 1;
   }
 
-  /** Takes turns under a name. Null: so many threads took some at the same moment that it cannot be told. */
+  /** Takes turns under a name. Null: so many threads took some at the same moment that it is not known. */
   take(name: string, pace: Pace, nowUs: number, turns = 1): RateVerdict | null {
     const slot = this.#slotOf(name, nowUs);
     if (slot === null) return this.#takeAt(this.#slots, overflow, nowUs, turns);

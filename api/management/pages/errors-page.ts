@@ -55,7 +55,7 @@ export function errorsMarkdown(): string {
     '',
     'What `error` of a message says (`GET /v1/sms/{id}`) is another list, [of outcomes](outcomes.md#what-error-of-a-message-says).',
     '',
-    'This page is made from `api/problem-catalogue.ts`; `npx vitest run test/api/management/errors -u` writes it anew.',
+    'This page is made from `api/problem-catalogue.ts`; `npx vitest run test/api/management/errors -u` rewrites it.',
     '',
   ].join('\n');
 }

@@ -1,5 +1,5 @@
 // What an account decides for itself about its gates. Rates and quotas are the operator's: they are shown and cannot
-// be changed here. A change is in force at every door within one second.
+// be changed here. A change is in effect at every entry point within one second.
 import type { z } from '@hono/zod-openapi';
 import type { Account } from '../../../directory/contract.ts';
 import {
@@ -13,9 +13,9 @@ import { limits } from '../../../platform/limits.ts';
 import type { ContentRules } from '../../../policy/admission/content-rules.ts';
 import { contentRulesGate } from '../../../policy/admission/content-rules-gate.ts';
 import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 import { locksOut } from './key-bounds.ts';
 
 export const getAccountSettings = {
@@ -46,7 +46,7 @@ export const accountSettingsHandlers = (
   store: Store,
   everywhere: () => ContentRules | undefined = () => undefined,
 ) => ({
-  async get({ account }: Asked<unknown, unknown, unknown>): Promise<Answer> {
+  async get({ account }: HandlerContext<unknown, unknown, unknown>): Promise<HandlerResult> {
     return answerOf(await readAccountSettings(store, account.accountId));
   },
 
@@ -55,7 +55,7 @@ export const accountSettingsHandlers = (
     account,
     body,
     from,
-  }: Asked<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<Answer> {
+  }: HandlerContext<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<HandlerResult> {
     const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
     const { resend_unknown: resend, inbound } = body;
     const [lockedOut] = locksOut(from, ipAllowlist);
@@ -96,7 +96,7 @@ function helpTextProblem(
   return refusal === null ? null : { field, code: 'content_blocked', detail: refusal.detail };
 }
 
-function answerOf(settings: AccountSettings | null): Answer {
+function answerOf(settings: AccountSettings | null): HandlerResult {
   if (settings === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };
   const { rate } = settings;
   return {

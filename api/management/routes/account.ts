@@ -2,9 +2,9 @@
 import { findAccount } from '../../../control/store/accounts.ts';
 import type { Store } from '../../../control/store/store.ts';
 import { problem } from '../../problem.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { account } from '../schemas/tenants.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 
 export const getAccount = {
   method: 'get',
@@ -17,7 +17,7 @@ export const getAccount = {
 } as const satisfies Endpoint;
 
 export const accountHandlers = (store: Store) => ({
-  async get({ account: { accountId } }: Asked<unknown, unknown, unknown>): Promise<Answer> {
+  async get({ account: { accountId } }: HandlerContext<unknown, unknown, unknown>): Promise<HandlerResult> {
     const found = await findAccount(store, accountId);
     if (found === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };
     const { id, name, status, createdAtMs } = found;

@@ -18,10 +18,10 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { apiKey, changeApiKeyBody, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 import {
   type KeyPowers,
   locksOut,
@@ -74,13 +74,13 @@ export const patchApiKey = {
   path: '/v1/api-keys/{id}',
   summary: 'Change from where, how fast and how long an API key may be used',
   description:
-    'Fields that are left out stay as they are; in force everywhere within one second. What a key may do (`scopes`, ' +
+    'Fields that are left out stay as they are; in effect everywhere within one second. What a key may do (`scopes`, ' +
     '`livemode`) is never changed: make another one. Only keys that may do no more than the asking key are changed, and ' +
     'never to more than it has; one that has expired stays so.',
   params: idParams,
   body: changeApiKeyBody,
   answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
-  problems: ['not_found', 'conflict', 'key_beyond_yours', 'control_plane_unavailable'],
+  problems: ['not_found', 'conflict', 'key_exceeds_own_permissions', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const deleteApiKey = {
@@ -89,12 +89,12 @@ export const deleteApiKey = {
   path: '/v1/api-keys/{id}',
   summary: 'Revoke an API key',
   description:
-    'In force everywhere within one second. Revoking twice changes nothing. Only keys that may do no more than the ' +
+    'In effect everywhere within one second. Revoking twice changes nothing. Only keys that may do no more than the ' +
     'asking key; a suspended account may do it too.',
   whileSuspended: true,
   params: idParams,
   answer: { status: 200, description: 'The revoked key.', schema: apiKey },
-  problems: ['not_found', 'key_beyond_yours', 'unknown_field', 'control_plane_unavailable'],
+  problems: ['not_found', 'key_exceeds_own_permissions', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
 export const apiKeyHandlers = (
@@ -102,13 +102,18 @@ export const apiKeyHandlers = (
   directory: Directory,
   keyDaysDefault: () => number | null = () => null,
 ) => ({
-  async list({ account, query }: Asked<unknown, z.infer<typeof pageQuery>, unknown>): Promise<Answer> {
+  async list({ account, query }: HandlerContext<unknown, z.infer<typeof pageQuery>, unknown>): Promise<HandlerResult> {
     const asked = pageRequestOf(query);
     if (!asked.ok) return asked;
     return { body: listBody(await listKeys(store, account.accountId, asked.page), keyShape) };
   },
 
-  async create({ key, by, account, body }: Asked<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<Answer> {
+  async create({
+    key,
+    by,
+    account,
+    body,
+  }: HandlerContext<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<HandlerResult> {
     const days = keyDaysDefault();
     const endsAtMs = days === null ? null : store.clock.nowMs() + days * 86_400_000;
     const wanted = wantedOf(key, body, endsAtMs);
@@ -132,7 +137,7 @@ export const apiKeyHandlers = (
     return { body: { ...keyShape(created.key), key: created.token } };
   },
 
-  async get({ account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async get({ account, params }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const found = await findKey(store, params.id as ApiKeyId, account.accountId);
     return found === null ? notFound : { body: keyShape(found) };
   },
@@ -144,7 +149,7 @@ export const apiKeyHandlers = (
     params,
     body,
     from,
-  }: Asked<z.infer<typeof changeApiKeyBody>, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  }: HandlerContext<z.infer<typeof changeApiKeyBody>, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;
     const change: KeyChange = {
       ...(description === undefined ? {} : { description }),
@@ -159,7 +164,12 @@ export const apiKeyHandlers = (
     return answerOf(await changeKey(store, params.id as ApiKeyId, change, asked));
   },
 
-  async revoke({ key, by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async revoke({
+    key,
+    by,
+    account,
+    params,
+  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOfEntry(key), current);
     const asked = { accountId: account.accountId, actor: by, refuse };
     return answerOf(await revokeKey(store, params.id as ApiKeyId, asked));
@@ -168,7 +178,7 @@ export const apiKeyHandlers = (
 
 const notFound = { problem: problem(404, 'not_found', 'no key of this account has this id') };
 
-function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null): Answer {
+function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null): HandlerResult {
   if (changed === null) return notFound;
   return 'refused' in changed ? { problem: changed.refused } : { body: keyShape(changed) };
 }

@@ -4,10 +4,10 @@ import { type AuditRecord, listAuditRecords } from '../../../control/store/audit
 import type { Store } from '../../../control/store/store.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problemOfFields } from '../../problem.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { auditQuery, auditRecord } from '../schemas/operations.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 
 export const getAudit = {
   tag: 'Audit',
@@ -23,7 +23,7 @@ export const getAudit = {
 } as const satisfies Endpoint;
 
 export const auditHandlers = (store: Store) => ({
-  async list({ query }: Asked<unknown, z.infer<typeof auditQuery>, unknown>): Promise<Answer> {
+  async list({ query }: HandlerContext<unknown, z.infer<typeof auditQuery>, unknown>): Promise<HandlerResult> {
     const after = query.cursor === undefined ? null : rowOf(query.cursor);
     if (after === undefined) {
       const detail = 'expected the next_cursor of the page before';

@@ -7,18 +7,18 @@ import {
   type CarrierView,
   type NoSuch,
   carrierJson,
-  orderCarrier,
-  orderJson,
+  commandCarrier,
+  commandJson,
   viewCarriers,
 } from '../../../cluster/operator-commands/carriers.ts';
-import type { OrderVerb } from '../../../cluster/operator-commands/contract.ts';
+import type { CommandVerb } from '../../../cluster/operator-commands/contract.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
 import { type Problem, problem } from '../../problem.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
-import { bindParams, carrier, carrierParams, orderBody, orderedCarrier } from '../schemas/operations.ts';
-import type { Asked } from '../serve.ts';
+import { bindParams, carrier, carrierParams, commandBody, commandedCarrier } from '../schemas/operations.ts';
+import type { HandlerContext } from '../serve.ts';
 
 export type CarrierOperations = {
   readonly bus: Bus;
@@ -49,27 +49,27 @@ export const getCarrier = {
   problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
 } as const satisfies Endpoint;
 
-const meaning: Record<OrderVerb, string> = {
+const meaning: Record<CommandVerb, string> = {
   pause: 'Nothing more is submitted; sessions stay and receipts come in. Messages wait, or go another way.',
   drain: 'As a pause; what is out is answered, then the sessions end. It stays so until it is resumed.',
   resume: 'Takes a pause or drain back; binds that were given up (a wrong password, say) are tried again.',
 };
 
-const orderOf = <V extends OrderVerb>(verb: V) =>
+const orderOf = <V extends CommandVerb>(verb: V) =>
   ({
     tag,
     method: 'post',
     path: `/v1/carriers/{name}/${verb}`,
     summary: `${word(verb)} a carrier`,
-    description: `${meaning[verb]} In force on every node, also after restarts, and audited.`,
+    description: `${meaning[verb]} In effect on every node, also after restarts, and audited.`,
     scope: 'carriers:manage',
-    body: orderBody,
+    body: commandBody,
     params: carrierParams,
-    answer: { status: 200, description: 'The order, and the carrier after it.', schema: orderedCarrier },
+    answer: { status: 200, description: 'The order, and the carrier after it.', schema: commandedCarrier },
     problems: ['not_found', 'control_plane_unavailable'],
   }) as const satisfies Endpoint;
 
-const orderOfBind = <V extends OrderVerb>(verb: V) =>
+const commandOfBind = <V extends CommandVerb>(verb: V) =>
   ({
     ...orderOf(verb),
     path: `/v1/carriers/{name}/binds/{bind}/${verb}`,
@@ -80,10 +80,10 @@ const orderOfBind = <V extends OrderVerb>(verb: V) =>
 
 const word = (verb: string) => `${verb.charAt(0).toUpperCase()}${verb.slice(1)}`;
 
-export const carrierOrders = {
-  pause: [orderOf('pause'), orderOfBind('pause')],
-  drain: [orderOf('drain'), orderOfBind('drain')],
-  resume: [orderOf('resume'), orderOfBind('resume')],
+export const carrierCommands = {
+  pause: [orderOf('pause'), commandOfBind('pause')],
+  drain: [orderOf('drain'), commandOfBind('drain')],
+  resume: [orderOf('resume'), commandOfBind('resume')],
 } as const;
 
 export const carrierHandlers = ({ bus, carriers }: CarrierOperations) => ({
@@ -92,7 +92,7 @@ export const carrierHandlers = ({ bus, carriers }: CarrierOperations) => ({
       body: { data: (await viewCarriers(bus, carriers())).map(carrierJson), next_cursor: null },
     })),
 
-  get: ({ params: { name } }: Asked<unknown, unknown, z.infer<typeof carrierParams>>) =>
+  get: ({ params: { name } }: HandlerContext<unknown, unknown, z.infer<typeof carrierParams>>) =>
     onTheBus(async () => {
       const all = await viewCarriers(bus, carriers());
       const found = all.find((each) => each.name === name);
@@ -102,14 +102,19 @@ export const carrierHandlers = ({ bus, carriers }: CarrierOperations) => ({
         : { body: carrierJson(found) };
     }),
 
-  order:
-    (verb: OrderVerb) =>
-    ({ key, from, body, params }: Asked<z.infer<typeof orderBody>, unknown, { name: string; bind?: string }>) =>
+  command:
+    (verb: CommandVerb) =>
+    ({
+      key,
+      from,
+      body,
+      params,
+    }: HandlerContext<z.infer<typeof commandBody>, unknown, { name: string; bind?: string }>) =>
       onTheBus(async () => {
         const bind = params.bind === undefined ? null : /^[1-9]\d{0,3}$/.test(params.bind) ? Number(params.bind) : 0;
-        const order = { verb, carrier: params.name, bind, reason: body.reason ?? '', actor: key.keyId, from };
-        const given = await orderCarrier(bus, carriers(), order);
-        return given.ok ? { body: orderJson(given) } : { problem: noSuch(given) };
+        const command = { verb, carrier: params.name, bind, reason: body.reason ?? '', actor: key.keyId, from };
+        const given = await commandCarrier(bus, carriers(), command);
+        return given.ok ? { body: commandJson(given) } : { problem: noSuch(given) };
       }),
 });
 
@@ -122,7 +127,7 @@ function noSuch({ what, there }: NoSuch): Problem {
   );
 }
 
-async function onTheBus(work: () => Promise<Answer>): Promise<Answer> {
+async function onTheBus(work: () => Promise<HandlerResult>): Promise<HandlerResult> {
   try {
     return await work();
   } catch (error) {

@@ -61,7 +61,7 @@ export function refuseKeyChange(
 export function refuseKeyRevocation(asking: KeyPowers, current: StoredApiKey): Problem | null {
   const [first] = beyond(asking, powersOfKey(current));
   if (first === undefined) return null;
-  return problem(403, 'key_beyond_yours', `${first.field.replace(/\[.*/, '')}: ${first.detail}`);
+  return problem(403, 'key_exceeds_own_permissions', `${first.field.replace(/\[.*/, '')}: ${first.detail}`);
 }
 
 /** Everything in which `wanted` is wider than the key that asks. */

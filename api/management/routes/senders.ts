@@ -8,11 +8,11 @@ import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problem, problemOfFields } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { createSenderBody, deletedSender, idParams, sender } from '../schemas/tenants.ts';
 import { senderShape } from '../../../model/sender.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 
 const shared = { tag: 'Senders', scope: 'senders:manage' } as const;
 
@@ -50,13 +50,17 @@ export const deleteSenderById = {
 } as const satisfies Endpoint;
 
 export const senderHandlers = (store: Store) => ({
-  async list({ account, query }: Asked<unknown, z.infer<typeof pageQuery>, unknown>): Promise<Answer> {
+  async list({ account, query }: HandlerContext<unknown, z.infer<typeof pageQuery>, unknown>): Promise<HandlerResult> {
     const asked = pageRequestOf(query);
     if (!asked.ok) return asked;
     return { body: listBody(await listSenders(store, account.accountId, asked.page), senderShapeOf) };
   },
 
-  async create({ by, account, body }: Asked<z.infer<typeof createSenderBody>, unknown, unknown>): Promise<Answer> {
+  async create({
+    by,
+    account,
+    body,
+  }: HandlerContext<z.infer<typeof createSenderBody>, unknown, unknown>): Promise<HandlerResult> {
     const { accountId } = account;
     const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: by });
     if (created.ok) return { body: senderShapeOf(created.sender) };
@@ -78,7 +82,11 @@ export const senderHandlers = (store: Store) => ({
     }
   },
 
-  async remove({ by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async remove({
+    by,
+    account,
+    params,
+  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const asked = { accountId: account.accountId, actor: by };
     return (await deleteSender(store, params.id as SenderId, asked))
       ? { body: { id: params.id, object: 'sender', deleted: true } }

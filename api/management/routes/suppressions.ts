@@ -1,5 +1,5 @@
 // Numbers the account must not send to: looked up, added one by one or thousands at once, and taken off again. A change
-// is in force at every door, and for messages that still wait, within one second.
+// is in effect at every entry point, and for messages that still wait, within one second.
 import type { z } from '@hono/zod-openapi';
 import {
   type StoredSuppression,
@@ -12,7 +12,7 @@ import type { SuppressionId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import {
   addSuppressionBody,
@@ -23,7 +23,7 @@ import {
   suppressionQuery,
 } from '../schemas/gates.ts';
 import { idParams } from '../schemas/tenants.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 
 const shared = { tag: 'Suppressions', scope: 'suppressions:manage' } as const;
 
@@ -75,14 +75,21 @@ export const deleteSuppression = {
 } as const satisfies Endpoint;
 
 export const suppressionHandlers = (store: Store) => ({
-  async list({ account, query }: Asked<unknown, z.infer<typeof suppressionQuery>, unknown>): Promise<Answer> {
+  async list({
+    account,
+    query,
+  }: HandlerContext<unknown, z.infer<typeof suppressionQuery>, unknown>): Promise<HandlerResult> {
     const asked = pageRequestOf(query);
     if (!asked.ok) return asked;
     const page = await listSuppressions(store, account.accountId, asked.page, query.number);
     return { body: listBody(page, suppressionShape) };
   },
 
-  async add({ by, account, body }: Asked<z.infer<typeof addSuppressionBody>, unknown, unknown>): Promise<Answer> {
+  async add({
+    by,
+    account,
+    body,
+  }: HandlerContext<z.infer<typeof addSuppressionBody>, unknown, unknown>): Promise<HandlerResult> {
     const { number, sender = null, category = null, reason } = body;
     const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: by };
     const added = await addSuppressions(store, wanted);
@@ -97,7 +104,7 @@ export const suppressionHandlers = (store: Store) => ({
     by,
     account,
     body,
-  }: Asked<z.infer<typeof importSuppressionsBody>, unknown, unknown>): Promise<Answer> {
+  }: HandlerContext<z.infer<typeof importSuppressionsBody>, unknown, unknown>): Promise<HandlerResult> {
     const { numbers, sender = null, category = null } = body;
     const wanted = {
       accountId: account.accountId,
@@ -113,7 +120,11 @@ export const suppressionHandlers = (store: Store) => ({
     return { body: { object: 'suppression_import', added: fresh, already_listed: new Set(numbers).size - fresh } };
   },
 
-  async remove({ by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async remove({
+    by,
+    account,
+    params,
+  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const asked = { accountId: account.accountId, actor: by };
     return (await removeSuppression(store, params.id as SuppressionId, asked)) === null
       ? { problem: problem(404, 'not_found', 'no suppressed number of this account has this id') }

@@ -16,11 +16,11 @@ import { limits } from '../../../platform/limits.ts';
 import { templateProblem } from '../../../policy/admission/template/template.ts';
 import { problem, problemOfFields } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { Answer, Endpoint } from '../endpoint.ts';
+import type { HandlerResult, Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { createTemplateBody, deletedTemplate, template, templateQuery } from '../schemas/gates.ts';
 import { idParams } from '../schemas/tenants.ts';
-import type { Asked } from '../serve.ts';
+import type { HandlerContext } from '../serve.ts';
 
 const shared = { tag: 'Templates', scope: 'templates:manage' } as const;
 
@@ -71,18 +71,25 @@ export const deleteTemplateById = {
 } as const satisfies Endpoint;
 
 export const templateHandlers = (store: Store) => ({
-  async list({ account, query }: Asked<unknown, z.infer<typeof templateQuery>, unknown>): Promise<Answer> {
+  async list({
+    account,
+    query,
+  }: HandlerContext<unknown, z.infer<typeof templateQuery>, unknown>): Promise<HandlerResult> {
     const asked = pageRequestOf(query);
     if (!asked.ok) return asked;
     return { body: listBody(await listTemplates(store, account.accountId, asked.page, query.status), templateShape) };
   },
 
-  async get({ account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async get({ account, params }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const found = await findTemplate(store, params.id as TemplateId, account.accountId);
     return found === null ? notFound : { body: templateShape(found) };
   },
 
-  async create({ by, account, body }: Asked<z.infer<typeof createTemplateBody>, unknown, unknown>): Promise<Answer> {
+  async create({
+    by,
+    account,
+    body,
+  }: HandlerContext<z.infer<typeof createTemplateBody>, unknown, unknown>): Promise<HandlerResult> {
     const unfit = templateProblem(body);
     if (unfit !== null) {
       return { problem: problemOfFields(422, [{ field: unfit.field, code: 'invalid_field', detail: unfit.detail }]) };
@@ -104,7 +111,11 @@ export const templateHandlers = (store: Store) => ({
     }
   },
 
-  async remove({ by, account, params }: Asked<unknown, unknown, z.infer<typeof idParams>>): Promise<Answer> {
+  async remove({
+    by,
+    account,
+    params,
+  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
     const asked = { accountId: account.accountId, actor: by };
     return (await deleteTemplate(store, params.id as TemplateId, asked))
       ? { body: { id: params.id, object: 'template', deleted: true } }

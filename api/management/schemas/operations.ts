@@ -4,11 +4,11 @@ import { limits } from '../../../platform/limits.ts';
 import { pageQuery, timeSchema } from './common.ts';
 import { text } from './gates.ts';
 
-const ordered = z.enum(['running', 'paused', 'drained']).openapi({
+const desired_state = z.enum(['running', 'paused', 'drained']).openapi({
   description: 'What it is to be: `drained` is paused, answered and unbound.',
 });
 
-const order = z
+const command = z
   .object({
     id: z.string().openapi({ example: 'aud_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
     at: timeSchema,
@@ -23,8 +23,8 @@ const bind = z
   .object({
     bind: z.int().openapi({ description: 'From 1, in the order of heliograph.yaml with `count` unfolded.' }),
     type: z.string(),
-    ordered,
-    order,
+    desired_state,
+    command,
     state: z.string().openapi({
       description:
         '`bound`, `connecting`, `waiting` (for its next try), `stopped` (it needs a person), `resting` (drained), ' +
@@ -41,14 +41,14 @@ export const carrier = z
   .object({
     name: z.string(),
     object: z.literal('carrier'),
-    ordered,
-    order,
+    desired_state,
+    command,
     state: z.enum(['good', 'weak', 'down']).nullable().openapi({
       description: 'As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.',
     }),
     why: z.string(),
     served_by: z.int().openapi({ description: 'Nodes that answer for it.' }),
-    held: z.int().openapi({ description: 'Messages taken from the queues and not settled.' }),
+    in_flight: z.int().openapi({ description: 'Messages taken from the queues and not settled.' }),
     pace: z
       .object({
         per_s: z.number(),
@@ -67,20 +67,20 @@ export const carrier = z
   })
   .openapi('Carrier');
 
-export const orderedCarrier = z
+export const commandedCarrier = z
   .object({
     id: z.string().openapi({ description: "The order's, and its audit record's." }),
     object: z.literal('order'),
     verb: z.enum(['pause', 'drain', 'resume']),
     target: z.string().openapi({ description: 'The carrier, or a bind of it such as `alpha/2`.' }),
-    in_force: z.boolean().openapi({
+    in_effect: z.boolean().openapi({
       description: 'Everybody who serves the carrier follows it now. false: it is durable and will be followed.',
     }),
     carrier,
   })
   .openapi('CarrierOrder');
 
-export const orderBody = z
+export const commandBody = z
   .strictObject({
     reason: z
       .string({ error: 'expected a text' })

@@ -119,7 +119,7 @@ export const outboundSms = z
   .object({
     ...shared,
     object: z.enum(['sms', 'refused_request']).openapi({
-      description: 'A `refused_request` was refused at the door and never was a message; its `to` is masked.',
+      description: 'A `refused_request` was refused at the ingress and never was a message; its `to` is masked.',
     }),
     direction: z.literal('outbound'),
     status: smsStatus,
@@ -149,7 +149,7 @@ export const inboundSms = z
     to: z.string().openapi({ description: 'The number of yours it was sent to, as registered.', example: '16000' }),
     from: z
       .string()
-      .openapi({ description: 'The subscriber, E.164 where the carrier tells it.', example: '+8801712345678' }),
+      .openapi({ description: 'The subscriber, E.164 where the carrier names it.', example: '+8801712345678' }),
     text: z.string().nullable().openapi({
       description:
         'Null unless the account keeps it (`inbound.keep_text` of its settings) and for binary messages; `[…]` stands for parts that never came.',
@@ -211,7 +211,7 @@ const gateVerdict = z.object({
   field: z.string().nullable(),
   detail: z.string().nullable(),
 });
-const way = z.object({ carrier: z.string(), why: z.string() });
+const candidate = z.object({ carrier: z.string(), why: z.string() });
 
 export const explainedSms = z
   .object({
@@ -233,8 +233,8 @@ export const explainedSms = z
       .object({ available: z.array(z.string()), used: z.array(z.string()), why: z.string() })
       .nullable()
       .openapi({ description: 'GSM-7 shift tables that all carriers of the route have, those taken, and why.' }),
-    routes: z.array(way).openapi({ description: 'In the order they are tried.' }),
-    routes_left_out: z.array(way),
+    routes: z.array(candidate).openapi({ description: 'In the order they are tried.' }),
+    routes_excluded: z.array(candidate),
     earliest_at: timeSchema
       .nullable()
       .openapi({ description: 'When it may go out by the rules of its category; null: to this number at no hour.' }),

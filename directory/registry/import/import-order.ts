@@ -5,7 +5,7 @@ import type { RegistryName } from '../../../policy/registry/contract.ts';
 export type ImportOrder = {
   readonly name: RegistryName;
   readonly file: string;
-  /** Rows begin with + or −, and change the version in force. */
+  /** Rows begin with + or −, and change the version in effect. */
   readonly delta: boolean;
   readonly badRowsMax: number;
   /** A snapshot may take away most of what is there. */

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { type Merged, mergeDelta, mergeSnapshot } from '../../../policy/registry/merge.ts';
 import { openTable, readEntries, writeTable } from '../../../policy/registry/number-table.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { FixSetup } from '../../../platform/errors.ts';
+import { SetupError } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Pointer, RegistryVersions, versionName } from '../versions.ts';
@@ -19,7 +19,7 @@ import type { ImportOrder } from './import-order.ts';
 
 export type ImportReport = {
   readonly version: string;
-  /** False: the file says what was in force already. */
+  /** False: the file says what was in effect already. */
   readonly changed: boolean;
   readonly numbers: number;
   readonly numbersBefore: number;
@@ -89,19 +89,19 @@ function refuseMistakes(order: ImportOrder, rows: RowsRead, { entries, conflicts
   const { numbersMax, shrinkShareMax } = limits.registry;
   if (rows.entries === 0) {
     const why = rows.shown.length === 0 ? '' : `. The first rows:\n${rows.shown.map((each) => `  ${each}`).join('\n')}`;
-    throw new FixSetup(`${order.file}: no row of it is a number; nothing was changed${why}`);
+    throw new SetupError(`${order.file}: no row of it is a number; nothing was changed${why}`);
   }
   if (entries.length > numbersMax) {
-    throw new FixSetup(`${order.file}: ${entries.length} numbers, at most ${numbersMax} fit; nothing was changed`);
+    throw new SetupError(`${order.file}: ${entries.length} numbers, at most ${numbersMax} fit; nothing was changed`);
   }
   if (rows.badRows + conflicts > order.badRowsMax) {
-    throw new FixSetup(
+    throw new SetupError(
       `${order.file}: ${conflicts} numbers are listed with two carriers (allowed with bad rows together: ${order.badRowsMax}); nothing was changed`,
     );
   }
   const had = before?.value.count ?? 0;
   if (!order.allowShrink && entries.length < had * (1 - shrinkShareMax)) {
-    throw new FixSetup(
+    throw new SetupError(
       `${order.file}: ${entries.length} numbers would replace ${had}; nothing was changed. If that is right, add --allow-shrink; if the file lists changes only, add --delta`,
     );
   }
@@ -120,7 +120,7 @@ async function publish(versions: RegistryVersions, order: ImportOrder, table: Ui
     order.onProgress(`storing ${Math.round(share * 100)} %`),
   );
   if (pointer === null) {
-    throw new FixSetup('another import finished first: nothing of this one was put in force; start it again');
+    throw new SetupError('another import finished first: nothing of this one was put into effect; start it again');
   }
   return { version: versionName(pointer), changed: true };
 }

@@ -5,7 +5,7 @@ import type { KV } from '@nats-io/kv';
 import { hostname } from 'node:os';
 import type { RegistryName } from '../../../policy/registry/contract.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
-import { FixSetup, ignoring, messageOf } from '../../../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { isApiError, wrongLastSequence } from '../../../cluster/bus/api-errors.ts';
@@ -15,7 +15,7 @@ export type ImportLock = { release(): Promise<void> };
 type Owner = { readonly host: string; readonly pid: number };
 const { lockLapsesMs, lockRenewMs } = limits.registry;
 
-/** Throws FixSetup when another import works on this registry. */
+/** Throws SetupError when another import works on this registry. */
 export async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock): Promise<ImportLock> {
   const key = `${name}.lock`;
   const us = JSON.stringify({ host: hostname(), pid: process.pid } satisfies Owner);
@@ -62,8 +62,8 @@ async function take(kv: KV, key: string, us: string, name: RegistryName, clock: 
   }
 }
 
-function inUse(name: RegistryName, { host, pid }: Owner): FixSetup {
-  return new FixSetup(
+function inUse(name: RegistryName, { host, pid }: Owner): SetupError {
+  return new SetupError(
     `the ${name} registry is being imported by process ${pid} on ${host}: wait for it, or end that process`,
   );
 }

@@ -1,7 +1,7 @@
 // The reading half of an import: line after line into entries, saved every million rows. Bad rows are counted and the
-// first ones told with their line; too many of them mean that this is not the file somebody meant.
+// first ones reported with their line; too many of them mean that this is not the file somebody meant.
 import { limits } from '../../../platform/limits.ts';
-import { FixSetup } from '../../../platform/errors.ts';
+import { SetupError } from '../../../platform/errors.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type Columns, headingOf, rowReader, usualColumns, withoutMark } from '../../../policy/registry/row.ts';
 import type { ImportOrder } from './import-order.ts';
@@ -54,7 +54,7 @@ export async function readRows(parts: ReadParts): Promise<RowsRead> {
       line = withoutMark(line);
       const columns = headingOf(line, order.delta);
       if (columns !== null && 'why' in columns) {
-        throw new FixSetup(`${order.file}: ${columns.why}; nothing was changed`);
+        throw new SetupError(`${order.file}: ${columns.why}; nothing was changed`);
       }
       if (columns !== null) {
         state.columns = columns;
@@ -77,7 +77,7 @@ export async function readRows(parts: ReadParts): Promise<RowsRead> {
       state.offset = offsets[at] as number;
       if (freshCount === checkpointRows) save();
     }
-    if (state.entries > rowsMax) throw new FixSetup(`${order.file}: more than ${rowsMax} rows; nothing was changed`);
+    if (state.entries > rowsMax) throw new SetupError(`${order.file}: more than ${rowsMax} rows; nothing was changed`);
     progress(share);
   }
   save();
@@ -96,7 +96,7 @@ function badRow(order: ImportOrder, state: Checkpoint, why: string): void {
   state.badRows += 1;
   if (state.shown.length < badRowsShown) state.shown.push(`line ${state.lines}: ${why}`);
   if (state.badRows <= order.badRowsMax) return;
-  throw new FixSetup(
+  throw new SetupError(
     [
       `${order.file}: more than ${order.badRowsMax} rows cannot be read; nothing was changed. The first ones:`,
       ...state.shown.map((each) => `  ${each}`),

@@ -1,10 +1,10 @@
 // The lines of a registry file, plain or gzipped, from where an import before had stopped. It holds one piece of the
-// file at a time; a line longer than any row could be is told as such and not collected.
+// file at a time; a line longer than any row could be is reported as such and not collected.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
-import { FixSetup, messageOf } from '../../../platform/errors.ts';
+import { SetupError, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 
 export type Source = {
@@ -60,7 +60,7 @@ export async function openSource(file: string): Promise<Source> {
           if (cut.lines.length > 0) yield { lines: cut.lines, offsets: cut.offsets, share: read / Math.max(1, size) };
         }
       } catch (error) {
-        throw new FixSetup(`${file}: cannot be read to its end (${messageOf(error)}); nothing was changed`, error);
+        throw new SetupError(`${file}: cannot be read to its end (${messageOf(error)}); nothing was changed`, error);
       } finally {
         raw.destroy();
       }
@@ -99,6 +99,6 @@ async function probe(file: string): Promise<{ size: number; identity: string; is
       await handle.close();
     }
   } catch (error) {
-    throw new FixSetup(`${file}: cannot be read (${messageOf(error)})`, error);
+    throw new SetupError(`${file}: cannot be read (${messageOf(error)})`, error);
   }
 }

@@ -2,24 +2,24 @@
 import { afterEach, expect, test } from 'vitest';
 import { metrics } from '../../../platform/telemetry.ts';
 import { alertRules, countedBy } from '../../support/alert-rules.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 
 type Collected = {
   readonly name: string;
   readonly values: readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[];
 };
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 test('what the alert rules count of a carrier stands at 0 as soon as its actor runs', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const counted = alertRules()
     .flatMap(({ expr }) => countedBy(expr))
     .filter(({ name }) => /^heliograph_carrier_.*_total$/.test(name));
   expect(new Set(counted.map(({ name }) => name)).size).toBeGreaterThanOrEqual(4);
 
-  await house.actor(carrierWith(house.simulator));
+  await harness.actor(carrierWith(harness.simulator));
   const all: Collected[] = await Promise.all(Object.values(metrics).map((metric) => metric.get()));
   for (const { name, labels } of counted) {
     const metric = all.find((each) => each.name === name);

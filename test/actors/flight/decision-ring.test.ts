@@ -48,11 +48,11 @@ describe('a ring of decisions', () => {
   it('tells of a wait when its reason changes, and once a second how often', () => {
     const { ring: one, clock } = ring(100);
     for (let count = 0; count < 500; count += 1) {
-      one.heldBack('pacing');
+      one.delayed('pacing');
       clock.advance(4.5);
     }
-    one.heldBack('window');
-    one.heldBack('pacing');
+    one.delayed('window');
+    one.delayed('pacing');
     expect(one.read(0, 100).entries.map(({ kind, detail, times }) => [kind, detail, times])).toEqual([
       ['held_back', 'pacing', 1],
       ['held_back', 'pacing', 223],
@@ -65,9 +65,9 @@ describe('a ring of decisions', () => {
   it('tells of a wait for an order once, and again after the next order', () => {
     const { ring: one, clock } = ring(100);
     for (const what of ['pause', 'drain']) {
-      one.order(what);
+      one.command(what);
       for (let count = 0; count < 100; count += 1) {
-        one.heldBack('order');
+        one.delayed('order');
         clock.advance(200);
       }
     }
@@ -111,11 +111,11 @@ describe('a ring of decisions', () => {
   it('says what was made of a refusal', () => {
     const { ring: one, details } = ring();
     const refusal = { status: 88, statusName: 'ESME_RTHROTTLED', segment: 1, attempt: 17, mayComeBack: false };
-    const held = { message: messageWith() };
-    one.verdict(held, refusal, { action: 'later', afterMs: 149.6, pauseMs: 250, slower: true });
-    one.verdict(held, refusal, { action: 'next', pauseMs: 0, slower: false });
+    const inFlight = { message: messageWith() };
+    one.verdict(inFlight, refusal, { action: 'later', afterMs: 149.6, pauseMs: 250, slower: true });
+    one.verdict(inFlight, refusal, { action: 'next', pauseMs: 0, slower: false });
     one.verdict(
-      held,
+      inFlight,
       { ...refusal, statusName: 'ESME_RBINDFAIL' },
       { action: 'stop', afterMs: 30_000, goesElsewhere: true },
     );

@@ -4,13 +4,13 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { OrderVerb } from '../../../cluster/operator-commands/contract.ts';
-import { orderCarrier } from '../../../cluster/operator-commands/carriers.ts';
+import type { CommandVerb } from '../../../cluster/operator-commands/contract.ts';
+import { commandCarrier } from '../../../cluster/operator-commands/carriers.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../../platform/deadline.ts';
 import { readPcap } from '../../smpp/flight/read-pcap.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 import { runCli } from '../../support/cli.ts';
 import type { HostChild } from '../../support/host-process.ts';
 
@@ -19,22 +19,22 @@ const word = 'Tangerine';
 const subscriber = '8801998877665';
 
 let folder = '';
-let house: CarrierHouse;
+let harness: CarrierHarness;
 let host: HostChild | null = null;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'heliograph-flight-'));
 });
 afterEach(async () => {
-  await house.stop();
+  await harness.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 async function open(bind: Parameters<typeof carrierWith>[1] = {}, kept = 3): Promise<void> {
   const accounts = [{ systemId: 'heliograph', password, tps: 0 }];
-  house = await openCarrierHouse({ accounts, response: 'fixed:2', latency: 'fixed:30' });
-  const carrier = carrierWith(house.simulator, { ...bind, bind: { password, count: 2, ...bind.bind } });
-  host = await house.host([carrier], { flightDumps: { folder: join(folder, 'flight'), kept } });
-  await until('bound', () => house.simulator.binds().length === 2);
+  harness = await openCarrierHarness({ accounts, response: 'fixed:2', latency: 'fixed:30' });
+  const carrier = carrierWith(harness.simulator, { ...bind, bind: { password, count: 2, ...bind.bind } });
+  host = await harness.host([carrier], { flightDumps: { folder: join(folder, 'flight'), kept } });
+  await until('bound', () => harness.simulator.binds().length === 2);
 }
 
 const files = (ending: string) => {
@@ -58,26 +58,26 @@ describe('a lost session', () => {
   test('is recorded whole, masked, in order, and can be taken out while the next one is up', async () => {
     await open();
     const beganS = systemClock.nowMs() / 1_000;
-    const sent = await house.send(30, {}, (nonce) => `${word} is your word #${nonce}#`);
-    await house.settled(sent);
-    house.simulator.sendInbound({ from: subscriber, to: '16247', text: `${word} STOP` });
-    await until('the message from a subscriber', () => house.simulator.stats().inbound.acked > 0);
-    house.simulator.setFault('drop', { now: true });
+    const sent = await harness.send(30, {}, (nonce) => `${word} is your word #${nonce}#`);
+    await harness.settled(sent);
+    harness.simulator.sendInbound({ from: subscriber, to: '16247', text: `${word} STOP` });
+    await until('the message from a subscriber', () => harness.simulator.stats().inbound.acked > 0);
+    harness.simulator.setFault('drop', { now: true });
     await until('files of both lost sessions', () => files('.decisions.jsonl').length === 2);
-    await until('bound again', () => house.simulator.binds().length === 2);
-    const after = await house.send(4, {}, (nonce) => `${word} again #${nonce}#`);
-    await house.settled(after);
-    const recipients = house.simulator.messages().map(({ destination }) => destination);
+    await until('bound again', () => harness.simulator.binds().length === 2);
+    const after = await harness.send(4, {}, (nonce) => `${word} again #${nonce}#`);
+    await harness.settled(after);
+    const recipients = harness.simulator.messages().map(({ destination }) => destination);
     expect(recipients.length).toBe(34);
 
     const file = join(folder, 'alpha.pcap');
-    const told = await cli(['alpha', '--pcap', file, '--json']);
-    expect(told).toMatchObject({ code: 0, stderr: '' });
+    const published = await cli(['alpha', '--pcap', file, '--json']);
+    expect(published).toMatchObject({ code: 0, stderr: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const { pdus, lines, closings } = readPcap(file);
     // Two binds, each lost once: four handshakes, the first two ended.
     expect({ lines: lines.length, closings }).toEqual({ lines: 4, closings: 4 });
-    expect(new Set(lines.map(([, , , port]) => port))).toEqual(new Set([house.simulator.port]));
+    expect(new Set(lines.map(([, , , port]) => port))).toEqual(new Set([harness.simulator.port]));
     const count = (command: string) => pdus.filter((each) => each.command === command).length;
     expect({
       binds: count('bind_transceiver'),
@@ -98,7 +98,7 @@ describe('a lost session', () => {
     const lengths = pdus
       .filter((each) => each.command === 'submit_sm')
       .map((each) => String(each['short_message']).length / 2);
-    const meant = house.simulator.messages().map((each) => each.wire.octets);
+    const meant = harness.simulator.messages().map((each) => each.wire.octets);
     const rising = (one: number, other: number) => one - other;
     expect(lengths.sort(rising)).toEqual(meant.sort(rising));
     const nowS = systemClock.nowMs() / 1_000;
@@ -111,10 +111,10 @@ describe('a lost session', () => {
       pdus.flatMap((each) => (each.command === 'submit_sm_resp' ? [String(each['message_id'])] : [])),
     );
     const receipts = pdus.filter((each) => each.command === 'deliver_sm' && each['esm_class'] === 4);
-    const idsTold = receipts.map(
+    const idsInDump = receipts.map(
       (each) => /^id:(\S+) /.exec(Buffer.from(String(each['short_message']), 'hex').toString())?.[1],
     );
-    expect(new Set(idsTold)).toEqual(ids);
+    expect(new Set(idsInDump)).toEqual(ids);
 
     const decisions = await cli(['alpha', '--decisions', '--json']);
     const { data } = JSON.parse(decisions.stdout) as { data: { kind: string; message_id?: string; detail?: string }[] };
@@ -139,7 +139,8 @@ describe('a lost session', () => {
       expect(last.detail).toMatch(/^alpha\/[12] lost: peer_closed/);
     }
     const everything = [file, ...dumps.map((name) => join(folder, 'flight', name))].map(octetsOf);
-    for (const text of [...everything, ...beside, decisions.stdout, told.stdout]) expectNothingSecret(text, recipients);
+    for (const text of [...everything, ...beside, decisions.stdout, published.stdout])
+      expectNothingSecret(text, recipients);
 
     // One bind alone, by its number, and what there is.
     const one = join(folder, 'one.pcap');
@@ -157,7 +158,7 @@ describe('a lost session', () => {
 
   test('leaves only so many files, and the oldest go first', async () => {
     await open({ bind: { count: 2 } }, 1);
-    house.simulator.setFault('drop', { now: true });
+    harness.simulator.setFault('drop', { now: true });
     await until('both were written and one was taken away, whole', () => {
       const [pcap = '', ...others] = files('.pcap');
       if (files('.decisions.jsonl').length !== 1 || others.length > 0) return false;
@@ -173,12 +174,12 @@ describe('a lost session', () => {
 
 test('what the carrier said is told with what was made of it', async () => {
   await open({ errors: { ESME_RSYSERR: 'reject' } });
-  house.simulator.setFault('throttle', { limit: 1 });
-  const [throttled] = await house.send(1);
-  await house.settled([throttled!]);
-  house.simulator.setFault('sys-err', { limit: 1 });
-  const [rejected] = await house.send(1);
-  await house.settled([rejected!]);
+  harness.simulator.setFault('throttle', { limit: 1 });
+  const [throttled] = await harness.send(1);
+  await harness.settled([throttled!]);
+  harness.simulator.setFault('sys-err', { limit: 1 });
+  const [rejected] = await harness.send(1);
+  await harness.settled([rejected!]);
   const { data } = JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as {
     data: { kind: string; message_id?: string; detail?: string }[];
   };
@@ -199,10 +200,10 @@ test('what the carrier said is told with what was made of it', async () => {
 
 test('what waits is told with what it waits for, and a late gate with its code', async () => {
   await open({ tps: 10 });
-  const sent = await house.send(6);
-  await house.settled(sent);
-  const [late] = await house.send(1, { validUntilMs: systemClock.nowMs() - 1_000 });
-  await house.settled([late!]);
+  const sent = await harness.send(6);
+  await harness.settled(sent);
+  const [late] = await harness.send(1, { validUntilMs: systemClock.nowMs() - 1_000 });
+  await harness.settled([late!]);
   const { data } = JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as {
     data: { kind: string; message_id?: string; detail?: string }[];
   };
@@ -215,17 +216,17 @@ test('what waits is told with what it waits for, and a late gate with its code',
 
 test("an operator's order is a decision, and what waits because of it says so", async () => {
   await open();
-  const ordered = (verb: OrderVerb, reason: string) =>
-    orderCarrier(house.bus, [], { verb, carrier: 'alpha', bind: null, reason, actor: 'operator', from: 'test' });
-  type Told = { kind: string; detail?: string };
+  const desiredState = (verb: CommandVerb, reason: string) =>
+    commandCarrier(harness.bus, [], { verb, carrier: 'alpha', bind: null, reason, actor: 'operator', from: 'test' });
+  type DumpedDecisions = { kind: string; detail?: string };
   const decisions = async () =>
-    (JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as { data: Told[] }).data;
-  expect(await ordered('pause', 'maintenance')).toMatchObject({ ok: true, inForce: true });
-  const sent = await house.send(3);
-  const isHeld = ({ kind, detail }: Told) => kind === 'held_back' && detail === 'order';
+    (JSON.parse((await cli(['alpha', '--decisions', '--json'])).stdout) as { data: DumpedDecisions[] }).data;
+  expect(await desiredState('pause', 'maintenance')).toMatchObject({ ok: true, inEffect: true });
+  const sent = await harness.send(3);
+  const isHeld = ({ kind, detail }: DumpedDecisions) => kind === 'held_back' && detail === 'order';
   await until('it says why they wait', async () => (await decisions()).some(isHeld), { limitMs: 20_000 });
-  expect(await ordered('resume', '')).toMatchObject({ ok: true, inForce: true });
-  await house.settled(sent);
+  expect(await desiredState('resume', '')).toMatchObject({ ok: true, inEffect: true });
+  await harness.settled(sent);
   const all = await decisions();
   expect(all.filter(({ kind }) => kind === 'order').map(({ detail }) => detail)).toEqual([
     'pause, by operator: maintenance',
@@ -259,4 +260,4 @@ test('what is wrong is said in one sentence', async () => {
 }, 60_000);
 
 const cli = (words: readonly string[]) =>
-  runCli(['flight', ...words], { NATS_URL: house.nats.url, HELIOGRAPH_DATA: folder });
+  runCli(['flight', ...words], { NATS_URL: harness.nats.url, HELIOGRAPH_DATA: folder });

@@ -2,33 +2,33 @@
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import { carrierWith } from '../../support/carrier-house.ts';
-import { receivedIn } from '../../support/inbound-desk.ts';
-import { type SubscribersHouse, openSubscribersHouse, patient } from '../../support/inbound-house.ts';
+import { carrierWith } from '../../support/carrier-harness.ts';
+import { receivedIn } from '../../support/inbound-consumer.ts';
+import { type SubscribersHarness, openSubscribersHarness, patient } from '../../support/inbound-harness.ts';
 
-let house: SubscribersHouse;
-afterEach(() => house.stop());
+let harness: SubscribersHarness;
+afterEach(() => harness.stop());
 
-test('through kill -9 of the actors under load every message is told, and none of them twice', async () => {
-  house = await openSubscribersHouse();
-  let child = await house.host([carrierWith(house.simulator)]);
+test('through kill -9 of the actors under load every message is published, and none of them twice', async () => {
+  harness = await openSubscribersHarness();
+  let child = await harness.host([carrierWith(harness.simulator)]);
   const count = 600;
   const words = Array.from({ length: count }, (_, nth) => `message ${nth}`);
   const saying = (async () => {
     for (const [nth, text] of words.entries()) {
-      house.simulator.sendInbound({ from: `+88017${10_000_000 + nth}`, to: '16000', text });
+      harness.simulator.sendInbound({ from: `+88017${10_000_000 + nth}`, to: '16000', text });
       if (nth % 10 === 9) await systemClock.sleep(20);
     }
   })();
   for (let kills = 1; kills <= 2; kills += 1) {
-    await until('some are answered', () => house.simulator.stats().inbound.acked >= kills * 100, patient);
+    await until('some are answered', () => harness.simulator.stats().inbound.acked >= kills * 100, patient);
     await child.kill9();
-    child = await house.host([carrierWith(house.simulator)]);
+    child = await harness.host([carrierWith(harness.simulator)]);
   }
   await saying;
-  await house.answered(count);
-  await house.nothingWaits();
-  const all = await receivedIn(house);
+  await harness.answered(count);
+  await harness.nothingWaits();
+  const all = await receivedIn(harness);
   expect(all.length).toBe(count);
   expect(new Set(all.map(({ text }) => text))).toEqual(new Set(words));
   await child.drain(2_000);
@@ -37,21 +37,21 @@ test('through kill -9 of the actors under load every message is told, and none o
 const long = `${'A long complaint about a parcel that never came. '.repeat(9)}End.`;
 
 test('a long message survives kill -9 of whoever takes it, between its parts and after them', async () => {
-  house = await openSubscribersHouse();
-  const first = await house.host([carrierWith(house.simulator)]);
-  house.say(long, { as: 'udh', reference: 5, parts: [2] });
-  await house.answered(1);
+  harness = await openSubscribersHarness();
+  const first = await harness.host([carrierWith(harness.simulator)]);
+  harness.say(long, { as: 'udh', reference: 5, parts: [2] });
+  await harness.answered(1);
   await first.kill9();
-  const second = await house.host([carrierWith(house.simulator)]);
-  house.say(long, { as: 'udh', reference: 5, parts: [3] });
-  await house.answered(2);
+  const second = await harness.host([carrierWith(harness.simulator)]);
+  harness.say(long, { as: 'udh', reference: 5, parts: [3] });
+  await harness.answered(2);
   await second.kill9();
   // Nobody serves the carrier: what comes now waits there.
-  house.say(long, { as: 'udh', reference: 5, parts: [1, 2] });
-  const third = await house.host([carrierWith(house.simulator)]);
-  const all = await house.told(1);
+  harness.say(long, { as: 'udh', reference: 5, parts: [1, 2] });
+  const third = await harness.host([carrierWith(harness.simulator)]);
+  const all = await harness.published(1);
   expect(all.map(({ text }) => text)).toEqual([long]);
-  await house.nothingWaits();
-  expect((await receivedIn(house)).length).toBe(1);
+  await harness.nothingWaits();
+  expect((await receivedIn(harness)).length).toBe(1);
   await third.drain(2_000);
 }, 60_000);

@@ -2,7 +2,7 @@
 // only when it must be.
 import { describe, expect, it } from 'vitest';
 import { type AskWriter, type Owner, ownersOf } from '../../../actors/inbound/owners.ts';
-import { accountA, accountB } from '../../support/inbound-desk.ts';
+import { accountA, accountB } from '../../support/inbound-consumer.ts';
 
 const a: Owner = { accountId: accountA, sender: '16000' };
 const b: Owner = { accountId: accountB, sender: '16000' };
@@ -16,39 +16,39 @@ const writerIs =
     return Promise.resolve(writer);
   };
 const unasked: AskWriter = () => Promise.reject(new Error('the event store must not be asked'));
-const question = { forms: ['16000'], subscriber: '+8801712345678', livemode: true };
+const query = { forms: ['16000'], subscriber: '+8801712345678', livemode: true };
 
 describe('a message', () => {
   it('is its only owner’s, and the event store is not asked', async () => {
-    expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, question)).toEqual({ owner: a, all: [a] });
+    expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, query)).toEqual({ owner: a, all: [a] });
     const twice = directoryOf({ '16000': [a], '9612345678': [a2] });
     const forms = ['16000', '9612345678'];
-    expect(await ownersOf(twice, unasked, { ...question, forms })).toEqual({ owner: a, all: [a, a2] });
+    expect(await ownersOf(twice, unasked, { ...query, forms })).toEqual({ owner: a, all: [a, a2] });
   });
 
   it('is nobody’s where nobody registered the number', async () => {
-    expect(await ownersOf(directoryOf({}), unasked, question)).toEqual({ owner: null, all: [] });
+    expect(await ownersOf(directoryOf({}), unasked, query)).toEqual({ owner: null, all: [] });
   });
 
   it('of a shared number is that of who wrote last, else of who registered it first', async () => {
     const shared = directoryOf({ '16000': [a, b] });
-    expect(await ownersOf(shared, writerIs(b), question)).toEqual({ owner: b, all: [a, b] });
-    expect(await ownersOf(shared, writerIs(null), question)).toEqual({ owner: a, all: [a, b] });
-    expect(await ownersOf(shared, writerIs('unavailable'), question)).toEqual({ owner: 'unavailable', all: [a, b] });
+    expect(await ownersOf(shared, writerIs(b), query)).toEqual({ owner: b, all: [a, b] });
+    expect(await ownersOf(shared, writerIs(null), query)).toEqual({ owner: a, all: [a, b] });
+    expect(await ownersOf(shared, writerIs('unavailable'), query)).toEqual({ owner: 'unavailable', all: [a, b] });
     const gone = { accountId: 'acc_01JABCDEFGHJKMNPQRSTVWXYZ8', sender: '16000' } as Owner;
-    expect(await ownersOf(shared, writerIs(gone), question)).toEqual({ owner: a, all: [a, b] });
-    expect(await ownersOf(shared, unasked, { ...question, subscriber: null })).toEqual({ owner: a, all: [a, b] });
+    expect(await ownersOf(shared, writerIs(gone), query)).toEqual({ owner: a, all: [a, b] });
+    expect(await ownersOf(shared, unasked, { ...query, subscriber: null })).toEqual({ owner: a, all: [a, b] });
   });
 
   it('on the sandbox carrier is that of the test key that wrote last, registered or not', async () => {
     asked.length = 0;
-    const test = { ...question, livemode: false, forms: ['8809612345678'] };
+    const test = { ...query, livemode: false, forms: ['8809612345678'] };
     expect(await ownersOf(directoryOf({}), writerIs(a2), test)).toEqual({ owner: a2, all: [a2] });
     expect(asked).toEqual([{ senders: ['8809612345678', '+8809612345678'], livemode: false }]);
     expect(await ownersOf(directoryOf({}), writerIs(null), test)).toEqual({ owner: null, all: [] });
     const nobodySays = await ownersOf(directoryOf({}), writerIs('unavailable'), test);
     expect(nobodySays).toEqual({ owner: 'unavailable', all: [] });
-    expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, { ...question, livemode: false })).toMatchObject({
+    expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, { ...query, livemode: false })).toMatchObject({
       owner: a,
     });
   });

@@ -3,13 +3,13 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import {
-  type LongText,
+  type MultipartText,
   type TiedPart,
   isOverdue,
   isWhole,
   mergePart,
   nameOfText,
-  toldOf,
+  publishedTextOf,
 } from '../../../actors/inbound/parts.ts';
 import { inboundBodyOf } from '../../../model/inbound-body.ts';
 
@@ -32,31 +32,31 @@ const partOf = (text: string, part: number, total: number, more: Partial<TiedPar
   ...more,
 });
 
-const textOf = (text: LongText) => {
+const textOf = (text: MultipartText) => {
   const body = inboundBodyOf(text.parts.map((part) => part?.body ?? null));
   return 'text' in body ? body.text : body.octets;
 };
 
-/** What the desk does, without anything around it. */
-function desk() {
-  let held: LongText | null = null;
-  const told: LongText[] = [];
+/** What the inbound consumer does, without anything around it. */
+function inboundConsumer() {
+  let held: MultipartText | null = null;
+  const isPublished: MultipartText[] = [];
   return {
-    told,
+    isPublished,
     /** `dies`: after it was told, before that was noted; the part is then delivered again. */
     take(part: TiedPart, dies = false): void {
       const merged = mergePart(held, part);
       if (merged.kind === 'repeat') return;
-      if (merged.kind === 'displaced') told.push(merged.before);
-      if (merged.kind === 'whole') told.push(merged.text);
-      if (!dies) held = merged.kind === 'whole' ? toldOf(merged.text) : merged.text;
+      if (merged.kind === 'displaced') isPublished.push(merged.before);
+      if (merged.kind === 'whole') isPublished.push(merged.text);
+      if (!dies) held = merged.kind === 'whole' ? publishedTextOf(merged.text) : merged.text;
     },
     overdue(begunAtMs: number): void {
       if (!isOverdue(held, begunAtMs)) return;
-      told.push(held);
-      held = toldOf(held);
+      isPublished.push(held);
+      held = publishedTextOf(held);
     },
-    get held(): LongText | null {
+    get held(): MultipartText | null {
       return held;
     },
   };
@@ -79,7 +79,7 @@ describe('the parts of one text', () => {
           });
         }),
         ({ words, order, repeats, places }) => {
-          const one = desk();
+          const one = inboundConsumer();
           const deliveries: [number, boolean][] = order.map((at) => [at, false]);
           repeats.forEach((repeat, nth) => deliveries.splice((places[nth] ?? 0) % (deliveries.length + 1), 0, repeat));
           for (const [at, dies] of deliveries) {
@@ -88,11 +88,11 @@ describe('the parts of one text', () => {
             // What died is delivered again.
             if (dies) one.take(part);
           }
-          expect(new Set(one.told.map(textOf))).toEqual(new Set([words.join('')]));
-          expect(new Set(one.told.map(({ begunAtMs }) => begunAtMs)).size).toBe(1);
-          const deaths = deliveries.filter(([, dies]) => dies).length;
-          expect(one.told.length).toBeLessThanOrEqual(1 + deaths);
-          expect(one.held?.told).toBe(true);
+          expect(new Set(one.isPublished.map(textOf))).toEqual(new Set([words.join('')]));
+          expect(new Set(one.isPublished.map(({ begunAtMs }) => begunAtMs)).size).toBe(1);
+          const failureDetector = deliveries.filter(([, dies]) => dies).length;
+          expect(one.isPublished.length).toBeLessThanOrEqual(1 + failureDetector);
+          expect(one.held?.isPublished).toBe(true);
         },
       ),
     );
@@ -111,13 +111,13 @@ describe('the parts of one text', () => {
           ),
         ),
         ([words, came]) => {
-          const one = desk();
+          const one = inboundConsumer();
           for (const at of came) one.take(partOf(words[at] ?? '', at + 1, words.length));
-          expect(one.told).toEqual([]);
+          expect(one.isPublished).toEqual([]);
           one.overdue(1_000);
           one.overdue(1_000);
-          expect(one.told.length).toBe(1);
-          const [text] = one.told;
+          expect(one.isPublished.length).toBe(1);
+          const [text] = one.isPublished;
           expect(text && isWhole(text)).toBe(false);
           const wanted = words.map((word, at) => (came.includes(at) ? word : null));
           const shown = wanted.map((word, at) => word ?? (wanted[at - 1] === null ? '' : '[…]')).join('');
@@ -128,42 +128,42 @@ describe('the parts of one text', () => {
   });
 
   it('a reminder of another text under the same name tells nothing', () => {
-    const one = desk();
+    const one = inboundConsumer();
     one.take(partOf('a', 1, 2));
     one.overdue(999);
-    expect(one.told).toEqual([]);
+    expect(one.isPublished).toEqual([]);
   });
 
   it('a repeat after the text was told tells nothing, and its words are not kept', () => {
-    const one = desk();
+    const one = inboundConsumer();
     for (const part of [1, 2, 1, 2]) one.take(partOf('ab'[part - 1] ?? '', part, 2));
-    expect(one.told.length).toBe(1);
+    expect(one.isPublished.length).toBe(1);
     expect(JSON.stringify(one.held)).not.toContain('octets');
   });
 
   it('a reference that comes again with other words tells what was there before it', () => {
-    const one = desk();
+    const one = inboundConsumer();
     one.take(partOf('old one, ', 1, 2, { receivedAtMs: 1 }));
     one.take(partOf('new one, ', 1, 2, { receivedAtMs: 2 }));
     one.take(partOf('and its end', 2, 2, { receivedAtMs: 3 }));
-    expect(one.told.map(textOf)).toEqual(['old one, […]', 'new one, and its end']);
+    expect(one.isPublished.map(textOf)).toEqual(['old one, […]', 'new one, and its end']);
   });
 
   it('a reference that is used again after its text was told begins another', () => {
-    const one = desk();
+    const one = inboundConsumer();
     for (const text of ['first', 'second']) {
       for (const part of [2, 1]) one.take(partOf(`${text} `, part, 2, { identity: `${text}.${part}` }));
     }
-    expect(one.told.map(textOf)).toEqual(['first first ', 'second second ']);
+    expect(one.isPublished.map(textOf)).toEqual(['first first ', 'second second ']);
   });
 
   it('a part that comes after its text was given up is told by itself', () => {
-    const one = desk();
+    const one = inboundConsumer();
     one.take(partOf('a', 1, 2, { receivedAtMs: 1 }));
     one.overdue(1);
     one.take(partOf('b', 2, 2, { receivedAtMs: 9 }));
     one.overdue(9);
-    expect(one.told.map(textOf)).toEqual(['a[…]', '[…]b']);
+    expect(one.isPublished.map(textOf)).toEqual(['a[…]', '[…]b']);
   });
 
   it('belong together only with everything that names them', () => {

@@ -2,10 +2,10 @@
 // no room: what stands behind them is released in time, nothing goes round and round, and when DEAD has room they are there.
 import { afterEach, expect, test } from 'vitest';
 import { Releasers } from '../../../actors/later/releasers.ts';
-import { takeFromBeside } from '../../../cluster/bus/beside-dead.ts';
+import { takeFromFallback } from '../../../cluster/bus/dead-letter-fallback.ts';
 import { publishLater } from '../../../cluster/bus/later.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
-import { besideFilters, type WaitKind, waitSubject } from '../../../cluster/bus/subjects.ts';
+import { fallbackFilters, type WaitKind, waitSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -32,7 +32,7 @@ const consumersOf = async (stream: string) => {
 };
 const messagesIn = async (stream: string) => (await on.bus.manager.streams.info(stream)).state.messages;
 const unreadIn = async (stream: string) => {
-  const filter = besideFilters[stream] ?? '';
+  const filter = fallbackFilters[stream] ?? '';
   const { state } = await on.bus.manager.streams.info(stream, { subjects_filter: filter });
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 };
@@ -77,7 +77,7 @@ test('what waits for its time is released beside records that nobody can read wh
   const releasers = new Releasers(on.bus);
   await releasers.start();
   ends.push(() => releasers.stop());
-  const moving = await takeFromBeside(on.bus, publisher);
+  const moving = await takeFromFallback(on.bus, publisher);
   ends.push(async () => {
     await moving.stop();
     publisher.close();
@@ -91,8 +91,8 @@ test('what waits for its time is released beside records that nobody can read wh
     await until(`nothing of ${streams[kind]} is due`, left, { limitMs: 30_000, everyMs: 200 });
     expect(await messagesIn(streams[kind])).toBe(await unreadIn(streams[kind]));
     const { delivered } = await manager.consumers.info(streams[kind], 'unread');
-    const rounds = Math.ceil((systemClock.monotonicMs() - beganAtMs) / limits.bus.besideAgainMs) + 1;
-    expect(delivered.consumer_seq).toBeLessThanOrEqual(rounds * limits.bus.besideHeldMax);
+    const rounds = Math.ceil((systemClock.monotonicMs() - beganAtMs) / limits.bus.fallbackRetryMs) + 1;
+    expect(delivered.consumer_seq).toBeLessThanOrEqual(rounds * limits.bus.fallbackHeldMax);
   }
   const inDead = async () => (await messagesIn('DEAD')) - inDeadBefore;
   const waiting = (await Promise.all(kinds.map((kind) => unreadIn(streams[kind])))).reduce((sum, count) => sum + count);

@@ -38,26 +38,26 @@ function releasedBy(carriers: Record<string, readonly NationalLanguage[]>, messa
 function rulesBy(carriers: Record<string, readonly NationalLanguage[]>, alpha: CarrierState = 'good'): ReleaseRules {
   const health: CarrierHealthView = {
     stateOf: (carrier) => (carrier === 'alpha' ? alpha : 'good'),
-    whyOf: () => 'no_bind',
+    reasonOf: () => 'no_bind',
   };
   return new ReleaseRules(rulesWith(carriers), cipher, health);
 }
 
-const waysBy = (carriers: Record<string, readonly NationalLanguage[]>, message = turkish) =>
-  rulesBy(carriers).waysOf(message).ways;
+const candidatesBy = (carriers: Record<string, readonly NationalLanguage[]>, message = turkish) =>
+  rulesBy(carriers).candidatesOf(message).candidates;
 
 describe('a message whose carrier is gone', () => {
   test('goes by the routes of now', () => {
-    expect(waysBy({ beta: [], gamma: [] }, plain)).toEqual(['beta', 'gamma']);
+    expect(candidatesBy({ beta: [], gamma: [] }, plain)).toEqual(['beta', 'gamma']);
   });
 
   test('goes only where its national tables are', () => {
-    expect(waysBy({ beta: ['bengali'], gamma: ['turkish'], delta: [] })).toEqual(['gamma']);
-    expect(waysBy({ beta: ['turkish'], gamma: ['hindi', 'turkish'] })).toEqual(['beta', 'gamma']);
+    expect(candidatesBy({ beta: ['bengali'], gamma: ['turkish'], delta: [] })).toEqual(['gamma']);
+    expect(candidatesBy({ beta: ['turkish'], gamma: ['hindi', 'turkish'] })).toEqual(['beta', 'gamma']);
   });
 
   test('goes nowhere when nobody has them', () => {
-    expect(waysBy({ beta: [], gamma: ['bengali'] })).toEqual([]);
+    expect(candidatesBy({ beta: [], gamma: ['bengali'] })).toEqual([]);
   });
 });
 

@@ -22,15 +22,15 @@ import { limits } from '../../../platform/limits.ts';
 import type { RoutingRules } from '../../../policy/contract.ts';
 import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
 import { offer, rules } from '../../policy/rules.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 import { bodyKey } from '../../support/host-process.ts';
 import { messageWith } from '../../support/messages.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await house.stop();
+  await harness.stop();
 });
 
 const cipher = bodyCipher(bodyKey);
@@ -40,7 +40,7 @@ const rulesOf = (...carriers: string[]): RoutingRules => ({
   routes: [{ prefix: '+880', classes: [], carriers, choose: 'listed' }],
 });
 const left = async () => {
-  const streams = await Promise.all(['MT_TXN', 'SCHEDULED'].map((each) => house.bus.manager.streams.info(each)));
+  const streams = await Promise.all(['MT_TXN', 'SCHEDULED'].map((each) => harness.bus.manager.streams.info(each)));
   return streams.reduce((sum, { state }) => sum + state.messages, 0);
 };
 
@@ -58,10 +58,10 @@ async function releasedOnce(): Promise<string> {
   const subject = messageSubject(message.category, 'alpha', message.accountId);
   const payload = encodeMessage(message, cipher);
   // Under no id: as one that the stream has forgotten.
-  expect(await house.publisher.publishOne(subject, payload, null)).toMatchObject({ ok: true });
+  expect(await harness.publisher.publishOne(subject, payload, null)).toMatchObject({ ok: true });
   const record = { subject, payload, dueAtMs, id: 'x', shardKey: 'x', cancelable: message.messageId };
-  await new Promise((resolve) => publishLater(house.publisher, record, dueAtMs, resolve));
-  const { bus } = house;
+  await new Promise((resolve) => publishLater(harness.publisher, record, dueAtMs, resolve));
+  const { bus } = harness;
   const consumer = waitConsumer('scheduled', Math.floor(dueAtMs / 1_000));
   await ensureConsumer(bus.manager, 'SCHEDULED', consumer);
   const waiting = await bus.jetstream.consumers.get('SCHEDULED', consumer.durable_name ?? '');
@@ -73,9 +73,9 @@ async function releasedOnce(): Promise<string> {
 }
 
 async function releaseAgain(rulesNow: ReleaseRules): Promise<void> {
-  const publisher = new Publisher(house.bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const publisher = new Publisher(harness.bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(publisher);
-  const releasers = new Releasers(house.bus, { scheduled: { rules: rulesNow, events } });
+  const releasers = new Releasers(harness.bus, { scheduled: { rules: rulesNow, events } });
   await releasers.start();
   ends.push(async () => {
     await releasers.stop();
@@ -84,57 +84,57 @@ async function releaseAgain(rulesNow: ReleaseRules): Promise<void> {
   });
   await until('it is released again', async () => (await scheduled()) === 0, { limitMs: 60_000 });
 }
-const scheduled = async () => (await house.bus.manager.streams.info('SCHEDULED')).state.messages;
+const scheduled = async () => (await harness.bus.manager.streams.info('SCHEDULED')).state.messages;
 
 const healthOf = (alpha: CarrierState) => ({
   stateOf: (name: string) => (name === 'alpha' ? alpha : ('good' as const)),
-  whyOf: () => 'no_bind',
+  reasonOf: () => 'no_bind',
 });
 
 test.each(['is back before it moved anything', 'has no bind and moves the first', 'is gone from the configuration'])(
   'a second release, when the carrier of the first %s, makes no second SMS',
   async (what) => {
-    house = await openCarrierHouse({}, null, false);
-    await house.eventStore();
+    harness = await openCarrierHarness({}, null, false);
+    await harness.eventStore();
     const nonce = await releasedOnce();
     const isGone = what.startsWith('is gone');
     const releaseRules = isGone
       ? new ReleaseRules(rulesOf('beta'), cipher, everyCarrierIsGood)
       : new ReleaseRules(rulesOf('alpha', 'beta'), cipher, healthOf('down'));
-    await house.actor(carrierWith(house.simulator, { name: 'beta' }));
+    await harness.actor(carrierWith(harness.simulator, { name: 'beta' }));
     await releaseAgain(releaseRules);
     // Whoever was given it now may send it before the first is looked at.
     await until('beta has looked at what it was given', async () => (await waitingFor('beta')) === 0);
     if (isGone) await serveGone(releaseRules);
-    else if (what.startsWith('is back')) await house.actor(carrierWith(house.simulator));
+    else if (what.startsWith('is back')) await harness.actor(carrierWith(harness.simulator));
     else
-      await house.actor(carrierWith({ port: 1 }), systemClock, {
-        otpMovesAfterMs: 0,
-        othersMoveAfterMs: 0,
+      await harness.actor(carrierWith({ port: 1 }), systemClock, {
+        otpFailoverAfterMs: 0,
+        othersFailoverAfterMs: 0,
       });
     await until('nothing waits', async () => (await left()) === 0, { limitMs: 40_000 });
-    expect(house.simulator.nonceCount(nonce)).toBe(1);
+    expect(harness.simulator.nonceCount(nonce)).toBe(1);
   },
   90_000,
 );
 
 const waitingFor = async (carrier: string) => {
-  const { state } = await house.bus.manager.streams.info('MT_TXN', { subjects_filter: `mt.txn.${carrier}.*` });
+  const { state } = await harness.bus.manager.streams.info('MT_TXN', { subjects_filter: `mt.txn.${carrier}.*` });
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 };
 
 async function serveGone(releaseRules: ReleaseRules): Promise<void> {
   const removed = new RemovedCarriers({
-    bus: house.bus,
+    bus: harness.bus,
     isConfigured: (name) => releaseRules.isConfigured(name),
     unservedMs: 0,
     serve: (name) =>
       serveRemoved(name, {
-        bus: house.bus,
+        bus: harness.bus,
         cipher,
         carriers: everyCarrierIsGood,
-        waysOf: (message) => releaseRules.waysOf(message).ways,
-        like: carrierWith(house.simulator),
+        candidatesOf: (message) => releaseRules.candidatesOf(message).candidates,
+        like: carrierWith(harness.simulator),
       }),
   });
   ends.push(() => removed.stop());

@@ -1,4 +1,4 @@
-// What becomes of a scheduled message at its time, when the carriers are no longer what they were at the door.
+// What becomes of a scheduled message at its time, when the carriers are no longer what they were at the ingress.
 import { describe, expect, test } from 'vitest';
 import { ReleaseRules } from '../../../actors/later/release-rules.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
@@ -21,7 +21,7 @@ const subjectOf = (message: Message, carrier = message.carrier) =>
   messageSubject(message.category, carrier, message.accountId);
 const healthOf = (states: Record<string, CarrierState> = {}) => ({
   stateOf: (name: string) => states[name] ?? ('good' as const),
-  whyOf: () => 'no_bind',
+  reasonOf: () => 'no_bind',
 });
 
 function released(message: Message, of: RoutingRules, states: Record<string, CarrierState> = {}): Message {
@@ -75,7 +75,7 @@ test('a new configuration holds from the next release on', () => {
   expect(decodeMessage(later.payloadOf(subjectOf(waiting), payload), cipher).plan).toEqual(['gamma', 'beta']);
 });
 
-test('a cancel is told with the id the door gave it', () => {
+test('a cancel is told with the id the ingress gave it', () => {
   const event = new ReleaseRules(rules, cipher, healthOf()).canceled(encodeMessage(waiting, cipher), nowMs);
   expect(event).toMatchObject({ kind: 'canceled', messageId: waiting.messageId, carrier: '' });
 });

@@ -18,11 +18,11 @@ async function filled(): Promise<LeaseBucket> {
   const bucket = new LeaseBucket(bus.bus);
   ends.push(() => bucket.close());
   await bucket.watch(() => {});
-  const first = await bucket.put('beat.one', new Uint8Array([1]), 0);
-  const second = await bucket.put('beat.two', new Uint8Array([2]), 0);
+  const first = await bucket.put('heartbeat.one', new Uint8Array([1]), 0);
+  const second = await bucket.put('heartbeat.two', new Uint8Array([2]), 0);
   if (typeof first === 'string' || typeof second === 'string') throw new Error('not written');
-  await bucket.put('beat.one', new Uint8Array([3]), first.revision);
-  await bucket.remove('beat.two', second.revision);
+  await bucket.put('heartbeat.one', new Uint8Array([3]), first.revision);
+  await bucket.remove('heartbeat.two', second.revision);
   return bucket;
 }
 
@@ -30,23 +30,23 @@ test('all that stands there is told before it is ready, the last of each key', a
   await filled();
   const other = new LeaseBucket(bus.bus);
   ends.push(() => other.close());
-  const told: LeaseEntry[] = [];
-  await other.watch((entry) => told.push(entry));
-  expect(told.map(({ key, value }) => [key, value === null ? null : [...value]])).toEqual([
-    ['beat.one', [3]],
-    ['beat.two', null],
+  const loaded: LeaseEntry[] = [];
+  await other.watch((entry) => loaded.push(entry));
+  expect(loaded.map(({ key, value }) => [key, value === null ? null : [...value]])).toEqual([
+    ['heartbeat.one', [3]],
+    ['heartbeat.two', null],
   ]);
 });
 
-test('a watch that is told nothing is given up with an error: whoever waits for it can begin anew', async () => {
+test('a watch that is told nothing is given up with an error: whoever waits for it can start over', async () => {
   await filled();
   const proxy = await cutProxy(bus.nats.url, { when: 'CONSUMER.MSG.NEXT.KV_leases', times: 1, what: 'requests' });
   const connection = await connectBus(proxy.url, 'deaf');
-  const deaf = new LeaseBucket(connection);
+  const unresponsive = new LeaseBucket(connection);
   ends.push(() => {
-    deaf.close();
+    unresponsive.close();
     proxy.close();
     void connection.close();
   });
-  await expect(deaf.watch(() => {})).rejects.toThrow('telling the present leases');
+  await expect(unresponsive.watch(() => {})).rejects.toThrow('reading the present leases');
 });

@@ -130,7 +130,7 @@ test('a node that vanishes is declared dead, and its binds are taken within ten 
   expect(second.keeper.isLiving(second.keeper.epoch())).toBe(true);
 });
 
-test('a node that is cut off stops by itself before another one may begin, and comes back as another life', async () => {
+test('a node that is cut off stops by itself before another one may begin, and comes back as another incarnation', async () => {
   bus = await startBus();
   const proxy: Proxy = await startProxy(bus.nats.url);
   stops.push(() => proxy.close());
@@ -178,7 +178,7 @@ test('a cut that ends before anybody has noticed costs nothing: the same life go
   expect(only.story).toEqual(['fenced', 'unfenced']);
 }, 60_000);
 
-test('a process that starts again takes what its former life held at once', async () => {
+test('a process that starts again takes what its previous incarnation held at once', async () => {
   bus = await startBus();
   const first = await node('n1', 3);
   await until('all three', () => first.mine.size === 3);
@@ -186,8 +186,8 @@ test('a process that starts again takes what its former life held at once', asyn
   const beganAtMs = systemClock.monotonicMs();
   const again = await node('n1', 3);
   await until('all three again', () => again.mine.size === 3);
-  // It waits for the last second of its former life, and not until that one would be declared dead.
-  expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(limits.leases.deadAfterMs);
+  // It waits for the last second of its previous incarnation, and not until that one would be declared dead.
+  expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(limits.leases.expireAfterMs);
   expect(again.keeper.epoch()).toBeGreaterThan(first.keeper.epoch());
 });
 
@@ -196,7 +196,7 @@ test('a second machine under the same name takes nothing while the first lives',
   const first = await node('n1', 2);
   await until('both', () => first.mine.size === 2);
   const double = await node('n1', 2, { place: 'a copy of its folder' });
-  const waitMs = limits.leases.deadAfterMs + 1_500;
+  const waitMs = limits.leases.expireAfterMs + 1_500;
   const untilMs = systemClock.monotonicMs() + waitMs;
   await until('long enough', () => systemClock.monotonicMs() > untilMs, { limitMs: waitMs + 5_000 });
   expect(double.keeper.mayWrite()).toBe(false);

@@ -55,7 +55,7 @@ class Leader {
   }
 }
 
-type Told = { readonly readyMs: number; readonly entry: LeaseEntry | null; readonly run: () => void };
+type FeedItem = { readonly readyMs: number; readonly entry: LeaseEntry | null; readonly run: () => void };
 
 class Node implements LeaseStore, Clock {
   readonly #world: World;
@@ -68,8 +68,8 @@ class Node implements LeaseStore, Clock {
   readonly #timers = new Set<{ atMs: number; everyMs: number; run: () => void }>();
   /** What arrived while the loop stood still. */
   #inbox: (() => void)[] = [];
-  /** What the watch is to be told, in the bucket's order; `entry` null: all that was there is told. */
-  #feed: Told[] = [];
+  /** What the watch is to be told, in the bucket's order; `entry` null: all that was there is delivered. */
+  #feed: FeedItem[] = [];
   #stop: Cancel = () => {};
   stalled = false;
   cut = false;
@@ -120,7 +120,7 @@ class Node implements LeaseStore, Clock {
   /** The bucket keeps the last value of each key: whoever is behind may never see what came between. */
   #readFeed(): void {
     while (!this.cut && (this.#feed[0]?.readyMs ?? Number.POSITIVE_INFINITY) <= this.#world.nowMs) {
-      const { entry, run } = this.#feed.shift() as Told;
+      const { entry, run } = this.#feed.shift() as FeedItem;
       const isSuperseded = entry !== null && (this.#leader.entries.get(entry.key)?.revision ?? 0) > entry.revision;
       if (isSuperseded && this.#random() < 0.5) continue;
       run();
@@ -155,15 +155,15 @@ class Node implements LeaseStore, Clock {
   watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#stop();
     this.#feed = [];
-    const tell = (entry: LeaseEntry) => {
+    const publish = (entry: LeaseEntry) => {
       const lastMs = this.#feed.at(-1)?.readyMs ?? 0;
       const readyMs = Math.max(lastMs, this.#world.nowMs + this.#delay());
       this.#feed.push({ readyMs, entry, run: () => onEntry(entry) });
     };
     const present = [...this.#leader.entries.values()].sort((one, other) => one.revision - other.revision);
-    for (const entry of present) tell(entry);
-    this.#leader.watchers.add(tell);
-    this.#stop = () => this.#leader.watchers.delete(tell);
+    for (const entry of present) publish(entry);
+    this.#leader.watchers.add(publish);
+    this.#stop = () => this.#leader.watchers.delete(publish);
     const readyMs = this.#feed.at(-1)?.readyMs ?? this.#world.nowMs;
     return new Promise((resolve) => void this.#feed.push({ readyMs, entry: null, run: resolve }));
   }
@@ -213,7 +213,7 @@ class Node implements LeaseStore, Clock {
 
 const handedOver = new Map<string, number>();
 
-const trouble = fc.record({
+const failure = fc.record({
   atStep: fc.integer({ min: 20, max: 500 }),
   node: fc.integer({ min: 0, max: 2 }),
   kind: fc.constantFrom('stall' as const, 'cut' as const, 'kill' as const),
@@ -224,7 +224,7 @@ test('never two writers of one bind, and a second between them unless it was han
   timeout: 120_000,
 }, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer(), fc.array(trouble, { maxLength: 6 }), async (seed, troubles) => {
+    fc.asyncProperty(fc.integer(), fc.array(failure, { maxLength: 6 }), async (seed, failures) => {
       const random = seededUnit(seed);
       const world = new World();
       const leader = new Leader();
@@ -232,7 +232,7 @@ test('never two writers of one bind, and a second between them unless it was han
       const nodes = ['n1', 'n2', 'n3'].map((name) => new Node(world, leader, name, random, 'p0'));
       const lastWrite = new Map<string, { node: Node; atMs: number }>();
       for (let step = 0; step < 1_000; step += 1) {
-        for (const { atStep, node: at, kind, steps } of troubles) {
+        for (const { atStep, node: at, kind, steps } of failures) {
           const node = nodes[at] as Node;
           if (kind === 'kill') {
             if (step === atStep) node.kill();

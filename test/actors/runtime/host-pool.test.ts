@@ -1,14 +1,14 @@
 // The threads of the actors process: one that throws or runs out of memory takes only its own carriers with it,
 // is started again, and its work is neither lost nor sent twice.
 import { afterEach, describe, expect, test } from 'vitest';
-import { dealOut } from '../../../actors/runtime/host-pool.ts';
+import { assignHosts } from '../../../actors/runtime/host-pool.ts';
 import { until } from '../../../platform/deadline.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 
-let house: CarrierHouse | undefined;
+let harness: CarrierHarness | undefined;
 afterEach(async () => {
-  await house?.stop();
-  house = undefined;
+  await harness?.stop();
+  harness = undefined;
 });
 
 describe('a thread that dies', () => {
@@ -21,27 +21,27 @@ describe('a thread that dies', () => {
   ])(
     '%s: its sibling goes on, its work is done by the next one',
     async (_why, expression) => {
-      house = await openCarrierHouse({
+      harness = await openCarrierHarness({
         response: 'fixed:5',
         accounts: ['alpha', 'beta'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
       });
-      const alpha = carrierWith(house.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
-      const beta = carrierWith(house.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
-      const child = await house.host([alpha, beta], { threads: 2 });
-      await until('all binds are there', () => house!.simulator.stats().binds.now === 4);
+      const alpha = carrierWith(harness.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
+      const beta = carrierWith(harness.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
+      const child = await harness.host([alpha, beta], { threads: 2 });
+      await until('all binds are there', () => harness!.simulator.stats().binds.now === 4);
       const sent = [
-        ...(await house.send(500, { carrier: 'alpha', category: 'otp' })),
-        ...(await house.send(500, { carrier: 'beta', category: 'otp' })),
+        ...(await harness.send(500, { carrier: 'alpha', category: 'otp' })),
+        ...(await harness.send(500, { carrier: 'beta', category: 'otp' })),
       ];
-      await until('some submitted', () => house!.simulator.stats().submits.total >= 200, { everyMs: 5 });
+      await until('some submitted', () => harness!.simulator.stats().submits.total >= 200, { everyMs: 5 });
       child.inThread(0, expression);
-      const settled = await house.settled(sent, 40_000);
+      const settled = await harness.settled(sent, 40_000);
       expect(settled.twice).toEqual([]);
       expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(1_000);
       // Its carrier may have had nothing left to do, and be bound again after all is settled.
-      await until('its binds are there again', () => house!.simulator.stats().binds.total >= 6, { limitMs: 20_000 });
-      // Only the dead thread's two binds were opened anew: its sibling never noticed.
-      expect(house.simulator.stats().binds.total).toBe(6);
+      await until('its binds are there again', () => harness!.simulator.stats().binds.total >= 6, { limitMs: 20_000 });
+      // Only the dead thread's two binds were reopened: its sibling never noticed.
+      expect(harness.simulator.stats().binds.total).toBe(6);
       expect(await child.restarts()).toBe(1);
       expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(200);
       expect(await child.drain(5_000)).toBe(0);
@@ -53,13 +53,13 @@ describe('a thread that dies', () => {
 describe('carriers over threads', () => {
   const rate = (name: string, tps: number) => ({ ...carrierWith({ port: 1 }), name, tps });
   test('the fastest are dealt first, each to the thread with the least to do', () => {
-    const shares = dealOut([rate('a', 10), rate('b', 100), rate('c', 60), rate('d', 50)], 2);
+    const shares = assignHosts([rate('a', 10), rate('b', 100), rate('c', 60), rate('d', 50)], 2);
     expect(shares.map((share) => share.map((each) => each.name))).toEqual([
       ['b', 'a'],
       ['c', 'd'],
     ]);
   });
   test('there are never more threads than carriers', () => {
-    expect(dealOut([rate('a', 10)], 4)).toHaveLength(1);
+    expect(assignHosts([rate('a', 10)], 4)).toHaveLength(1);
   });
 });

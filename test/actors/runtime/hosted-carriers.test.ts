@@ -5,7 +5,7 @@ import { CarrierActor } from '../../../actors/carrier/carrier-actor.ts';
 import { HostedCarriers } from '../../../actors/runtime/hosted-carriers.ts';
 import type { BindLeases } from '../../../actors/lease/contract.ts';
 import { openLeases } from '../../../actors/lease/lease-keeper.ts';
-import { noOtherNodes } from '../../../actors/lease/no-other-nodes.ts';
+import { singleNodeLeases } from '../../../actors/lease/single-node-leases.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
@@ -15,20 +15,20 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 import { bodyKey } from '../../support/host-process.ts';
 import { startProxy } from '../../support/bus.ts';
 import { account } from '../../support/invariant.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
-  await house.stop();
+  await harness.stop();
 });
 
-const moves = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
-const submits = () => house.simulator.stats().submits;
+const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
+const submits = () => harness.simulator.stats().submits;
 const allAnswered = { twice: [], never: [], statuses: { delivered: 20 } };
 
 /** All that were made, the last one last. */
@@ -38,7 +38,7 @@ const actors: CarrierActor[] = [];
 let listeners = 0;
 
 /** As a thread hosts them: one bus, one publisher, one epoch. */
-async function host(natsUrl = house.nats.url, leases: BindLeases = noOtherNodes): Promise<HostedCarriers> {
+async function host(natsUrl = harness.nats.url, leases: BindLeases = singleNodeLeases): Promise<HostedCarriers> {
   const connected = await connectBus(natsUrl, 'host');
   const bus: Bus = {
     ...connected,
@@ -73,65 +73,65 @@ const withWindow = (carrier: CarrierConfig, window: number): CarrierConfig => ({
 });
 
 test('a stop waits as long as the carrier may take to answer, and no longer than that', async () => {
-  house = await openCarrierHouse({ response: 'fixed:8000' });
-  const carrier = carrierWith(house.simulator, { responseTimerMs: 60_000 });
-  const running = await house.host([carrier]);
-  const sent = await house.send(20);
+  harness = await openCarrierHarness({ response: 'fixed:8000' });
+  const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
+  const running = await harness.host([carrier]);
+  const sent = await harness.send(20);
   await until('all are out', () => submits().total === 20);
   const beganAtMs = systemClock.monotonicMs();
   const drainMsMax = limits.supervision.carriersDrainMsMax;
   expect(await running.drain(actorsDrainMs({ carriers: [carrier], limits: { drainMsMax } }))).toBe(0);
   expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(30_000);
-  await house.host([carrier]);
-  expect(await house.settled(sent, 30_000)).toMatchObject(allAnswered);
+  await harness.host([carrier]);
+  expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
 }, 90_000);
 
 test('with less time than that, most of it is for the answers', async () => {
-  house = await openCarrierHouse({ response: 'fixed:7500' });
-  const carrier = carrierWith(house.simulator, { responseTimerMs: 10_000 });
-  const running = await house.host([carrier]);
-  const sent = await house.send(20);
+  harness = await openCarrierHarness({ response: 'fixed:7500' });
+  const carrier = carrierWith(harness.simulator, { responseTimerMs: 10_000 });
+  const running = await harness.host([carrier]);
+  const sent = await harness.send(20);
   await until('all are out', () => submits().total === 20);
   expect(await running.drain(limits.supervision.drainMs)).toBe(0);
-  await house.host([carrier]);
-  expect(await house.settled(sent, 30_000)).toMatchObject(allAnswered);
+  await harness.host([carrier]);
+  expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
 }, 90_000);
 
-test('a carrier whose binds are opened anew is waited for in the same way', async () => {
-  house = await openCarrierHouse({ response: 'fixed:7000' });
-  const carrier = carrierWith(house.simulator, { responseTimerMs: 60_000 });
+test('a carrier whose binds are reopened is waited for in the same way', async () => {
+  harness = await openCarrierHarness({ response: 'fixed:7000' });
+  const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
   const hosted = await host();
   await hosted.start([carrier], moves);
-  const sent = await house.send(20);
+  const sent = await harness.send(20);
   await until('all are out', () => submits().total === 20);
   await hosted.configure([withWindow(carrier, 40)], moves);
-  const later = await house.send(20);
-  expect(await house.settled(sent, 30_000)).toMatchObject(allAnswered);
-  expect(await house.settled(later, 30_000)).toMatchObject(allAnswered);
+  const later = await harness.send(20);
+  expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
+  expect(await harness.settled(later, 30_000)).toMatchObject(allAnswered);
 }, 90_000);
 
 test('a stop in the middle of that waits for it, and its siblings are drained meanwhile', async () => {
-  house = await openCarrierHouse({ response: 'fixed:6000' });
-  const carrier = carrierWith(house.simulator, { responseTimerMs: 60_000 });
+  harness = await openCarrierHarness({ response: 'fixed:6000' });
+  const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
   const sibling = { ...carrier, name: 'beta' };
   const hosted = await host();
   await hosted.start([carrier, sibling], moves);
-  const sent = await house.send(20);
-  const siblings = await house.send(20, { carrier: 'beta' });
+  const sent = await harness.send(20);
+  const siblings = await harness.send(20, { carrier: 'beta' });
   await until('all are out', () => submits().total === 40);
   void hosted.configure([withWindow(carrier, 40), sibling], moves);
   await hosted.drain(12_000);
   expect(hosted.status.every(({ bindsBound }) => bindsBound === 0)).toBe(true);
-  expect(house.simulator.stats().binds.total).toBe(4);
+  expect(harness.simulator.stats().binds.total).toBe(4);
   // Some receipts find no bind any more.
-  const { statuses, twice } = await account(house.bus, house.simulator, [...sent, ...siblings]);
+  const { statuses, twice } = await account(harness.bus, harness.simulator, [...sent, ...siblings]);
   expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
 }, 90_000);
 
 /** As one of several nodes, with NATS behind a proxy for everything but its leases. */
 async function sharingHost() {
-  const proxy = await startProxy(house.nats.url);
-  const leaseBus = await connectBus(house.nats.url, 'leases');
+  const proxy = await startProxy(harness.nats.url);
+  const leaseBus = await connectBus(harness.nats.url, 'leases');
   const leases = await openLeases(leaseBus, { node: 'n1', thread: 'actors-1', place: 'n1', process: 'n1' });
   const hosted = await host(proxy.url, leases);
   ends.push(async () => {
@@ -142,25 +142,25 @@ async function sharingHost() {
   return { proxy, hosted };
 }
 
-test('NATS is away while a carrier is opened anew: what was chosen by then goes in its next life, and none is unknown', async () => {
-  house = await openCarrierHouse();
-  const carrier = carrierWith(house.simulator, { tps: 20, responseTimerMs: 1_000 });
+test('NATS is away while a carrier is reopened: what was chosen by then goes in its next incarnation, and none is unknown', async () => {
+  harness = await openCarrierHarness();
+  const carrier = carrierWith(harness.simulator, { tps: 20, responseTimerMs: 1_000 });
   const { proxy, hosted } = await sharingHost();
   await hosted.start([carrier], moves);
-  const sent = await house.send(100);
+  const sent = await harness.send(100);
   await until('under way', () => submits().total >= 10, { limitMs: 15_000 });
   // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
   proxy.silence();
   proxy.heal();
-  // An actor that holds nothing would begin its next life at once, ask the connection that is deaf and take the thread with it.
+  // An actor that holds nothing would begin its next incarnation at once, ask the connection that is deaf and take the thread with it.
   await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
   await hosted.configure([withWindow(carrier, 40)], moves);
-  expect(await house.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+  expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
 }, 120_000);
 
-test('a carrier that is opened anew again and again leaves no listener behind', async () => {
-  house = await openCarrierHouse();
-  const carrier = carrierWith(house.simulator);
+test('a carrier that is reopened again and again leaves no listener behind', async () => {
+  harness = await openCarrierHarness();
+  const carrier = carrierWith(harness.simulator);
   const { hosted } = await sharingHost();
   await hosted.start([carrier], moves);
   const before = listeners;

@@ -12,8 +12,8 @@ import { type TestBus, startBus } from '../../support/bus.ts';
 export type EventBus = TestBus & {
   readonly dataDir: string;
   /** Resolves when the batch is durable. */
-  tell(events: readonly DeliveryEvent[]): Promise<void>;
-  tellOctets(octets: Uint8Array): Promise<void>;
+  publish(events: readonly DeliveryEvent[]): Promise<void>;
+  publishOctets(octets: Uint8Array): Promise<void>;
   /** Resolves when the recorder has announced everything that was told. */
   taken(limitMs?: number): Promise<void>;
 };
@@ -24,7 +24,7 @@ export async function startEventBus(): Promise<EventBus> {
   const publisher = new Publisher(bus, { deadlineMs: 20_000 });
   const bucket = await openBucket(bus, 'recorder');
 
-  async function tellOctets(octets: Uint8Array): Promise<void> {
+  async function publishOctets(octets: Uint8Array): Promise<void> {
     const result = await publisher.publishOne('ev.sandbox.0', octets, null);
     if (!result.ok) throw new Error(`the event was not taken: ${result.failure}`);
   }
@@ -32,8 +32,8 @@ export async function startEventBus(): Promise<EventBus> {
     bus,
     nats,
     dataDir,
-    tell: (events) => tellOctets(encodeEvents(events)),
-    tellOctets,
+    publish: (events) => publishOctets(encodeEvents(events)),
+    publishOctets,
     async taken(limitMs = 30_000) {
       const { state } = await bus.manager.streams.info('EVENTS');
       const announced = async () => {

@@ -1,4 +1,4 @@
-// The analytics node in this process, on an event store of its own, asked over NATS as a door asks it.
+// The analytics node in this process, on an event store of its own, asked over NATS as an entry point asks it.
 import { startAnalytics } from '../../../analytics/analytics-node.ts';
 import {
   type ListMessages,
@@ -11,9 +11,9 @@ import { type EventStore, startEventStore } from './event-store.ts';
 import { account } from './events.ts';
 
 export type TestNode = EventStore & {
-  ask<Reply>(subject: string, question: object): Promise<Reply>;
+  ask<Reply>(subject: string, query: object): Promise<Reply>;
   /** A page of the test account's messages; throws when the question is refused. */
-  list(question: Partial<ListMessages>): Promise<Page>;
+  list(query: Partial<ListMessages>): Promise<Page>;
 };
 
 type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
@@ -21,15 +21,15 @@ type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: st
 export async function startNode(): Promise<TestNode> {
   const store = await startEventStore();
   const node = await startAnalytics(store.bus, store.engine);
-  async function ask<Reply>(subject: string, question: object): Promise<Reply> {
-    const reply = await store.bus.connection.request(subject, JSON.stringify(question), { timeout: queryTimeoutMs });
+  async function ask<Reply>(subject: string, query: object): Promise<Reply> {
+    const reply = await store.bus.connection.request(subject, JSON.stringify(query), { timeout: queryTimeoutMs });
     return reply.json<Reply>();
   }
   return {
     ...store,
     ask,
-    async list(question) {
-      const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...question });
+    async list(query) {
+      const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...query });
       if (reply.result === 'none') return { messages: [], nextCursor: null };
       if (reply.result !== 'found') throw new Error(reply.detail);
       return reply;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { clickhouseDir } from '../../../analytics/store/location.ts';
 import { type Cell, openEngine } from '../../../analytics/store/engine.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
-import { tellSettings } from '../../support/tell-settings.ts';
+import { sendSettings } from '../../support/send-settings.ts';
 
 export type RunningRole = {
   readonly child: ChildProcess;
@@ -24,7 +24,7 @@ export async function startRole(
     env: { ...process.env, HELIOGRAPH_ROLE: 'analytics' },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  tellSettings(child, { NATS_URL: natsUrl, HELIOGRAPH_DATA: dataDir, ...more });
+  sendSettings(child, { NATS_URL: natsUrl, HELIOGRAPH_DATA: dataDir, ...more });
   const exited = once(child, 'exit');
   const ready = new Promise<void>((resolve, reject) => {
     child.on('message', (message: { type: string; why?: string }) => {

@@ -6,22 +6,22 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { cutProxy } from '../../support/cut-proxy.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress({}, 2);
-  await house.analytics();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress({}, 2);
+  await harness.analytics();
   await until('the directory', async () => (await post(ingress, tenant.live, '{')).status === 400);
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 afterEach(async () => {
-  await until('the bus', () => house.bus.manager.streams.purge('MT_TXN').catch(away));
+  await until('the bus', () => harness.bus.manager.streams.purge('MT_TXN').catch(away));
 });
 
 const away = (error: unknown) => {
@@ -63,9 +63,9 @@ test('each item is judged for itself and answered in its place', async () => {
     'unknown_field',
   ]);
   expect(resultsOf(body).map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5, 6]);
-  const [message] = await house.messages();
+  const [message] = await harness.messages();
   expect(message?.messageId).toBe(resultsOf(body)[0]?.id);
-  expect(await house.count()).toBe(1);
+  expect(await harness.count()).toBe(1);
 });
 
 test('1 and 1,000 messages are taken; none, 1,001, no list and strange fields are refused', async () => {
@@ -73,7 +73,7 @@ test('1 and 1,000 messages are taken; none, 1,001, no list and strange fields ar
   const { body } = await send(items(1_000));
   expect(body).toMatchObject({ accepted: 1_000, rejected: 0 });
   expect(new Set(resultsOf(body).map(({ id }) => id)).size).toBe(1_000);
-  expect(await house.count()).toBe(1_001);
+  expect(await harness.count()).toBe(1_001);
   for (const messages of [[], items(1_001), { 0: goodBody }, null]) {
     expect((await send(messages)).body).toMatchObject({ status: 422, code: 'invalid_field' });
   }
@@ -84,7 +84,7 @@ test('1 and 1,000 messages are taken; none, 1,001, no list and strange fields ar
   expect(several.body['errors']).toMatchObject([{ field: 'a' }, { field: 'b' }]);
 });
 
-test('an item that is no message is told by its place, with what was found', async () => {
+test('an item that is no message is published by its place, with what was found', async () => {
   const { body } = await send([null, [], 'x', 5]);
   expect(
     resultsOf(body).map(({ error }) => [error?.errors[0]?.field, error?.errors[0]?.detail.split(', ')[1]]),
@@ -107,8 +107,8 @@ test('the body cap holds for the whole: 256 KiB are taken, one octet more is not
 });
 
 test('a key without the scope and a suspended account are refused as a whole', async () => {
-  const reader = await house.tenant({ scopes: ['sms:read'] });
-  const suspended = await house.tenant({ status: 'suspended' });
+  const reader = await harness.tenant({ scopes: ['sms:read'] });
+  const suspended = await harness.tenant({ status: 'suspended' });
   await until('the directory', async () => (await post(ingress, suspended.live, '{')).status === 400);
   for (const [token, code] of [
     [reader.live, 'scope_missing'],
@@ -130,20 +130,20 @@ test('the same key gets the same answer, another body is refused, 100 at once ma
   codes.delete('409 idempotency_in_progress');
   expect([...codes]).toEqual(['429 account_busy']);
   expect(new Set(accepted.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-  expect(await house.count()).toBe(20);
+  expect(await harness.count()).toBe(20);
   const replay = await send(messages, 'hundred');
   expect(replay.headers.get('idempotent-replayed')).toBe('true');
   expect((await send(items(21), 'hundred')).body).toMatchObject({ code: 'idempotency_key_reused' });
-  expect(await house.count()).toBe(20);
+  expect(await harness.count()).toBe(20);
 });
 
 test('after a restart of NATS the retry of a consumed batch sends nothing', async () => {
   const messages = items(30);
   const first = await send(messages, 'restarted');
-  expect(await house.count()).toBe(30);
-  await house.bus.manager.streams.purge('MT_TXN');
-  await house.nats.kill9();
-  await house.nats.restart();
+  expect(await harness.count()).toBe(30);
+  await harness.bus.manager.streams.purge('MT_TXN');
+  await harness.nats.kill9();
+  await harness.nats.restart();
   const second = await until(
     'the same answer',
     async () => {
@@ -154,28 +154,28 @@ test('after a restart of NATS the retry of a consumed batch sends nothing', asyn
   );
   expect(second.body).toEqual(first.body);
   // The test's own connection may take a moment longer to be back.
-  const count = await until('the bus', () => house.count().then(String).catch(away));
+  const count = await until('the bus', () => harness.count().then(String).catch(away));
   expect(count).toBe('0');
 }, 30_000);
 
 test('a full queue refuses what does not fit for the moment, and the same key sends the rest', async () => {
-  const { config } = await house.bus.manager.streams.info('MT_TXN');
+  const { config } = await harness.bus.manager.streams.info('MT_TXN');
   const bounded = (max_msgs: number): Partial<StreamConfig> => ({
     ...config,
     max_msgs,
     max_msgs_per_subject: Math.min(max_msgs, config.max_msgs_per_subject),
   });
-  await house.bus.manager.streams.update('MT_TXN', bounded(40));
+  await harness.bus.manager.streams.update('MT_TXN', bounded(40));
   const messages = items(100);
   const first = await send(messages, 'full');
   expect(first.body).toMatchObject({ accepted: 40, rejected: 60 });
   const refused = resultsOf(first.body).filter(({ error }) => error !== undefined);
   expect(refused.every(({ error }) => error?.code === 'queue_full' || error?.code === 'account_queue_full')).toBe(true);
-  await house.bus.manager.streams.update('MT_TXN', config);
+  await harness.bus.manager.streams.update('MT_TXN', config);
   const second = await send(messages, 'full');
   expect(second.body).toMatchObject({ accepted: 100, rejected: 0 });
   expect(second.headers.get('idempotent-replayed')).toBeNull();
-  const ids = (await house.messages()).map(({ messageId }) => messageId as string);
+  const ids = (await harness.messages()).map(({ messageId }) => messageId as string);
   expect(ids).toHaveLength(100);
   expect(new Set(ids)).toEqual(new Set(resultsOf(second.body).map(({ id }) => id)));
   for (const { index, id } of resultsOf(first.body))
@@ -186,17 +186,17 @@ test('a full queue refuses what does not fit for the moment, and the same key se
 test('kill -9 in the middle of a batch: the retry publishes the rest and nothing twice', async () => {
   const messages = items(1_000);
   // Half of them never arrive: whoever is faster, the batch is not answered before the kill.
-  const proxy = await cutProxy(house.nats.url, { when: 'HPUB mt.', times: 500, what: 'requests' });
-  const doomed = await house.ingress({ NATS_URL: proxy.url });
+  const proxy = await cutProxy(harness.nats.url, { when: 'HPUB mt.', times: 500, what: 'requests' });
+  const doomed = await harness.ingress({ NATS_URL: proxy.url });
   const lost = send(messages, 'killed', doomed).catch((error: unknown) => {
     ignoring(error, 'its server was killed');
     return null;
   });
-  await until('some are published', async () => proxy.isCut() && (await house.count()) >= 50, { everyMs: 1 });
+  await until('some are published', async () => proxy.isCut() && (await harness.count()) >= 50, { everyMs: 1 });
   await doomed.kill9();
   proxy.close();
   expect(await lost).toBeNull();
-  const published = await house.count();
+  const published = await harness.count();
   expect(published).toBeLessThan(1_000);
   const retried = await until(
     'the retry is taken',
@@ -207,7 +207,7 @@ test('kill -9 in the middle of a batch: the retry publishes the rest and nothing
     { limitMs: 25_000, everyMs: 500 },
   );
   expect(retried.body).toMatchObject({ accepted: 1_000, rejected: 0 });
-  const ids = (await house.messages()).map(({ messageId }) => messageId as string);
+  const ids = (await harness.messages()).map(({ messageId }) => messageId as string);
   expect(ids).toHaveLength(1_000);
   expect(new Set(ids)).toEqual(new Set(resultsOf(retried.body).map(({ id }) => id)));
 }, 40_000);

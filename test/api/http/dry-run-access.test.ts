@@ -2,27 +2,27 @@
 // Over HTTP on a real ingress.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 beforeAll(async () => {
-  house = await openHouse();
-  ingress = await house.ingress();
+  harness = await openHarness();
+  ingress = await harness.ingress();
 });
-afterAll(() => house.stop());
+afterAll(() => harness.stop());
 
 const dry = { ...goodBody, dry_run: 'explain' };
 
 test('a key that may not send learns nothing, not even that the number or the sender is wrong', async () => {
-  const reader = await house.tenant({ scopes: ['sms:read'] });
+  const reader = await harness.tenant({ scopes: ['sms:read'] });
   for (const body of [dry, { ...dry, to: '+8801912345678' }, { ...dry, from: 'NOBODY' }]) {
     expect(await post(ingress, reader.live, body)).toMatchObject({ status: 403, body: { code: 'scope_missing' } });
   }
 });
 
 test('an account has a burst of them and then waits; another one has its own, and sending goes on', async () => {
-  const [asker, other] = [await house.tenant(), await house.tenant()];
+  const [asker, other] = [await harness.tenant(), await harness.tenant()];
   const answers = await Promise.all(
     Array.from({ length: limits.access.dryRunsBurst * 2 }, () => post(ingress, asker.live, dry)),
   );

@@ -1,19 +1,19 @@
-// What the door says of a text's encoding, and that what it says is what it queued.
+// What the ingress says of a text's encoding, and that what it says is what it queued.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress();
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 beforeEach(async () => {
-  await house.bus.manager.streams.purge('MT_TXN');
+  await harness.bus.manager.streams.purge('MT_TXN');
 });
 
 const send = (over: object, headers: Record<string, string> = {}) =>
@@ -43,14 +43,17 @@ describe('transliterate', () => {
   test('queues the look-alikes', async () => {
     const { status, body } = await send({ message: '“Sale” – now…', transliterate: true });
     expect([status, body['encoding'], body['segments']]).toEqual([202, 'gsm7', 1]);
-    expect((await house.messages('MT_TXN'))[0]).toMatchObject({ body: { text: '"Sale" - now...' }, encoding: 'gsm7' });
+    expect((await harness.messages('MT_TXN'))[0]).toMatchObject({
+      body: { text: '"Sale" - now...' },
+      encoding: 'gsm7',
+    });
   });
 
   test('is off unless asked for', async () => {
     for (const over of [{}, { transliterate: false }]) {
       expect((await send({ message: '“Sale”', ...over })).body).toMatchObject({ encoding: 'ucs2' });
     }
-    expect((await house.messages('MT_TXN'))[0]).toMatchObject({ body: { text: '“Sale”' } });
+    expect((await harness.messages('MT_TXN'))[0]).toMatchObject({ body: { text: '“Sale”' } });
   });
 
   test.each(['yes', 1, null])('of %j is refused', async (transliterate) => {

@@ -1,5 +1,5 @@
-// What the door does with every route that is not its own: passes it to the port of the control role and its
-// answer back. The far end here is a bare HTTP server, because the subject is the passing on and not the routes.
+// What the ingress does with every route that is not its own: passes it to the port of the control role and its
+// answer back. The SMSC peer here is a bare HTTP server, because the subject is the passing on and not the routes.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -7,11 +7,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, type Tenant, openHouse } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, openHarness } from './harness.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse, body: string) => void;
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 /** With a key: whoever has none is asked for it, and is not passed on. */
@@ -25,7 +25,7 @@ function listen(onPort: number): Server {
   return createServer((req, res) => {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
-    req.on('error', (error) => ignoring(error, 'the door gave the request up'));
+    req.on('error', (error) => ignoring(error, 'the ingress gave the request up'));
     req.on('end', () => answer(req, res, Buffer.concat(chunks).toString()));
   }).listen(onPort, '127.0.0.1');
 }
@@ -35,9 +35,9 @@ beforeAll(async () => {
   await once(server, 'listening');
   const address = server.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress({ HELIOGRAPH_CONTROL_PORT: String(port) });
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress({ HELIOGRAPH_CONTROL_PORT: String(port) });
 });
 beforeEach(() => {
   answer = (_req, res) => void res.end('{}');
@@ -45,7 +45,7 @@ beforeEach(() => {
 afterEach(() => server.closeAllConnections());
 afterAll(async () => {
   server.close();
-  await house.stop();
+  await harness.stop();
 });
 
 test('method, path, query, headers and body arrive, hop-by-hop headers do not, and the request id is passed on', async () => {
@@ -155,7 +155,7 @@ test('a client that goes away ends the forwarded request', async () => {
   await until('its end', () => state === 'ended');
 });
 
-test('a far end that cuts an answer off is cut off here, not completed', async () => {
+test('a SMSC peer that cuts an answer off is cut off here, not completed', async () => {
   answer = (_req, res) => {
     res.writeHead(200, { 'content-length': '1000' });
     res.write('half', () => res.destroy());

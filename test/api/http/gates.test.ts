@@ -7,34 +7,34 @@ import { encodeBlock } from '../../../directory/suppression-entry.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import { type House, type Ingress, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, call, goodBody, openHarness, post } from './harness.ts';
 import { within } from '../../support/running-clock.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 
 beforeAll(async () => {
-  house = await openHouse();
-  ingress = await house.ingress({}, 2, {
+  harness = await openHarness();
+  ingress = await harness.ingress({}, 2, {
     ingress: { threads: 2, trustedProxies: ['127.0.0.1'], proxyHeader: 'x-forwarded-for' },
     content: { words: ['casino'], linksDenied: [], linksAllowed: [] },
   });
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 
 /** Refused requests of an account, as EVENTS has them. */
 async function refusalsOf(accountId: string): Promise<DeliveryEvent[]> {
-  const { state } = await house.bus.manager.streams.info('EVENTS');
+  const { state } = await harness.bus.manager.streams.info('EVENTS');
   const found: DeliveryEvent[] = [];
   for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq += 1) {
-    const record = await house.bus.manager.streams.getMessage('EVENTS', { seq });
+    const record = await harness.bus.manager.streams.getMessage('EVENTS', { seq });
     if (record !== null) found.push(...decodeEvents(record.data).filter((event) => event.accountId === accountId));
   }
   return found.filter((event) => event.kind === 'refused');
 }
 
 test('refused keys are counted by code, on routes of the control role too', async () => {
-  const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
+  const { live } = await harness.tenant({ key: { networks: ['203.0.113.0/24'] } });
   const countOf = async (code: string) => {
     const { metrics } = await ingress.ask();
     const counts = metrics.flat().flatMap((each) => (each.name === 'heliograph_auth_refused_total' ? each.values : []));
@@ -56,7 +56,7 @@ test('refused keys are counted by code, on routes of the control role too', asyn
 
 describe('networks', () => {
   test('a key with an allowlist works from there and nowhere else, also on routes of the control role', async () => {
-    const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
+    const { live } = await harness.tenant({ key: { networks: ['203.0.113.0/24'] } });
     const from = (address: string) => ({ 'x-forwarded-for': address });
     expect((await post(ingress, live, goodBody, from('203.0.113.9'))).status).toBe(202);
     expect((await post(ingress, live, goodBody, from('203.0.113.9, 198.51.100.1'))).body).toMatchObject({
@@ -76,7 +76,7 @@ describe('networks', () => {
   });
 
   test("an account's list holds for all its keys", async () => {
-    const { live, test: testKey } = await house.tenant({ account: { networks: ['2001:db8::/32'] } });
+    const { live, test: testKey } = await harness.tenant({ account: { networks: ['2001:db8::/32'] } });
     for (const token of [live, testKey]) {
       expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db8::7' })).status).toBe(202);
       expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db9::7' })).status).toBe(403);
@@ -98,7 +98,7 @@ function rawGet(path: string, headers: readonly (readonly [string, string])[]): 
 
 describe('a header that comes twice', () => {
   test('cannot hide the address that the proxy added in a line of its own', async () => {
-    const { live } = await house.tenant({ key: { networks: ['203.0.113.0/24'] } });
+    const { live } = await harness.tenant({ key: { networks: ['203.0.113.0/24'] } });
     const from = (...addresses: string[]) =>
       rawGet('/v1/sms/x', [
         ['host', 'x'],
@@ -113,7 +113,7 @@ describe('a header that comes twice', () => {
 
 describe('rates', () => {
   test('hold over both threads: exactly the burst is let through, with what is left told each time', async () => {
-    const { live } = await house.tenant({ account: { rate: { perSecond: 1, burst: 10 } } });
+    const { live } = await harness.tenant({ account: { rate: { perSecond: 1, burst: 10 } } });
     const beganMs = systemClock.monotonicMs();
     // `connection: close` gives each request a connection of its own, which the kernel deals out over the threads.
     const answers = await Promise.all(
@@ -133,12 +133,12 @@ describe('rates', () => {
   });
 
   test('nothing is told where nothing is limited', async () => {
-    const { live } = await house.tenant();
+    const { live } = await harness.tenant();
     expect((await post(ingress, live, goodBody)).headers.get('ratelimit-limit')).toBeNull();
   });
 
   test('idempotency keys have a quota: new ones are refused, repeats of old ones are answered', async () => {
-    const { live } = await house.tenant({ account: { idempotencyKeysPerHour: 2 } });
+    const { live } = await harness.tenant({ account: { idempotencyKeysPerHour: 2 } });
     const send = (key: string) => post(ingress, live, goodBody, { 'idempotency-key': key });
     const first = await send('one');
     expect([first.status, (await send('two')).status]).toEqual([202, 202]);
@@ -152,18 +152,18 @@ describe('rates', () => {
 
 describe('texts', () => {
   test('a template gives the text; a wrong variable is named; a demanding account takes no other text', async () => {
-    const { live, accountId } = await house.tenant({ account: { requireTemplate: ['otp'] } });
+    const { live, accountId } = await harness.tenant({ account: { requireTemplate: ['otp'] } });
     const templateId = 'tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J';
     const variables = [{ name: 'code', type: 'code', size: 6 }];
     const entry = { v: 1, templateId, accountId, category: 'otp', body: 'Your code is {{code}}.', variables };
-    await house.put('directory', `template.${accountId}.${templateId}`, JSON.stringify(entry));
+    await harness.put('directory', `template.${accountId}.${templateId}`, JSON.stringify(entry));
     const { to, from } = goodBody;
     const send = (body: object) => post(ingress, live, { to, from, category: 'otp', ...body });
     const sent = await until('the template is known', async () => {
       const answer = await send({ template_id: templateId, variables: { code: '424242' } });
       return answer.status === 202 && answer;
     });
-    const messages = await house.messages('MT_OTP');
+    const messages = await harness.messages('MT_OTP');
     expect(messages.find((message) => message.messageId === sent.body['id'])).toMatchObject({
       body: { text: 'Your code is 424242.' },
       templateId,
@@ -181,7 +181,7 @@ describe('texts', () => {
   });
 
   test("the operator's words and the account's own block a text", async () => {
-    const { live } = await house.tenant({
+    const { live } = await harness.tenant({
       account: { content: { words: [], linksDenied: ['bit.ly'], linksAllowed: [] } },
     });
     expect((await post(ingress, live, { ...goodBody, message: 'The CASINO is open' })).body['code']).toBe(
@@ -193,9 +193,9 @@ describe('texts', () => {
 });
 
 test('a suppressed number is refused at every thread within a second', async () => {
-  const { live, accountId } = await house.tenant();
+  const { live, accountId } = await harness.tenant();
   const block = encodeBlock('v1', [{ number: 8801712345678, sender: '', category: 'promotional' }]);
-  await house.put('suppression', `block.${accountId}.0.0`, block);
+  await harness.put('suppression', `block.${accountId}.0.0`, block);
   const send = (category: string) => post(ingress, live, { ...goodBody, category }, { connection: 'close' });
   await until(
     'refused twenty times in a row',
@@ -210,7 +210,7 @@ test('a suppressed number is refused at every thread within a second', async () 
 
 describe('a refused request', () => {
   test('leaves its code and its masked number, live and test apart, and is no message', async () => {
-    const { live, test: testKey, accountId } = await house.tenant({ senders: [] });
+    const { live, test: testKey, accountId } = await harness.tenant({ senders: [] });
     await post(ingress, live, goodBody);
     await post(ingress, testKey, { ...goodBody, from: 'x'.repeat(300), client_reference: 'mine' });
     const events = await until('both are recorded', async () => {
@@ -223,7 +223,7 @@ describe('a refused request', () => {
   });
 
   test('of a whole batch leaves a trace each', async () => {
-    const { live, accountId } = await house.tenant({ senders: [] });
+    const { live, accountId } = await harness.tenant({ senders: [] });
     const messages = Array.from({ length: 300 }, () => goodBody);
     const { body } = await call(ingress, 'POST', '/v1/sms/batch', live, { messages });
     expect(body).toMatchObject({ accepted: 0, rejected: 300 });
@@ -231,8 +231,8 @@ describe('a refused request', () => {
   });
 
   test('is listed under blocked and nowhere else', async () => {
-    const { live, accountId } = await house.tenant();
-    const analytics = await house.analytics();
+    const { live, accountId } = await harness.tenant();
+    const analytics = await harness.analytics();
     // 503 while the event store is too busy to answer in time.
     const list = (query: string) =>
       until(`the list ${query}`, async () => {

@@ -8,11 +8,11 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { sharedBounds } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 import { type RawClient, rawClient, requestHead, statusOf } from './raw-client.ts';
 import { type Victim, startVictim } from './victim.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let hostile: Tenant;
 let other: Tenant;
@@ -29,16 +29,16 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await once(control, 'listening');
   const address = control.address();
-  house = await openHouse();
-  hostile = await house.tenant();
-  other = await house.tenant();
+  harness = await openHarness();
+  hostile = await harness.tenant();
+  other = await harness.tenant();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  ingress = await house.ingress({ HELIOGRAPH_CONTROL_PORT: String(port) });
+  ingress = await harness.ingress({ HELIOGRAPH_CONTROL_PORT: String(port) });
 });
 afterAll(async () => {
   control.closeAllConnections();
   control.close();
-  await house.stop();
+  await harness.stop();
 });
 beforeEach(() => {
   clients = [];
@@ -79,10 +79,10 @@ describe.each([
   test.each(['/x', '/v1/api-keys', '/v1/sms', '/v1/sms/batch', '/docs'])(
     'POST %s: 401 at the headers, and the connection is closed',
     async (path) => {
-      const strangers = open(1_100, requestHead('POST', path, [...headers(), json, half[0] ?? '']), 'x');
-      await answered(strangers, strangers.length);
-      expect(statuses(strangers)).toEqual({ 401: 1_100 });
-      await until('all closed', () => strangers.every(({ isClosed }) => isClosed));
+      const foreigners = open(1_100, requestHead('POST', path, [...headers(), json, half[0] ?? '']), 'x');
+      await answered(foreigners, foreigners.length);
+      expect(statuses(foreigners)).toEqual({ 401: 1_100 });
+      await until('all closed', () => foreigners.every(({ isClosed }) => isClosed));
       await someOtp();
     },
   );

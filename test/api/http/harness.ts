@@ -20,7 +20,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
-import { tellSettings } from '../../support/tell-settings.ts';
+import { sendSettings } from '../../support/send-settings.ts';
 
 export const bodyKey = Buffer.alloc(32, 7);
 
@@ -36,7 +36,7 @@ export type Ingress = {
   ask(): Promise<FromChild & { type: 'metrics' }>;
 };
 
-export type House = TestBus & {
+export type Harness = TestBus & {
   /** `account` and `key` are further fields of their directory entries. Every ingress that runs knows the tenant then. */
   /** One more live key of the account. */
   key(of: Tenant, scopes: readonly Scope[]): Promise<string>;
@@ -59,7 +59,7 @@ export type House = TestBus & {
 
 export const allScopes: readonly Scope[] = ['sms:send', 'sms:read'];
 
-export async function openHouse(): Promise<House> {
+export async function openHarness(): Promise<Harness> {
   const { nats, bus, stop } = await startBus();
   const directory = await openBucket(bus, 'directory');
   const suppression = await openBucket(bus, 'suppression');
@@ -187,13 +187,13 @@ async function startRole(
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  tellSettings(child, {
+  sendSettings(child, {
     NATS_URL: natsUrl,
     HELIOGRAPH_DATA: dataDir,
     HELIOGRAPH_HTTP_HOST: '127.0.0.1',
     HELIOGRAPH_HTTP_PORT: '0',
     HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
-    HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { ...door, threads }, ...changes }),
+    HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { ...httpServer, threads }, ...changes }),
     ...env,
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
@@ -249,7 +249,7 @@ async function startIngress(
   };
 }
 
-const door = { trustedProxies: [], proxyHeader: 'x-forwarded-for' };
+const httpServer = { trustedProxies: [], proxyHeader: 'x-forwarded-for' };
 const anySender = { senders: senderKinds, cost: 0, weight: 1, wire: plainWire };
 
 const configuration = {

@@ -6,17 +6,17 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 const bystander = { stopped: false, answered: 0, failed: [] as string[], slowestMs: 0, done: Promise.resolve() };
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress();
   bystander.done = (async () => {
     while (!bystander.stopped) {
       const startedMs = systemClock.monotonicMs();
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(async () => {
   bystander.stopped = true;
   await bystander.done;
-  await house.stop();
+  await harness.stop();
   expect(bystander.failed).toEqual([]);
   expect(bystander.answered).toBeGreaterThan(100);
   expect(bystander.slowestMs).toBeLessThan(atOnceMs);
@@ -181,7 +181,7 @@ test('pipelined requests are answered in order or the connection is closed, neve
 
 test('a write whose connection a pipelined request closed may have happened: its Idempotency-Key makes the repeat safe', async () => {
   // In a queue of their own: the bystander's are many by now, and each is read.
-  const written = () => house.count('MT_OTP');
+  const written = () => harness.count('MT_OTP');
   const own = JSON.stringify({ ...goodBody, category: 'otp' });
   const request = (key: string) => head([`idempotency-key: ${key}`, `content-length: ${own.length}`]) + own;
   expect((await raw([request('first') + request('second')])).text).toBe('');

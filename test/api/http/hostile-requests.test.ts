@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, type Tenant, goodBody, openHouse } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, goodBody, openHarness } from './harness.ts';
 import { type RawClient, rawClient, requestHead, statusOf } from './raw-client.ts';
 import { type Victim, startVictim } from './victim.ts';
 
@@ -14,7 +14,7 @@ const { bodyBytesMax, headersMax, headerBytesMax, idempotencyKeyCharsMax } = lim
 const answerMs = 50;
 const triesMax = 20;
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 let ruled: Tenant;
@@ -23,17 +23,17 @@ let victim: Victim;
 const content = { words: ['a a a a a b'], linksDenied: ['blocked.example'], linksAllowed: [] };
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ruled = await house.tenant({ account: { content } });
-  const other = await house.tenant();
-  ingress = await house.ingress();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ruled = await harness.tenant({ account: { content } });
+  const other = await harness.tenant();
+  ingress = await harness.ingress();
   victim = startVictim(ingress, other.live);
 });
 afterAll(async () => {
   await until('enough of the victim', () => victim.sent > 100);
   const { accepted, others } = await victim.stop();
-  await house.stop();
+  await harness.stop();
   expect(others).toEqual([]);
   expect(accepted).toBe(victim.sent);
 });

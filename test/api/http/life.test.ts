@@ -7,22 +7,22 @@ import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Tenant, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Tenant, goodBody, openHarness, post } from './harness.ts';
 import { within } from '../../support/running-clock.ts';
 
-let house: House;
+let harness: Harness;
 let tenant: Tenant;
 let bystander: Tenant;
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  bystander = await house.tenant();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  bystander = await harness.tenant();
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 
 test('a drain under load answers or refuses every request, and every 202 is in the queue with its event', async () => {
-  const ingress = await house.ingress({}, 2);
+  const ingress = await harness.ingress({}, 2);
   const ids: string[] = [];
   const refusals = new Set([503]);
   let refused = 0;
@@ -46,12 +46,12 @@ test('a drain under load answers or refuses every request, and every 202 is in t
   await Promise.all(clients);
   expect(refused).toBeGreaterThan(0);
   expect([...refusals]).toEqual([503]);
-  const queued = new Set((await house.messages()).map((message) => message.messageId as string));
+  const queued = new Set((await harness.messages()).map((message) => message.messageId as string));
   expect(ids.filter((id) => !queued.has(id))).toEqual([]);
 }, 30_000);
 
 test('/health says ready, and the metrics count over all threads', async () => {
-  const ingress = await house.ingress({}, 2);
+  const ingress = await harness.ingress({}, 2);
   for (const path of ['/health/live', '/health/ready']) expect((await fetch(ingress.url(path))).status).toBe(200);
   for (let at = 0; at < 20; at += 1) {
     await post(ingress, tenant.live, goodBody, { connection: 'close' });
@@ -66,13 +66,13 @@ test('/health says ready, and the metrics count over all threads', async () => {
       .filter((each) => Object.entries(labels).every(([label, value]) => each.labels[label] === value))
       .reduce((sum, each) => sum + each.value, 0);
   // A thread that is too busy to tell its own in time is left out.
-  const told = await until('the metrics of both threads', async () => {
+  const published = await until('the metrics of both threads', async () => {
     const { metrics } = await ingress.ask();
     const taken = totalIn(metrics, 'heliograph_http_requests_total', { route: 'POST /v1/sms', status: '202' });
     const refused = totalIn(metrics, 'heliograph_refused_total', { code: 'invalid_recipient' });
     return taken >= 20 && refused >= 20 && metrics;
   });
-  const total = (name: string, labels: Record<string, string>) => totalIn(told, name, labels);
+  const total = (name: string, labels: Record<string, string>) => totalIn(published, name, labels);
   expect(total('heliograph_http_requests_total', { route: 'POST /v1/sms', status: '202' })).toBe(20);
   expect(total('heliograph_refused_total', { code: 'invalid_recipient' })).toBe(20);
   expect(total('heliograph_accepted_total', { category: 'transactional', carrier: 'alpha' })).toBe(20);
@@ -80,27 +80,27 @@ test('/health says ready, and the metrics count over all threads', async () => {
 });
 
 test.each([1, 2])('a port that is taken stops the start with a sentence (%i threads)', async (threads) => {
-  const first = await house.ingress({}, threads);
-  const second = house.ingress({ HELIOGRAPH_HTTP_PORT: String(first.port), HELIOGRAPH_LOG: 'silent' }, threads);
+  const first = await harness.ingress({}, threads);
+  const second = harness.ingress({ HELIOGRAPH_HTTP_PORT: String(first.port), HELIOGRAPH_LOG: 'silent' }, threads);
   await expect(second).rejects.toThrow(/port \d+ on 127\.0\.0\.1 is taken .*HELIOGRAPH_HTTP_PORT/);
   await first.kill9();
 });
 
 test('a revoked key stops working within a second', async () => {
-  const ingress = await house.ingress();
-  const revoked = await house.tenant();
+  const ingress = await harness.ingress();
+  const revoked = await harness.tenant();
   await until('the new key', async () => (await post(ingress, revoked.live, goodBody)).status === 202);
   const publicId = revoked.live.slice('hk_live_'.length).split('_')[0] ?? '';
-  await (await openBucket(house.bus, 'directory')).delete(`key.${publicId}`);
+  await (await openBucket(harness.bus, 'directory')).delete(`key.${publicId}`);
   const isRefused = async () => (await post(ingress, revoked.live, goodBody)).status === 401;
   await until('the revocation', isRefused, within(1_000));
   await ingress.kill9();
 });
 
 test('more requests than a thread may hold are refused at once, each account at its own share, and the held ones settle', async () => {
-  const ingress = await house.ingress();
+  const ingress = await harness.ingress();
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
-  await house.nats.kill9();
+  await harness.nats.kill9();
   const count = (defaultShares.requests_at_work.perAccountOtp ?? 0) + 200;
   // Those that are held are given up later.
   const atOnceMs = limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax - 500;
@@ -120,20 +120,20 @@ test('more requests than a thread may hold are refused at once, each account at 
   // Another account finds its places: it waits for NATS as the first one's do.
   const other = post(ingress, bystander.live, goodBody);
   expect(refusedAtOnce).toBeLessThanOrEqual(205);
-  await house.nats.restart();
+  await harness.nats.restart();
   const settled = await Promise.all(answers);
   expect((await other).body['code']).not.toBe('account_busy');
-  const queued = new Set((await house.messages()).map((message) => message.messageId as string));
+  const queued = new Set((await harness.messages()).map((message) => message.messageId as string));
   expect(settled.filter((each) => each.startsWith('sms_') && !queued.has(each))).toEqual([]);
   await ingress.kill9();
 }, 60_000);
 
 test('while NATS is away requests get 503 or wait, readiness says so, and it recovers alone', async () => {
-  const ingress = await house.ingress();
-  await house.nats.kill9();
+  const ingress = await harness.ingress();
+  await harness.nats.kill9();
   await until('readiness to fall', async () => (await fetch(ingress.url('/health/ready'))).status === 503);
   const waiting = post(ingress, tenant.live, goodBody);
-  await house.nats.restart();
+  await harness.nats.restart();
   expect([202, 503]).toContain((await waiting).status);
   await until('readiness', async () => (await fetch(ingress.url('/health/ready'))).status === 200);
   await until('acceptance', async () => (await post(ingress, tenant.live, goodBody)).status === 202);

@@ -2,22 +2,22 @@
 // gets the same, and the process and everybody else go on.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress();
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 
-const hostile = (stranger: (at: number) => string) =>
+const hostile = (foreign: (at: number) => string) =>
   JSON.stringify({
     messages: Array.from({ length: 1_000 }, (_, at) =>
-      Object.fromEntries([...'abcdefghij'].map((k) => [k + stranger(at), 1])),
+      Object.fromEntries([...'abcdefghij'].map((k) => [k + foreign(at), 1])),
     ),
   });
 
@@ -35,7 +35,7 @@ test.each([
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect(again.body).toEqual(first.body);
   // The stored answer is an octet string in a record of the bucket, bounded whatever was refused.
-  const { state } = await house.bus.manager.streams.info('KV_idempotency');
+  const { state } = await harness.bus.manager.streams.info('KV_idempotency');
   expect(state.bytes).toBeLessThan(2 * 2 * (limits.http.batch.keptAnswerBytesMax + 4_096));
   expect(ingress.child.exitCode).toBe(null);
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);

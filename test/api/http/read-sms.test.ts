@@ -2,21 +2,21 @@
 // own account and mode only; wrong parameters are named; without analytics the answer is 503 and sending goes on.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
-import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 let other: Tenant;
 let analytics: { stop(): Promise<void> };
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  other = await house.tenant({ scopes: ['sms:read'] });
-  [ingress, analytics] = await Promise.all([house.ingress(), house.analytics()]);
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  other = await harness.tenant({ scopes: ['sms:read'] });
+  [ingress, analytics] = await Promise.all([harness.ingress(), harness.analytics()]);
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 
 async function get(path: string, token: string | null = tenant.live) {
   const response = await fetch(ingress.url(path), {
@@ -55,7 +55,7 @@ describe('one message', () => {
   });
 
   test('needs a key, and the key the scope', async () => {
-    const writer = await house.tenant({ scopes: ['sms:send'] });
+    const writer = await harness.tenant({ scopes: ['sms:send'] });
     const path = '/v1/sms/sms_00000000000000000000000000';
     expect((await get(path, null)).body).toMatchObject({ status: 401, code: 'missing_api_key' });
     await until('the directory', async () => (await get(path, writer.live)).body['code'] === 'scope_missing');
@@ -64,7 +64,7 @@ describe('one message', () => {
 
 describe('the list', () => {
   test('pages through everything of the account, newest first, and filters', async () => {
-    const lister = await house.tenant();
+    const lister = await harness.tenant();
     await until('the directory', async () => (await post(ingress, lister.live, '{')).status === 400);
     const ids: string[] = [];
     for (let at = 0; at < 7; at += 1) {

@@ -15,7 +15,10 @@ const refusal: Refusal = { ok: false, code: 'no_route', field: 'to', detail: '' 
 function audit() {
   const clock = new ManualClock();
   const events: DeliveryEvent[] = [];
-  const writer = { hasRoom: true, write: (event: DeliveryEvent) => void events.push(event) } as unknown as EventWriter;
+  const writer = {
+    hasCapacity: true,
+    write: (event: DeliveryEvent) => void events.push(event),
+  } as unknown as EventWriter;
   const refusals = new RefusalAudit(writer, clock);
   const record = (accountId: string, count: number, what: Refusal = refusal) => {
     const before = events.length;

@@ -13,10 +13,10 @@ test('a line with address and public id now and then, with how many went without
   const { token, publicId, secret } = newApiKey(true);
   const from = () => parseIp('198.51.100.7');
   for (let times = 0; times < 1_000; times += 1) refused.note('invalid_api_key', `Bearer ${token}`, from);
-  expect(lines).toEqual([{ code: 'invalid_api_key', publicId, from: '198.51.100.7', unsaid: 0 }]);
-  clock.advance(limits.access.refusedSaidEveryMs);
+  expect(lines).toEqual([{ code: 'invalid_api_key', publicId, from: '198.51.100.7', suppressed: 0 }]);
+  clock.advance(limits.access.refusedLogEveryMs);
   refused.note('ip_not_allowed', `Bearer ${token}`, () => null);
-  expect(lines[1]).toEqual({ code: 'ip_not_allowed', publicId, from: 'unknown', unsaid: 999 });
+  expect(lines[1]).toEqual({ code: 'ip_not_allowed', publicId, from: 'unknown', suppressed: 999 });
   expect(JSON.stringify(lines)).not.toContain(secret);
 });
 

@@ -7,21 +7,21 @@ import { systemClock } from '../../../platform/clock.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 
 const share = 60;
-let house: House;
+let harness: Harness;
 let tenant: Tenant;
 let other: Tenant;
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  other = await house.tenant();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  other = await harness.tenant();
 });
-afterAll(() => house.stop());
+afterAll(() => harness.stop());
 
 const ingressWithShare = () =>
-  house.ingress({}, 2, {
+  harness.ingress({}, 2, {
     limits: {
       queueMessagesMax: 5_000_000,
       accountQueueMax: accountQueueMaxDefault,
@@ -34,7 +34,7 @@ const ingressWithShare = () =>
 const inDays = (days: number) => new Date(systemClock.nowMs() + days * 86_400_000).toISOString();
 const schedule = (ingress: Ingress, token: string, days: number) =>
   post(ingress, token, { ...goodBody, send_at: inDays(days) });
-const scheduled = () => house.count('SCHEDULED');
+const scheduled = () => harness.count('SCHEDULED');
 
 test('an account is answered 429 at its share, also after kill -9, and nobody else is', async () => {
   const first = await ingressWithShare();
@@ -76,11 +76,11 @@ test('an account is answered 429 at its share, also after kill -9, and nobody el
 
 test('all that accounts may schedule is taken: the system still lets its own records wait', async () => {
   const ingress = await ingressWithShare();
-  const { config } = await house.bus.manager.streams.info('SCHEDULED');
+  const { config } = await harness.bus.manager.streams.info('SCHEDULED');
   expect(config.max_bytes).toBe(1_000 * limits.scheduled.unitBytes);
-  await house.bus.manager.streams.update('SCHEDULED', { ...config, max_bytes: 1 });
+  await harness.bus.manager.streams.update('SCHEDULED', { ...config, max_bytes: 1 });
   expect((await schedule(ingress, other.live, 3)).body).toMatchObject({ status: 503, code: 'queue_full' });
-  const publisher = new Publisher(house.bus);
+  const publisher = new Publisher(harness.bus);
   const nowMs = systemClock.nowMs();
   for (const dueAtMs of [nowMs + 5_000, nowMs + 8 * 3_600_000]) {
     const record = {

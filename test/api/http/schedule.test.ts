@@ -6,9 +6,9 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { rules as policyRules, quietForPromotions } from '../../policy/rules.ts';
 import { type TestReleaser, startReleaser } from '../../support/releaser.ts';
-import { type House, type Ingress, type Tenant, bodyKey, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, bodyKey, call, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 let releaser: TestReleaser | null = null;
@@ -17,16 +17,16 @@ let releaser: TestReleaser | null = null;
 const nearlyAlwaysQuiet = quietForPromotions(0, 1_439);
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
+  harness = await openHarness();
+  tenant = await harness.tenant();
   const country = { ...policyRules.country, name: 'Bangladesh', quietHours: [nearlyAlwaysQuiet] };
-  ingress = await house.ingress({}, 2, { country });
-  await house.analytics();
+  ingress = await harness.ingress({}, 2, { country });
+  await harness.analytics();
   await until('the directory', async () => (await post(ingress, tenant.live, '{')).status === 400);
 });
 afterAll(async () => {
   await releaser?.stop();
-  await house.stop();
+  await harness.stop();
 });
 
 const inMs = (ms: number) => new Date(systemClock.nowMs() + ms).toISOString();
@@ -36,7 +36,7 @@ const cancel = (id: string, token = tenant.live, headers = {}) =>
   call(ingress, 'DELETE', `/v1/sms/${id}`, token, undefined, headers);
 const read = async (id: string) => (await call(ingress, 'GET', `/v1/sms/${id}`, tenant.live)).body;
 const withReleaser = async () => {
-  releaser ??= await startReleaser(house.bus, bodyKey, policyRules);
+  releaser ??= await startReleaser(harness.bus, bodyKey, policyRules);
 };
 const day = 86_400_000;
 
@@ -59,15 +59,15 @@ test('a scheduled message waits, says so, and goes out at its time with its vali
   });
   expect(sent.body).toMatchObject({ status: 'scheduled', scheduled_at: new Date(dueAtMs).toISOString() });
   expect(await read(sent.body['id'])).toMatchObject({ status: 'scheduled', history: [{ status: 'scheduled' }] });
-  expect(await house.count()).toBe(0);
-  await until('the release', async () => (await house.count()) === 1);
+  expect(await harness.count()).toBe(0);
+  await until('the release', async () => (await harness.count()) === 1);
   expect(systemClock.nowMs() - dueAtMs).toBeGreaterThanOrEqual(-2);
   // A second, and room for a machine that stands still for a moment.
   expect(systemClock.nowMs() - dueAtMs).toBeLessThan(3_000);
-  const [message] = (await house.messages()) as [Message];
+  const [message] = (await harness.messages()) as [Message];
   expect(message).toMatchObject({ messageId: sent.body['id'], carrier: 'alpha', validUntilMs: dueAtMs + 60_000 });
   expect((await cancel(sent.body['id'])).body).toMatchObject({ status: 409, code: 'not_cancelable' });
-  await house.bus.manager.streams.purge('MT_TXN');
+  await harness.bus.manager.streams.purge('MT_TXN');
 });
 
 test('cancel: never sent, shown as canceled, a repeat gets the same answer', async () => {
@@ -80,12 +80,12 @@ test('cancel: never sent, shown as canceled, a repeat gets the same answer', asy
   await until('it is shown as canceled', async () => (await read(body['id']))['status'] === 'canceled');
   expect((await cancel(body['id'])).body).toEqual(first.body);
   await until('SCHEDULED is empty', async () => {
-    const info = await house.bus.manager.streams.info('SCHEDULED', { subjects_filter: '>' });
+    const info = await harness.bus.manager.streams.info('SCHEDULED', { subjects_filter: '>' });
     return Object.keys(info.state.subjects ?? {}).every(
       (each) => Number(each.split('.')[2]) * 1_000 > systemClock.nowMs() + day,
     );
   });
-  expect(await house.count()).toBe(0);
+  expect(await harness.count()).toBe(0);
   expect(await read(body['id'])).toMatchObject({
     status: 'canceled',
     history: [{ status: 'scheduled' }, { status: 'canceled' }],
@@ -94,7 +94,7 @@ test('cancel: never sent, shown as canceled, a repeat gets the same answer', asy
 
 test('a cancel with an idempotency key is replayed; unknown ids, other accounts and the other mode are not found', async () => {
   const { body } = await schedule(day);
-  const other = await house.tenant();
+  const other = await harness.tenant();
   await until('the directory', async () => (await post(ingress, other.live, '{')).status === 400);
   for (const [id, token] of [
     [body['id'], other.live],
@@ -115,7 +115,7 @@ test('a cancel with an idempotency key is replayed; unknown ids, other accounts 
 test('a message that went out at once cannot be canceled', async () => {
   const { body } = await post(ingress, tenant.live, goodBody);
   expect((await cancel(body['id'])).body).toMatchObject({ status: 409, code: 'not_cancelable' });
-  await house.bus.manager.streams.purge('MT_TXN');
+  await harness.bus.manager.streams.purge('MT_TXN');
 });
 
 test('in a race of cancels with the release every message is canceled or sent, and none both', async () => {
@@ -145,21 +145,22 @@ test('in a race of cancels with the release every message is canceled or sent, a
     }),
   );
   expect(canceled.size + refused.size).toBe(count);
-  await until('the others are sent', async () => (await house.count()) >= refused.size);
+  await until('the others are sent', async () => (await harness.count()) >= refused.size);
   await until('nothing of the second waits', async () => {
     const second = Math.floor(dueAtMs / 1_000);
     const filter = `scheduled.${Math.floor(second / 3_600)}.${second}.>`;
     return (
-      Object.keys((await house.bus.manager.streams.info('SCHEDULED', { subjects_filter: filter })).state.subjects ?? {})
-        .length === 0
+      Object.keys(
+        (await harness.bus.manager.streams.info('SCHEDULED', { subjects_filter: filter })).state.subjects ?? {},
+      ).length === 0
     );
   });
-  const sent = (await house.messages()).map(({ messageId }) => messageId as string);
+  const sent = (await harness.messages()).map(({ messageId }) => messageId as string);
   expect(new Set(sent)).toEqual(refused);
   expect(sent).toHaveLength(refused.size);
   expect(canceled.size).toBeGreaterThan(0);
   expect(refused.size).toBeGreaterThan(0);
-  await house.bus.manager.streams.purge('MT_TXN');
+  await harness.bus.manager.streams.purge('MT_TXN');
 }, 40_000);
 
 test('in quiet hours a message is held until they end, or refused when it says so', async () => {
@@ -179,7 +180,7 @@ test('in quiet hours a message is held until they end, or refused when it says s
 });
 
 test('explain: every gate is asked, nothing is sent, and a refusal does not end it', async () => {
-  const before = await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => house.count(each)));
+  const before = await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => harness.count(each)));
   const { status, body } = await post(ingress, tenant.live, {
     ...goodBody,
     from: 'NOBODY',
@@ -217,18 +218,18 @@ test('explain: every gate is asked, nothing is sent, and a refusal does not end 
   const later = await post(ingress, tenant.live, { ...goodBody, send_at: inMs(day), dry_run: 'explain' });
   expect(later.body).toMatchObject({ would_send: true });
   expect(Date.parse(later.body['earliest_at'])).toBeGreaterThan(systemClock.nowMs() + day / 2);
-  expect(await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => house.count(each)))).toEqual(before);
+  expect(await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => harness.count(each)))).toEqual(before);
 });
 
 test('while events cannot be stored, a message for later and a cancel are answered 503 in time', async () => {
   const { body } = await schedule(3_600_000);
-  await house.bus.manager.streams.update('EVENTS', { max_msg_size: 8 });
+  await harness.bus.manager.streams.update('EVENTS', { max_msg_size: 8 });
   try {
     const [late, canceled] = await Promise.all([schedule(3_600_000), cancel(String(body['id']))]);
     expect([late.status, late.body['code'], late.headers.get('retry-after')]).toEqual([503, 'overloaded', '1']);
     expect([canceled.status, canceled.body['code']]).toEqual([503, 'overloaded']);
   } finally {
-    await house.bus.manager.streams.update('EVENTS', { max_msg_size: -1 });
+    await harness.bus.manager.streams.update('EVENTS', { max_msg_size: -1 });
   }
   await until('it is told as canceled', async () => (await cancel(String(body['id']))).body['status'] === 'canceled');
 });

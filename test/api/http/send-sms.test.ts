@@ -4,23 +4,23 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type AsideBeacon, tellAside } from '../../../cluster/bus/aside-beacon.ts';
-import { asideSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
+import { type OverflowHeartbeat, publishOverflowHeartbeat } from '../../../cluster/bus/overflow-heartbeat.ts';
+import { overflowSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { decodeEvents } from '../../../model/records/event-record.ts';
-import { type House, type Ingress, type Tenant, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress();
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 beforeEach(async () => {
-  for (const stream of ['MT_TXN', 'MT_OTP']) await house.bus.manager.streams.purge(stream);
+  for (const stream of ['MT_TXN', 'MT_OTP']) await harness.bus.manager.streams.purge(stream);
 });
 
 describe('a good request', () => {
@@ -35,7 +35,7 @@ describe('a good request', () => {
     ]);
     expect(body).toMatchObject({ object: 'sms', status: 'accepted', livemode: true, client_reference: 'order "7"\\' });
 
-    const [message, ...others] = await house.messages('MT_OTP');
+    const [message, ...others] = await harness.messages('MT_OTP');
     expect(others).toEqual([]);
     expect(message).toMatchObject({
       messageId: body['id'],
@@ -47,9 +47,9 @@ describe('a good request', () => {
     expect(message?.validUntilMs).toBe((message?.acceptedAtMs ?? 0) + 60_000);
 
     const event = await until('the accepted event', async () => {
-      const { state } = await house.bus.manager.streams.info('EVENTS');
+      const { state } = await harness.bus.manager.streams.info('EVENTS');
       for (let seq = state.last_seq; seq >= Math.max(1, state.first_seq); seq -= 1) {
-        const record = await house.bus.manager.streams.getMessage('EVENTS', { seq });
+        const record = await harness.bus.manager.streams.getMessage('EVENTS', { seq });
         const found = record === null ? [] : decodeEvents(record.data).filter((each) => each.messageId === body['id']);
         if (found[0] !== undefined) return found[0];
       }
@@ -62,7 +62,7 @@ describe('a good request', () => {
     const { status, body } = await post(ingress, tenant.test, { ...goodBody, to: '+8801112345678', from: 'Anybody' });
     expect(status).toBe(202);
     expect(body['livemode']).toBe(false);
-    expect((await house.messages())[0]?.carrier).toBe('sandbox');
+    expect((await harness.messages())[0]?.carrier).toBe('sandbox');
   });
 
   test('may carry its own request id only when it is short and plain', async () => {
@@ -86,7 +86,7 @@ describe('a good request', () => {
   ])('%s is accepted', async (_name, body) => {
     const answer = await post(ingress, tenant.live, body());
     expect(answer.body).toMatchObject({ status: 'accepted' });
-    expect(await house.count()).toBe(1);
+    expect(await harness.count()).toBe(1);
   });
 });
 
@@ -170,7 +170,7 @@ describe('a bad body', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
     if (field !== undefined) expect(answer.body['errors'][0]).toMatchObject({ field, code });
-    expect(await house.count()).toBe(0);
+    expect(await harness.count()).toBe(0);
   });
 
   test('names up to ten wrong fields at once', async () => {
@@ -194,12 +194,12 @@ describe('who asks', () => {
   });
 
   test('a key without the scope and a suspended account are refused with 403', async () => {
-    const reader = await house.tenant({ scopes: ['sms:read'] });
-    const suspended = await house.tenant({ status: 'suspended' });
+    const reader = await harness.tenant({ scopes: ['sms:read'] });
+    const suspended = await harness.tenant({ status: 'suspended' });
     await until('the directory', async () => (await post(ingress, suspended.live, goodBody)).status === 403);
     expect((await post(ingress, reader.live, goodBody)).body).toMatchObject({ status: 403, code: 'scope_missing' });
     expect((await post(ingress, suspended.live, goodBody)).body).toMatchObject({ code: 'account_suspended' });
-    expect(await house.count()).toBe(0);
+    expect(await harness.count()).toBe(0);
   });
 });
 
@@ -214,7 +214,7 @@ test.each([
   expect((await post(ingress, tenant.live, goodBody, { 'content-type': contentType })).status).toBe(status);
 });
 
-test('a packed body is refused as such, on both sides of the door', async () => {
+test('a packed body is refused as such, on both sides of the ingress', async () => {
   for (const [encoding, status] of [
     ['gzip', 415],
     ['identity', 202],
@@ -248,24 +248,25 @@ test('an idempotency key that comes twice is refused: nobody could say which one
 });
 
 test('a stream that is full is answered 503 and takes messages again when there is room', async () => {
-  const { config } = await house.bus.manager.streams.info('MT_TXN');
-  await house.bus.manager.streams.update('MT_TXN', { ...config, max_msgs: 1 });
+  const { config } = await harness.bus.manager.streams.info('MT_TXN');
+  await harness.bus.manager.streams.update('MT_TXN', { ...config, max_msgs: 1 });
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   const full = await post(ingress, tenant.live, goodBody);
   expect(full.body).toMatchObject({ status: 503, code: 'queue_full' });
   expect(Number(full.headers.get('retry-after'))).toBeGreaterThan(0);
-  await house.bus.manager.streams.update('MT_TXN', { ...config, max_msgs: -1, max_msgs_per_subject: 1 });
+  await harness.bus.manager.streams.update('MT_TXN', { ...config, max_msgs: -1, max_msgs_per_subject: 1 });
   expect((await post(ingress, tenant.live, goodBody)).body).toMatchObject({ status: 429, code: 'account_queue_full' });
-  await house.bus.manager.streams.update('MT_TXN', config);
+  await harness.bus.manager.streams.update('MT_TXN', config);
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
-  expect(await house.count()).toBe(2);
+  expect(await harness.count()).toBe(2);
 });
 
-test('an account whose queue is full is answered 429, in that lane only, and nobody else; below that it goes aside', async () => {
+test('an account whose queue is full is answered 429, in that lane only, and nobody else; below that it goes to overflow', async () => {
   const { accountId } = tenant;
-  const other = await house.tenant();
+  const other = await harness.tenant();
   const otp = { ...goodBody, category: 'otp' };
-  const tell = (lanes: AsideBeacon['lanes']) => tellAside(house.bus, { carrier: 'alpha', node: 'one', lanes });
+  const publish = (lanes: OverflowHeartbeat['lanes']) =>
+    publishOverflowHeartbeat(harness.bus, { carrier: 'alpha', node: 'one', lanes });
   const answerOf = async (of: Tenant, body: object) => (await post(ingress, of.live, body)).status;
   // Each thread of the ingress hears it for itself.
   const allAnswer = (status: number) =>
@@ -273,37 +274,37 @@ test('an account whose queue is full is answered 429, in that lane only, and nob
       const statuses = await Promise.all(Array.from({ length: 12 }, () => answerOf(tenant, otp)));
       return statuses.every((each) => each === status);
     });
-  tell({ otp: { [accountId]: true } });
+  publish({ otp: { [accountId]: true } });
   await allAnswer(429);
   const refused = await post(ingress, tenant.live, otp);
   expect(refused.body).toMatchObject({ status: 429, code: 'account_queue_full' });
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(await answerOf(other, otp)).toBe(202);
   expect(await answerOf(tenant, goodBody)).toBe(202);
-  await house.bus.manager.streams.purge('MT_OTP');
-  tell({ otp: { [accountId]: false } });
+  await harness.bus.manager.streams.purge('MT_OTP');
+  publish({ otp: { [accountId]: false } });
   await allAnswer(202);
-  const aside = asideSubject('otp', 'alpha', accountId);
-  const { state } = await house.bus.manager.streams.info('MT_OTP', { subjects_filter: '>' });
-  expect(state.subjects?.[aside]).toBeGreaterThanOrEqual(12);
-  tell({});
+  const overflow = overflowSubject('otp', 'alpha', accountId);
+  const { state } = await harness.bus.manager.streams.info('MT_OTP', { subjects_filter: '>' });
+  expect(state.subjects?.[overflow]).toBeGreaterThanOrEqual(12);
+  publish({});
   await until('the usual way again', async () => {
-    await house.bus.manager.streams.purge('MT_OTP');
+    await harness.bus.manager.streams.purge('MT_OTP');
     await Promise.all(Array.from({ length: 12 }, () => answerOf(tenant, otp)));
-    const { state: now } = await house.bus.manager.streams.info('MT_OTP', { subjects_filter: '>' });
+    const { state: now } = await harness.bus.manager.streams.info('MT_OTP', { subjects_filter: '>' });
     return now.subjects?.[messageSubject('otp', 'alpha', accountId)] === 12;
   });
 });
 
-test('when the event stream is nearly full the door closes first, and opens again by itself', async () => {
-  const { config, state } = await house.bus.manager.streams.info('EVENTS');
-  await house.bus.manager.streams.update('EVENTS', { ...config, max_msgs: state.messages + 1 });
+test('when the event stream is nearly full the ingress closes first, and opens again by itself', async () => {
+  const { config, state } = await harness.bus.manager.streams.info('EVENTS');
+  await harness.bus.manager.streams.update('EVENTS', { ...config, max_msgs: state.messages + 1 });
   await until(
-    'the door to close',
+    'the ingress to close',
     async () => (await post(ingress, tenant.live, goodBody)).body['code'] === 'queue_full',
   );
-  await house.bus.manager.streams.update('EVENTS', config);
-  await until('the door to open', async () => (await post(ingress, tenant.live, goodBody)).status === 202);
+  await harness.bus.manager.streams.update('EVENTS', config);
+  await until('the ingress to open', async () => (await post(ingress, tenant.live, goodBody)).status === 202);
 });
 
 /** A good body of exactly this many bytes, padded with spaces that JSON does not mind. */

@@ -1,32 +1,32 @@
 // What one account may do at once to a listening thread (fault 54): its batches, questions and rates are refused as its own,
 // and an account that sends one-time passwords meanwhile sees none but 202.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { mayBeArriving } from '../../../api/http/status-questions.ts';
+import { mayBeArriving } from '../../../api/http/status-query-client.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { newMessageId } from '../../../model/ids.ts';
 import { nextTurn, systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { sharedBounds } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 import { type Victim, startVictim } from './victim.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let busy: Tenant;
 let other: Tenant;
 let analytics: { stop(): Promise<void> };
 
 beforeAll(async () => {
-  house = await openHouse();
-  busy = await house.tenant();
-  other = await house.tenant();
-  ingress = await house.ingress();
-  analytics = await house.analytics();
+  harness = await openHarness();
+  busy = await harness.tenant();
+  other = await harness.tenant();
+  ingress = await harness.ingress();
+  analytics = await harness.analytics();
 });
 afterAll(async () => {
   await analytics.stop();
-  await house.stop();
+  await harness.stop();
 });
 
 describe('beside an account that does as much as it can', () => {
@@ -69,12 +69,12 @@ describe('beside an account that does as much as it can', () => {
     const codes = (await Promise.all(asked)).map(({ status, body }) => `${status} ${body['code']}`);
     const busyOnes = codes.filter((code) => code === '429 account_busy').length;
     expect(busyOnes).toBeGreaterThan(0);
-    expect(300 - busyOnes).toBeGreaterThanOrEqual(sharedBounds.status_questions.perAccount);
+    expect(300 - busyOnes).toBeGreaterThanOrEqual(sharedBounds.status_queries.perAccount);
   });
 });
 
 describe('rates', () => {
-  const rated = (burst: number) => house.tenant({ key: { rate: { perSecond: 1, burst } } });
+  const rated = (burst: number) => harness.tenant({ key: { rate: { perSecond: 1, burst } } });
   const batchOf = (count: number, token: string) =>
     call(ingress, 'POST', '/v1/sms/batch', token, { messages: Array.from({ length: count }, () => goodBody) });
 

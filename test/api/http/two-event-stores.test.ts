@@ -4,18 +4,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestClickHouse, startClickHouse } from '../../analytics/support/clickhouse-server.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 let clickhouse: TestClickHouse;
 
 beforeAll(async () => {
-  [house, clickhouse] = await Promise.all([openHouse(), startClickHouse()]);
-  tenant = await house.tenant();
-  ingress = await house.ingress();
-  for (let nodes = 0; nodes < 2; nodes += 1) await house.analytics({ CLICKHOUSE_URL: clickhouse.url });
+  [harness, clickhouse] = await Promise.all([openHarness(), startClickHouse()]);
+  tenant = await harness.tenant();
+  ingress = await harness.ingress();
+  for (let nodes = 0; nodes < 2; nodes += 1) await harness.analytics({ CLICKHOUSE_URL: clickhouse.url });
   // With its next insert the first learns that the second has taken over.
   for (let rounds = 1; rounds <= 2; rounds += 1) {
     await until('the key is known', async () => (await post(ingress, tenant.live, goodBody)).status === 202);
@@ -24,7 +24,7 @@ beforeAll(async () => {
   }
 }, 60_000);
 afterAll(async () => {
-  await house.stop();
+  await harness.stop();
   await clickhouse.stop();
 });
 

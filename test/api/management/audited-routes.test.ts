@@ -6,7 +6,7 @@ import { endpoints } from '../../../api/management/app.ts';
 import { type AuditAction, auditActions } from '../../../control/store/audit-actions.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type RunningApi, runApi } from './support/running-api.ts';
-import { carrierWith } from '../../support/carrier-house.ts';
+import { carrierWith } from '../../support/carrier-harness.ts';
 
 let api: RunningApi;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 // Orders about carriers and the audit log over real HTTP, on a real nats-server and PostgreSQL. That an order stops
-// traffic is proven at the far end, in test/actors/carrier/binds/orders.test.ts.
+// traffic is proven at the SMSC peer, in test/actors/carrier/binds/commands.test.ts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CarrierReport } from '../../../cluster/operator-commands/contract.ts';
 import { answerForCarriers } from '../../../cluster/operator-commands/reports.ts';
-import { orderIds, watchOrders } from '../../../cluster/operator-commands/watch-orders.ts';
+import { commandIds, watchCommands } from '../../../cluster/operator-commands/watch-commands.ts';
 import { accountScopes } from '../../../model/api-key.ts';
 import { until } from '../../../platform/deadline.ts';
-import { carrierWith } from '../../support/carrier-house.ts';
+import { carrierWith } from '../../support/carrier-harness.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
 let api: RunningApi;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => api?.stop());
 
 const from = { 'x-forwarded-for': '203.0.113.7' };
-const order = (path: string, json: object = {}, headers = from) =>
+const command = (path: string, json: object = {}, headers = from) =>
   api.call('POST', `/v1/carriers/${path}`, { json, headers });
 
 describe('a key without an operator scope', () => {
@@ -42,41 +42,41 @@ describe('a key without an operator scope', () => {
 
 describe('orders', () => {
   it('stand from then on, with who gave them, from where and why', async () => {
-    const paused = await order('alpha/pause', { reason: 'maintenance of theirs' });
+    const paused = await command('alpha/pause', { reason: 'maintenance of theirs' });
     expect(paused.body).toMatchObject({
       object: 'order',
       verb: 'pause',
       target: 'alpha',
       // Nobody serves the carrier here.
-      in_force: false,
+      in_effect: false,
       carrier: {
         name: 'alpha',
-        ordered: 'paused',
+        desired_state: 'paused',
         state: null,
         served_by: 0,
-        order: { from: '203.0.113.7', reason: 'maintenance of theirs' },
+        command: { from: '203.0.113.7', reason: 'maintenance of theirs' },
       },
     });
-    const drained = await order('alpha/binds/2/drain');
+    const drained = await command('alpha/binds/2/drain');
     expect(drained.body).toMatchObject({
       target: 'alpha/2',
       carrier: {
         binds: [
-          { bind: 1, ordered: 'paused' },
-          { bind: 2, ordered: 'drained' },
+          { bind: 1, desired_state: 'paused' },
+          { bind: 2, desired_state: 'drained' },
         ],
       },
     });
     // Each field of an order is optional, so its body is too.
     const resumed = await api.call('POST', '/v1/carriers/alpha/resume', { headers: from });
     expect(resumed.body.carrier).toMatchObject({
-      ordered: 'running',
-      order: null,
-      binds: [{ ordered: 'running' }, { ordered: 'drained' }],
+      desired_state: 'running',
+      command: null,
+      binds: [{ desired_state: 'running' }, { desired_state: 'drained' }],
     });
     expect((await api.call('GET', '/v1/carriers/alpha')).body).toEqual(resumed.body.carrier);
     expect((await api.call('GET', '/v1/carriers')).body).toMatchObject({
-      data: [{ name: 'alpha' }, { name: 'beta', ordered: 'running' }],
+      data: [{ name: 'alpha' }, { name: 'beta', desired_state: 'running' }],
       next_cursor: null,
     });
 
@@ -95,50 +95,50 @@ describe('orders', () => {
     expect((await api.call('GET', '/v1/audit?target=alpha%2F2')).body.data).toMatchObject([{ action: 'bind.drained' }]);
   });
 
-  it('are in force when everybody who serves the carrier says so', async () => {
-    const watch = await watchOrders(api.bus);
+  it('are in effect when everybody who serves the carrier says so', async () => {
+    const watch = await watchCommands(api.bus);
     const report = (): CarrierReport => ({
       carrier: 'beta',
       state: 'good',
       why: '',
-      held: 3,
+      inFlight: 3,
       pace: { perS: 3.04, ofPerS: 25, slowedBy: 'ESME_RTHROTTLED' },
       recovering: { forMs: 1_500, goodInMs: 1_500 },
       binds: [{ bind: 1, type: 'receiver', state: 'waiting', reason: 'x', windowUsed: 0, window: 1, nextTryInMs: 900 }],
-      orders: orderIds(watch.of('beta')),
+      commands: commandIds(watch.of('beta')),
     });
     const two = [
       answerForCarriers(api.bus, 'one', () => [report()]),
       answerForCarriers(api.bus, 'two', () => [report()]),
     ];
-    expect((await order('beta/pause')).body).toMatchObject({
-      in_force: true,
+    expect((await command('beta/pause')).body).toMatchObject({
+      in_effect: true,
       carrier: {
         served_by: 2,
         state: 'good',
-        held: 6,
+        inFlight: 6,
         // Each node has a part of the contract.
         pace: { per_s: 6.1, of_per_s: 50, slowed_by: 'ESME_RTHROTTLED' },
         recovering: { for_s: 1, good_in_s: 2 },
         binds: [{ next_try_in_s: 1 }],
       },
     });
-    const deaf = answerForCarriers(api.bus, 'three', () => [{ ...report(), orders: [] }]);
-    expect((await order('beta/resume')).body).toMatchObject({
-      in_force: false,
-      carrier: { ordered: 'running', served_by: 3 },
+    const unresponsive = answerForCarriers(api.bus, 'three', () => [{ ...report(), commands: [] }]);
+    expect((await command('beta/resume')).body).toMatchObject({
+      in_effect: false,
+      carrier: { desired_state: 'running', served_by: 3 },
     });
-    for (const each of [...two, deaf]) each.unsubscribe();
+    for (const each of [...two, unresponsive]) each.unsubscribe();
     watch.stop();
   });
 
   it('with an idempotency key are given once', async () => {
     const headers = { ...from, 'idempotency-key': 'once' };
-    const first = await order('beta/pause', {}, headers);
-    const second = await order('beta/pause', {}, headers);
+    const first = await command('beta/pause', {}, headers);
+    const second = await command('beta/pause', {}, headers);
     expect(second.headers.get('idempotent-replayed')).toBe('true');
     expect(second.body.id).toBe(first.body.id);
-    await order('beta/resume');
+    await command('beta/resume');
   });
 
   it.each([
@@ -148,7 +148,7 @@ describe('orders', () => {
     ['alpha/binds/0/pause', "the carrier's binds are: 1, 2"],
     ['alpha/binds/x/drain', "the carrier's binds are: 1, 2"],
   ])('%s is not found, and the answer says what there is', async (path, detail) => {
-    const reply = await order(path);
+    const reply = await command(path);
     expect(refusal(reply)).toMatchObject({ status: 404, code: 'not_found' });
     expect(reply.body.detail).toContain(detail);
   });
@@ -158,11 +158,11 @@ describe('orders', () => {
     [{ reason: 'a\u001b[31mred' }, 'reason invalid_field'],
     [{ why: 'x' }, 'why unknown_field'],
   ])('%j is refused', async (json, field) => {
-    expect(refusal(await order('alpha/pause', json))).toMatchObject({ status: 422, fields: [field] });
+    expect(refusal(await command('alpha/pause', json))).toMatchObject({ status: 422, fields: [field] });
   });
 
   it('of exactly two hundred characters of reason is taken', async () => {
-    expect((await order('alpha/resume', { reason: 'x'.repeat(200) })).status).toBe(200);
+    expect((await command('alpha/resume', { reason: 'x'.repeat(200) })).status).toBe(200);
   });
 });
 
@@ -182,8 +182,8 @@ describe('the audit log', () => {
   it('is away with the database, and orders are not', async () => {
     await api.postgres.kill9();
     expect(refusal(await api.call('GET', '/v1/audit')).code).toBe('control_plane_unavailable');
-    expect((await order('alpha/pause', { reason: 'without a database' })).status).toBe(200);
-    expect((await api.call('GET', '/v1/carriers/alpha')).body.order.reason).toBe('without a database');
+    expect((await command('alpha/pause', { reason: 'without a database' })).status).toBe(200);
+    expect((await api.call('GET', '/v1/carriers/alpha')).body.command.reason).toBe('without a database');
     await api.postgres.restart();
     const newest = async () => {
       const reply = await api.call('GET', '/v1/audit?limit=1&target=alpha');

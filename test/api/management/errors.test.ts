@@ -1,4 +1,4 @@
-// docs/errors.md says what the catalogue says. `-u` writes it anew.
+// docs/errors.md says what the catalogue says. `-u` rewrites it.
 import { expect, test } from 'vitest';
 import { errorsMarkdown, errorsPage } from '../../../api/management/pages/errors-page.ts';
 import { problem, problemBody, problemOfFields } from '../../../api/problem.ts';

@@ -1,4 +1,4 @@
-// Templates, suppressed numbers and settings over the real API: what is made is in force, what is wrong is named, and
+// Templates, suppressed numbers and settings over the real API: what is made is in effect, what is wrong is named, and
 // nobody sees or changes what is another account's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../control/store/accounts.ts';
@@ -35,7 +35,7 @@ describe('templates', () => {
     expect(read.body).toMatchObject({ status: 'approved', note: 'fine' });
     expect((await running.call('GET', '/v1/templates?status=approved')).body.data.length).toBe(1);
     expect((await running.call('GET', '/v1/templates?status=pending')).body.data).toEqual([]);
-    await until('it is in force', () => running.directory.account(running.accountId)?.templates.find(id));
+    await until('it is in effect', () => running.directory.account(running.accountId)?.templates.find(id));
     for (const method of ['GET', 'DELETE']) {
       const theirs = await running.call(method, `/v1/templates/${id}`, { key: running.other });
       expect(refusal(theirs)).toMatchObject({ status: 404 });
@@ -69,7 +69,7 @@ describe('suppressed numbers', () => {
     const number = '+8801712345678';
     const added = await post('/v1/suppressions', { number });
     expect(added.body).toMatchObject({ object: 'suppression', number, sender: null, category: null, reason: 'manual' });
-    await until('it is in force', () => isIn(number), within(1_000));
+    await until('it is in effect', () => isIn(number), within(1_000));
     expect(refusal(await post('/v1/suppressions', { number }))).toMatchObject({ code: 'conflict' });
     const found = await running.call('GET', `/v1/suppressions?number=${encodeURIComponent(number)}`);
     expect(found.body.data.map((each: any) => each.id)).toEqual([added.body.id]);
@@ -88,7 +88,7 @@ describe('suppressed numbers', () => {
     expect(again.body).toMatchObject({ added: 1, already_listed: 3 });
     const tooMany = await post('/v1/suppressions/import', { numbers: [...numbers, '+8801899999998'] });
     expect(refusal(tooMany).fields).toEqual(['numbers invalid_field']);
-    await until('the last is in force', () => isIn('+8801899999999'), { limitMs: 3_000 });
+    await until('the last is in effect', () => isIn('+8801899999999'), { limitMs: 3_000 });
   });
 
   test.each([['01712345678'], ['+0123456789'], ['+12345'], [8801712345678], ['']])('%j is refused', async (number) => {
@@ -97,7 +97,7 @@ describe('suppressed numbers', () => {
 });
 
 describe('settings', () => {
-  test('are changed one by one and in force at once; rates are shown and cannot be changed here', async () => {
+  test('are changed one by one and in effect at once; rates are shown and cannot be changed here', async () => {
     const change = (json: unknown) => running.call('PATCH', '/v1/account/settings', { json });
     const content_rules = { words: ['casino'], links_denied: ['bit.ly'], links_allowed: [] };
     expect((await change({ require_template: ['promotional'] })).body).toMatchObject({
@@ -105,13 +105,13 @@ describe('settings', () => {
     });
     const changed = await change({ content_rules });
     expect(changed.body).toMatchObject({ require_template: ['promotional'], content_rules, rate_limit: null });
-    await until('in force', () => running.directory.account(running.accountId)?.content?.words[0] === 'casino');
+    await until('in effect', () => running.directory.account(running.accountId)?.content?.words[0] === 'casino');
     expect((await running.call('GET', '/v1/account/settings')).body).toEqual(changed.body);
     const never = { otp: false, transactional: false, promotional: false };
     expect(changed.body.resend_unknown).toEqual(never);
     const resend_unknown = { ...never, otp: true };
     expect((await change({ resend_unknown })).body).toEqual({ ...changed.body, resend_unknown });
-    await until('in force', () => running.directory.account(running.accountId)?.resendUnknown?.includes('otp'));
+    await until('in effect', () => running.directory.account(running.accountId)?.resendUnknown?.includes('otp'));
     expect(refusal(await change({ resend_unknown: { otp: true } })).fields).toContain(
       'resend_unknown.transactional missing_field',
     );
@@ -156,7 +156,7 @@ describe('settings', () => {
     expect((await patch('/v1/account/settings', { ip_allowlist: [] })).body).toMatchObject({ ip_allowlist: [] });
   });
 
-  test('a key is read and changed, in force at once; its scopes and its mode are not', async () => {
+  test('a key is read and changed, in effect at once; its scopes and its mode are not', async () => {
     const { id, key } = (await post('/v1/api-keys', { scopes: ['sms:send'] })).body;
     const path = `/v1/api-keys/${id}`;
     const patch = (json: object, by = running.live) => running.call('PATCH', path, { json, key: by });
@@ -167,7 +167,7 @@ describe('settings', () => {
       expires_at: '2098-12-31T18:00:00.000Z',
     };
     expect((await patch(change)).body).toMatchObject({ id, object: 'api_key', scopes: ['sms:send'], ...change });
-    await until('in force', () => {
+    await until('in effect', () => {
       const known = running.directory.authenticate(key);
       return known.ok && known.key.networks?.[0] === '203.0.113.0/24' && known.key.rate?.burst === 9;
     });
@@ -181,7 +181,10 @@ describe('settings', () => {
     expect((await running.call('GET', path)).body).toMatchObject({ id, description: 'shop' });
     expect(refusal(await patch({ scopes: ['sms:read'] })).fields).toEqual(['scopes unknown_field']);
     expect(refusal(await patch({ expires_at: '2020-01-01T00:00:00Z' })).fields).toEqual(['expires_at invalid_field']);
-    expect(refusal(await patch(change, running.testKey))).toMatchObject({ status: 403, code: 'key_beyond_yours' });
+    expect(refusal(await patch(change, running.testKey))).toMatchObject({
+      status: 403,
+      code: 'key_exceeds_own_permissions',
+    });
     for (const method of ['GET', 'PATCH']) {
       const json = method === 'GET' ? {} : { json: change };
       expect((await running.call(method, path, { key: running.other, ...json })).status).toBe(404);
@@ -206,7 +209,7 @@ describe('settings', () => {
       ['DELETE', `/v1/api-keys/${id}`],
     ];
     for (const [method, path, json] of asked) {
-      const code = path.startsWith('/v1/api-keys') ? 'key_beyond_yours' : 'scope_missing';
+      const code = path.startsWith('/v1/api-keys') ? 'key_exceeds_own_permissions' : 'scope_missing';
       const reply = await running.call(method, path, { key, ...(json === undefined ? {} : { json }) });
       expect([path, refusal(reply)]).toMatchObject([path, { status: 403, code }]);
     }
@@ -262,7 +265,7 @@ describe('settings', () => {
       await patch(strong.id, { description: 'mine' }),
       await running.call('DELETE', `/v1/api-keys/${strong.id}`, { key }),
     ]) {
-      expect(refusal(reply)).toMatchObject({ status: 403, code: 'key_beyond_yours' });
+      expect(refusal(reply)).toMatchObject({ status: 403, code: 'key_exceeds_own_permissions' });
     }
     expect((await running.call('GET', `/v1/api-keys/${strong.id}`)).body).toMatchObject({ revoked_at: null });
 

@@ -1,4 +1,4 @@
-// The hot routes are documented here and served by api/http: what the document says must be what the door does.
+// The hot routes are documented here and served by api/http: what the document says must be what the ingress does.
 import { describe, expect, test } from 'vitest';
 import type { MessageView } from '../../../analytics/contract.ts';
 import { inboundShape } from '../../../api/http/inbound-answer.ts';
@@ -41,7 +41,7 @@ describe('POST /v1/sms', () => {
     expect(sendSmsBody.safeParse(sample).success).toBe(true);
   });
 
-  test('what the door refuses by form the document excludes, and the other way round', () => {
+  test('what the ingress refuses by form the document excludes, and the other way round', () => {
     const { to, from, message } = sample;
     const variants: object[] = [
       { to, from, message },
@@ -150,7 +150,7 @@ describe('GET /v1/sms', () => {
     expect(shapeWith(otherKey)['text']).toBeNull();
   });
 
-  test('the documented parameters are the ones the door knows', () => {
+  test('the documented parameters are the ones the ingress knows', () => {
     const values: Record<string, string> = {
       limit: '20',
       cursor: 'abc',

@@ -29,14 +29,14 @@ describe('requests that are refused', () => {
         code: 'invalid_api_key',
       });
     }
-    // The door takes no bare key: one taken here would not have passed its gates.
+    // The ingress takes no bare key: one taken here would not have passed its gates.
     const bare = await call('GET', '/v1/account', { key: null, headers: { authorization: running.live } });
     expect(refusal(bare)).toMatchObject({ status: 401, code: 'invalid_api_key' });
     const basic = await call('GET', '/v1/account', { key: null, headers: { authorization: 'Basic abc' } });
     expect(refusal(basic)).toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 
-  test('from where the key may not be used, also when the door did not know the key yet', async () => {
+  test('from where the key may not be used, also when the ingress did not know the key yet', async () => {
     const json = { scopes: ['account:read'], ip_allowlist: ['203.0.113.0/24'] };
     const { key } = (await call('POST', '/v1/api-keys', { json })).body;
     const from = (address: string) => call('GET', '/v1/account', { key, headers: { 'x-forwarded-for': address } });
@@ -177,7 +177,7 @@ describe('requests that are refused', () => {
   test('paths and methods there are not', async () => {
     expect(refusal(await call('GET', '/nowhere'))).toMatchObject({ status: 404, code: 'not_found' });
     expect(refusal(await call('POST', '/v1/otp', { json: {} }))).toMatchObject({ status: 404, code: 'not_available' });
-    // The door knows its routes by their plain spelling only, and passes on the others.
+    // The ingress knows its routes by their plain spelling only, and passes on the others.
     for (const path of ['/v1/%73ms', '/v1/sms']) {
       const { status, body } = await call('GET', path);
       expect([status, body.code, body.detail]).toEqual([404, 'not_found', 'there is no such route; see /docs']);

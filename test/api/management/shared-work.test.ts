@@ -15,7 +15,7 @@ describe('300 imports of one account', () => {
   });
   afterAll(async () => running.stop());
 
-  test('keep nobody else from reading, and no revocation from being in force within a second', async () => {
+  test('keep nobody else from reading, and no revocation from being in effect within a second', async () => {
     const flooder = await running.newKey(await running.newAccount(), true);
     const victim = await running.newKey(await running.newAccount(), true);
     const toRevoke = (await running.call('POST', '/v1/api-keys', { key: victim, json: { scopes: ['sms:send'] } })).body;
@@ -41,7 +41,7 @@ describe('300 imports of one account', () => {
     const revoked = await running.call('DELETE', `/v1/api-keys/${toRevoke.id}`, { key: victim });
     expect(revoked.status).toBe(200);
     const isRefused = () => !running.directory.authenticate(toRevoke.key).ok;
-    await until('the revocation is in force', isRefused, within(1_000));
+    await until('the revocation is in effect', isRefused, within(1_000));
     await Promise.all([flooding, reading]);
     expect(new Set(seen)).toEqual(new Set([200]));
     expect(seen.length).toBeGreaterThan(3);

@@ -4,7 +4,7 @@ import { nanos } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
-import { moveToDead } from '../../../cluster/bus/dead.ts';
+import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
 import { ensureConsumer, ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
 import { pullLastsMs } from '../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';

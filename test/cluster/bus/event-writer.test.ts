@@ -32,15 +32,15 @@ const stored = async (carrier: string) =>
 test('events of one message stand in the stream in the order they were written, in batches within the bound', async () => {
   const writer = new EventWriter(publisher, { shards: 4 });
   const events = eventsOf('order', 1_000);
-  const told: boolean[] = [];
-  for (const event of events) writer.write(event, (durable) => told.push(durable));
-  expect(told).toEqual([]);
-  await until('all durable', () => told.length === events.length);
-  expect(told.every(Boolean)).toBe(true);
+  const published: boolean[] = [];
+  for (const event of events) writer.write(event, (durable) => published.push(durable));
+  expect(published).toEqual([]);
+  await until('all durable', () => published.length === events.length);
+  expect(published.every(Boolean)).toBe(true);
   const batches = await stored('order');
   expect(batches.flat()).toEqual(events);
   expect(Math.max(...batches.map((each) => each.length))).toBe(limits.events.batchMax);
-  expect(writer.held).toBe(0);
+  expect(writer.inFlight).toBe(0);
 });
 
 test('an event waits for its batch, an urgent one takes the batch with it at once', async () => {
@@ -58,23 +58,23 @@ test('an event waits for its batch, an urgent one takes the batch with it at onc
 test('flush sends what lingers, close tells what never became durable', async () => {
   const writer = new EventWriter(publisher, { lingerMs: 60_000 });
   const [one, two] = eventsOf('flush', 2);
-  const told: boolean[] = [];
-  writer.write(one!, (durable) => told.push(durable));
+  const published: boolean[] = [];
+  writer.write(one!, (durable) => published.push(durable));
   writer.flush();
-  await until('the first is durable', () => told.length === 1);
-  writer.write(two!, (durable) => told.push(durable));
+  await until('the first is durable', () => published.length === 1);
+  writer.write(two!, (durable) => published.push(durable));
   writer.close();
-  expect(told).toEqual([true, false]);
-  expect(writer.held).toBe(0);
+  expect(published).toEqual([true, false]);
+  expect(writer.inFlight).toBe(0);
 });
 
 test('a batch larger than one record may be is split, in its order, and every event is durable once', async () => {
   const writer = new EventWriter(publisher);
   const events = eventsOf('split', limits.events.batchMax).map((event) => ({ ...event, error: 'x'.repeat(20_000) }));
-  const told: boolean[] = [];
-  for (const event of events) writer.write(event, (durable) => told.push(durable));
-  await until('all durable', () => told.length === events.length);
-  expect(told.every(Boolean)).toBe(true);
+  const published: boolean[] = [];
+  for (const event of events) writer.write(event, (durable) => published.push(durable));
+  await until('all durable', () => published.length === events.length);
+  expect(published.every(Boolean)).toBe(true);
   const records = await recordsOf(test_.bus, 'EVENTS', 'ev.split.>');
   expect(records.map((each) => decodeEvents(each.data)).flat()).toEqual(events);
   expect(records.length).toBeGreaterThan(1);
@@ -88,21 +88,21 @@ test('an event too large for any record is shortened, those beside it are whole,
   const huge = { ...large!, error: 'e'.repeat(3_000_000), carrierMessageId: 'i'.repeat(100) };
   for (const event of [before!, huge, after!]) writer.write(event, (done) => done && durable.push(event.eventId));
   await until('all durable', () => durable.length === 3);
-  const told = (await stored('oversize')).flat();
+  const published = (await stored('oversize')).flat();
   const short = { ...huge, error: 'e'.repeat(64), carrierMessageId: 'i'.repeat(64) };
-  expect(told).toEqual([before, short, after]);
-  expect(writer.held).toBe(0);
+  expect(published).toEqual([before, short, after]);
+  expect(writer.inFlight).toBe(0);
 });
 
 test('hasRoom says no at its bound and yes again below it', async () => {
   const writer = new EventWriter(publisher, { heldMax: 3 });
   const events = eventsOf('room', 3);
   for (const [index, event] of events.entries()) {
-    expect(writer.hasRoom, `before event ${index}`).toBe(true);
+    expect(writer.hasCapacity, `before event ${index}`).toBe(true);
     writer.write(event, () => {});
   }
-  expect(writer.hasRoom).toBe(false);
-  await until('room again', () => writer.hasRoom);
+  expect(writer.hasCapacity).toBe(false);
+  await until('room again', () => writer.hasCapacity);
 });
 
 test('while the server is away events are held, then durable exactly once and in order', async () => {
@@ -112,7 +112,7 @@ test('while the server is away events are held, then durable exactly once and in
   await test_.nats.kill9();
   for (const event of events) writer.write(event, (is) => (durable += is ? 1 : 0));
   expect(durable).toBe(0);
-  expect(writer.held).toBe(600);
+  expect(writer.inFlight).toBe(600);
   await test_.nats.restart();
   await until('all durable', () => durable === events.length, { limitMs: 15_000 });
   expect((await stored('away')).flat()).toEqual(events);

@@ -50,17 +50,17 @@ test('at the bound the answer is busy, below it there is room', async () => {
   const publishes = publisher({ inFlightMax: 3 });
   const results = await Promise.all([1, 2, 3, 4].map((id) => publishes.publishOne('ev.busy.0', payload, `busy${id}`)));
   expect(results.map((each) => (each.ok ? 'ok' : each.failure))).toEqual(['ok', 'ok', 'ok', 'busy']);
-  expect(publishes.hasRoom('ev.busy.0')).toBe(true);
+  expect(publishes.hasCapacity('ev.busy.0')).toBe(true);
 });
 
 test('each stream has a bound of its own: one that gives no answer takes no room from another', async () => {
   const publishes = publisher({ inFlightMax: 3, clock: new ManualClock(), deadlineMs: Number.POSITIVE_INFINITY });
   // No stream has this subject: nobody answers, as where a stream has no leader.
   const silent = Array.from({ length: 3 }, (_, id) => publishes.publishOne('nowhere.0', payload, `silent${id}`));
-  expect(publishes.hasRoom('nowhere.1')).toBe(false);
+  expect(publishes.hasCapacity('nowhere.1')).toBe(false);
   expect(await publishes.publishOne('nowhere.1', payload, 'silent3')).toEqual({ ok: false, failure: 'busy' });
   for (let id = 0; id < 10; id += 1) {
-    expect(publishes.hasRoom('ev.own-room.0')).toBe(true);
+    expect(publishes.hasCapacity('ev.own-room.0')).toBe(true);
     expect(await publishes.publishOne('ev.own-room.0', payload, `room${id}`)).toMatchObject({ ok: true });
   }
   expect(publishes.inFlight).toBe(3);
@@ -244,7 +244,7 @@ test('kill -9 of the server in the middle of 20,000 publishes: each ends, each a
   const kill: { done?: Promise<void> } = {};
   let next = 0;
   const pump = () => {
-    while (next < total && publishes.hasRoom('ev.kill.0')) {
+    while (next < total && publishes.hasCapacity('ev.kill.0')) {
       const id = `kill${next}`;
       next += 1;
       publishes.publish('ev.kill.0', Buffer.from(id), id, (result) => {

@@ -39,7 +39,7 @@ test('an account gets its share and no more, another one all of its own', async 
   expect(await take(shares, 'two', 48)).toBe('account_full');
 });
 
-test('counters that race never give more than the share, and one that begins anew knows what was given', async () => {
+test('counters that race never give more than the share, and one that starts over knows what was given', async () => {
   const asks = Array.from({ length: 6 }, () => counter(100)).flatMap((shares) =>
     Array.from({ length: 40 }, (_, index) => take(shares, 'raced', index % 30)),
   );
@@ -47,8 +47,8 @@ test('counters that race never give more than the share, and one that begins ane
   const given = taken(results);
   expect(given).toBeLessThanOrEqual(100);
   // A counter that lost every race in its time says so; what is left over is given to whoever asks next.
-  const anew = counter(100);
-  const rest = await Promise.all(Array.from({ length: 120 }, () => take(anew, 'raced')));
+  const recreated = counter(100);
+  const rest = await Promise.all(Array.from({ length: 120 }, () => take(recreated, 'raced')));
   expect(given + taken(rest)).toBe(100);
 });
 

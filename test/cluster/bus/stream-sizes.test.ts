@@ -1,4 +1,4 @@
-// The sizes of streams are settings: they fit into the server's bound, and a grown one is in force at the next start.
+// The sizes of streams are settings: they fit into the server's bound, and a grown one is in effect at the next start.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { streamBoundsDefault } from '../../../cluster/bus/streams.ts';

@@ -8,8 +8,8 @@ import {
   eventSubject,
   hourOf,
   inboundSubject,
-  besideFilters,
-  besideSubject,
+  fallbackFilters,
+  fallbackSubject,
   waitHourFilter,
   waitSecondFilter,
   waitSubject,
@@ -78,9 +78,9 @@ test('a due time is found under its second and its hour, and read back', () => {
       expect(matches(waitSecondFilter('later', second + 1), subject)).toBe(false);
       expect(matches(waitHourFilter('later', hourOf(second)), subject)).toBe(true);
       // What nobody could read waits beside: it is not due.
-      const beside = besideSubject(subject) ?? '';
-      expect(matches(besideFilters['LATER'] ?? '', beside)).toBe(true);
-      expect(matches(besideFilters['LATER'] ?? '', subject)).toBe(false);
+      const beside = fallbackSubject(subject) ?? '';
+      expect(matches(fallbackFilters['LATER'] ?? '', beside)).toBe(true);
+      expect(matches(fallbackFilters['LATER'] ?? '', subject)).toBe(false);
       expect(matches(waitSecondFilter('later', second), beside)).toBe(false);
       expect(matches(waitHourFilter('later', hourOf(second)), beside)).toBe(false);
     }),

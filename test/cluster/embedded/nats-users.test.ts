@@ -25,13 +25,13 @@ import { runCli } from '../../support/cli.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
 const secret = 'test-only';
-let house: TestBus;
+let harness: TestBus;
 let port: number;
 beforeAll(async () => {
-  house = await startBus('test');
-  port = Number(new URL(house.nats.url).port);
+  harness = await startBus('test');
+  port = Number(new URL(harness.nats.url).port);
 });
-afterAll(() => house?.stop());
+afterAll(() => harness?.stop());
 
 async function as<T>(user: NatsUser, work: (bus: Bus) => Promise<T>): Promise<T> {
   const bus = await connectBus(natsUrl({ port, password: secret }, user), 'test');
@@ -93,7 +93,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_registry: { ingress: 'r', actors: 'r' },
 };
 
-test('control puts a decision it cannot read aside, and says nothing else of subscribers', async () => {
+test('control puts a decision it cannot read into DEAD, and says nothing else of subscribers', async () => {
   const publish = ['mo.alpha.decided.unread', 'mo.alpha.decided', 'mo.alpha.in', 'mo.alpha'];
   expect([...(await forbidden('control', { publish }))].sort()).toEqual([
     'publish mo.alpha',
@@ -107,7 +107,7 @@ const example = (filter: string) => filter.replace('>', 'x.1');
 
 test('the table has every stream and bucket there is on the server, with the subjects that it stores', async () => {
   const found: Record<string, string[]> = {};
-  for await (const { config } of house.bus.manager.streams.list()) found[config.name] = config.subjects ?? [];
+  for await (const { config } of harness.bus.manager.streams.list()) found[config.name] = config.subjects ?? [];
   expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
   expect(Object.fromEntries(accessAll.map(([name, { subjects }]) => [name, subjects]))).toEqual(found);
 });
@@ -152,25 +152,25 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
 });
 
 /** Who says and who hears what no stream keeps. */
-const spoken: Record<string, { says: readonly NatsUser[]; hears: readonly NatsUser[] }> = {
-  'health.carrier.alpha': { says: ['actors'], hears: ['ingress', 'actors'] },
-  'aside.carrier.alpha': { says: ['actors'], hears: ['ingress'] },
-  'news.clocks': { says: roles, hears: roles },
-  'news.orders': { says: ['control'], hears: ['actors'] },
-  'news.keys_used': { says: ['ingress'], hears: ['control'] },
-  'ask.carriers': { says: ['control'], hears: ['actors'] },
-  'flight.carriers': { says: [], hears: ['actors'] },
-  'flight.carrier.alpha': { says: [], hears: ['actors'] },
-  'flight.node.one': { says: [], hears: ['actors'] },
-  'q.sms.get': { says: ['ingress', 'actors'], hears: ['analytics'] },
-  'q.sms.list': { says: ['ingress', 'actors'], hears: ['analytics'] },
-  'q.sms.submitted': { says: ['ingress', 'actors'], hears: ['analytics'] },
-  'q.sms.writer': { says: ['ingress', 'actors'], hears: ['analytics'] },
-  'q.recorder.sms.get': { says: ['analytics'], hears: ['analytics'] },
+const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly NatsUser[] }> = {
+  'health.carrier.alpha': { publish: ['actors'], subscribe: ['ingress', 'actors'] },
+  'overflow.carrier.alpha': { publish: ['actors'], subscribe: ['ingress'] },
+  'notify.clocks': { publish: roles, subscribe: roles },
+  'notify.commands': { publish: ['control'], subscribe: ['actors'] },
+  'notify.keys_used': { publish: ['ingress'], subscribe: ['control'] },
+  'ask.carriers': { publish: ['control'], subscribe: ['actors'] },
+  'flight.carriers': { publish: [], subscribe: ['actors'] },
+  'flight.carrier.alpha': { publish: [], subscribe: ['actors'] },
+  'flight.node.one': { publish: [], subscribe: ['actors'] },
+  'q.sms.get': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.sms.list': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.sms.submitted': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.sms.writer': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.recorder.sms.get': { publish: ['analytics'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     roles.map((role) => {
-      const says: NatsUser[] = role === 'ingress' ? ['actors', 'analytics', 'control'] : ['actors', 'analytics'];
-      return [`_INBOX.${role}.abc.1`, { says, hears: [role] }] as const;
+      const publish: NatsUser[] = role === 'ingress' ? ['actors', 'analytics', 'control'] : ['actors', 'analytics'];
+      return [`_INBOX.${role}.abc.1`, { publish, subscribe: [role] }] as const;
     }),
   ),
 };
@@ -182,13 +182,13 @@ test.each(roles)(
     const refused = await forbidden(role, { publish: subjects, subscribe: subjects });
     const found = subjects.map((subject) => [
       subject,
-      { says: !refused.has(`publish ${subject}`), hears: !refused.has(`subscribe ${subject}`) },
+      { publish: !refused.has(`publish ${subject}`), subscribe: !refused.has(`subscribe ${subject}`) },
     ]);
     expect(Object.fromEntries(found)).toEqual(
       Object.fromEntries(
-        Object.entries(spoken).map(([subject, { says, hears }]) => [
+        Object.entries(spoken).map(([subject, { publish, subscribe }]) => [
           subject,
-          { says: says.includes(role), hears: hears.includes(role) },
+          { publish: publish.includes(role), subscribe: subscribe.includes(role) },
         ]),
       ),
     );
@@ -231,7 +231,7 @@ test.each(roles)('%s brings the streams up to date at its start, and removes non
     await ensureStreams(bus);
     await expect(bus.manager.streams.delete('EVENTS')).rejects.toThrow();
   });
-  expect((await house.bus.manager.streams.info('EVENTS')).config.name).toBe('EVENTS');
+  expect((await harness.bus.manager.streams.info('EVENTS')).config.name).toBe('EVENTS');
 });
 
 test('nobody comes in without a key, with a password, or with the key of another installation', async () => {

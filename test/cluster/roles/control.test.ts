@@ -1,5 +1,5 @@
 // The control role as the process it is, on real PostgreSQL and NATS: what a first start makes, what a later one
-// finds, and how soon a revocation is in force when the role was killed.
+// finds, and how soon a revocation is in effect when the role was killed.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { releaseDirectory } from '../../../control/projection/owner.ts';
 import { createAccount } from '../../../control/store/accounts.ts';
 import { listKeys, revokeKey } from '../../../control/store/api-keys.ts';
 import { type Demo, savedDemo } from '../../../control/store/demo.ts';
-import type { DemoToTell } from '../../../cluster/supervisor/announce.ts';
+import type { DemoToPrint } from '../../../cluster/supervisor/announce.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
 import { prepareStore } from '../../../control/store/prepare.ts';
 import { type Store, openStore } from '../../../control/store/store.ts';
@@ -24,10 +24,10 @@ import { splitApiKey } from '../../../model/api-key.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
-import { tellSettings } from '../../support/tell-settings.ts';
+import { sendSettings } from '../../support/send-settings.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
 
-type Ready = { port: number; demo: DemoToTell | null };
+type Ready = { port: number; demo: DemoToPrint | null };
 
 let postgres: TestPostgres;
 let nats: TestNats;
@@ -76,7 +76,7 @@ function launch(configuration = repositorys, clockShiftMs = 0): ChildProcess {
       ? {}
       : { execArgv: ['--import', shiftedClock], env: { ...process.env, CLOCK_SHIFT_MS: String(clockShiftMs) } }),
   });
-  tellSettings(child, {
+  sendSettings(child, {
     NATS_URL: nats.url,
     DATABASE_URL: databaseUrl,
     DATABASE_OWNER_URL: ownerUrl,
@@ -119,16 +119,16 @@ const file = () => join(dataDir, 'demo-keys.json');
 
 describe('a first start', () => {
   test('makes a demo account whose keys work when they are told, and keeps them where only the owner reads', async () => {
-    const told = await ready(launch());
-    expect(told.port).toBeGreaterThan(0);
+    const published = await ready(launch());
+    expect(published.port).toBeGreaterThan(0);
     const demo = demoKeys();
-    expect(told.demo).toMatchObject({ accountId: demo.accountId, file: file(), hasLive: true });
-    expect(told.demo?.keys).toEqual({ live: demo.liveKey, test: demo.testKey });
-    const reply = await fetch(`http://127.0.0.1:${told.port}/v1/account`, {
+    expect(published.demo).toMatchObject({ accountId: demo.accountId, file: file(), hasLive: true });
+    expect(published.demo?.keys).toEqual({ live: demo.liveKey, test: demo.testKey });
+    const reply = await fetch(`http://127.0.0.1:${published.port}/v1/account`, {
       headers: { authorization: `Bearer ${demo.liveKey}` },
     });
     expect(await reply.json()).toMatchObject({ id: demo.accountId, name: 'Demo' });
-    await until('every door knows them', () => directory.authenticate(demo.testKey).ok);
+    await until('every entry point knows them', () => directory.authenticate(demo.testKey).ok);
     expect(directory.account(demo.accountId)?.senders.has('HELIOGRAPH')).toBe(true);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
@@ -136,9 +136,9 @@ describe('a first start', () => {
   test.each([3_600_000, -3_600_000])(
     'on a machine whose wall clock is %d ms off: keys end by the time the machines agree on',
     async (off) => {
-      const told = await ready(launch(repositorys, off));
+      const published = await ready(launch(repositorys, off));
       const make = async (endsInMs: number) => {
-        const reply = await fetch(`http://127.0.0.1:${told.port}/v1/api-keys`, {
+        const reply = await fetch(`http://127.0.0.1:${published.port}/v1/api-keys`, {
           method: 'POST',
           headers: { authorization: `Bearer ${demoKeys().liveKey}`, 'content-type': 'application/json' },
           body: JSON.stringify({
@@ -178,9 +178,9 @@ describe('a later start', () => {
     expect((await once(first, 'exit'))[0]).toBe(0);
 
     const second = launch();
-    const told = (await ready(second)).demo;
-    expect(told).toMatchObject({ accountId: demo.accountId, file: file(), keys: null, hasLive: true });
-    expect(JSON.stringify(told)).not.toContain('hk_');
+    const published = (await ready(second)).demo;
+    expect(published).toMatchObject({ accountId: demo.accountId, file: file(), keys: null, hasLive: true });
+    expect(JSON.stringify(published)).not.toContain('hk_');
     expect(demoKeys()).toEqual(demo);
     await revokeKey(store, await keyIdOf(demo));
     await kill9(second);
@@ -207,10 +207,10 @@ describe('a later start', () => {
   test('waits for a database that is not up yet', async () => {
     await postgres.kill9();
     const child = launch();
-    const told = ready(child);
+    const published = ready(child);
     await systemClock.sleep(0);
     await postgres.restart();
-    expect((await told).demo).not.toBeNull();
+    expect((await published).demo).not.toBeNull();
   });
 });
 
@@ -242,8 +242,8 @@ describe('beside a carrier that is not simulated', () => {
     await ready(first);
     const demo = demoKeys();
     await kill9(first);
-    const { demo: told } = await ready(launch(realBeside(false)));
-    expect(told).toMatchObject({ hasLive: false, liveKeyRevoked: true, keys: null });
+    const { demo: published } = await ready(launch(realBeside(false)));
+    expect(published).toMatchObject({ hasLive: false, liveKeyRevoked: true, keys: null });
     await until('the live key is refused', () => !directory.authenticate(demo.liveKey).ok);
     expect(directory.authenticate(demo.testKey).ok).toBe(true);
     expect(savedDemo(file())?.liveKey).toBeNull();

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parseText } from '../../../config/load.ts';
 import { loadSettings } from '../../../config/settings.ts';
-import { type DemoToTell, readyText } from '../../../cluster/supervisor/announce.ts';
+import { type DemoToPrint, readyText } from '../../../cluster/supervisor/announce.ts';
 
 const country = 'country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }';
 const real = 'binds: [{ host: smsc.example.net, system_id: heliograph, password: secret }]';
@@ -10,7 +10,7 @@ const simulated = '  - { name: alpha, tps: 10, simulate: true }';
 const both = `${simulated}\n  - { name: beta, tps: 10, ${real} }`;
 const shown = { live: 'hk_live_x', test: 'hk_test_x' };
 
-const text = async (carriers: string, demo: Partial<DemoToTell> = {}) =>
+const text = async (carriers: string, demo: Partial<DemoToPrint> = {}) =>
   readyText({
     settings: loadSettings({}),
     carriers: (await parseText(`${country}\ncarriers:\n${carriers}`, 'heliograph.yaml')).carriers,
@@ -25,36 +25,36 @@ const text = async (carriers: string, demo: Partial<DemoToTell> = {}) =>
     adminPort: 9464,
     secondsToReady: 1,
   });
-const keyOfCurl = (told: string) => /Bearer (\S+)"/.exec(told)?.[1];
+const keyOfCurl = (readyFacts: string) => /Bearer (\S+)"/.exec(readyFacts)?.[1];
 
 test('the first start with simulated carriers only: both keys, a curl with the live one, nothing leaves the machine', async () => {
-  const told = await text(simulated);
-  expect(told).toContain('all carriers are simulated, nothing leaves this machine');
-  expect(told).toContain('http://127.0.0.1:8080/v1/sms');
-  expect(keyOfCurl(told)).toBe('hk_live_x');
-  expect(told).toContain('hk_test_x');
-  expect(told).toContain('shown this once');
-  expect(told).not.toContain('Real carriers');
+  const readyFacts = await text(simulated);
+  expect(readyFacts).toContain('all carriers are simulated, nothing leaves this machine');
+  expect(readyFacts).toContain('http://127.0.0.1:8080/v1/sms');
+  expect(keyOfCurl(readyFacts)).toBe('hk_live_x');
+  expect(readyFacts).toContain('hk_test_x');
+  expect(readyFacts).toContain('shown this once');
+  expect(readyFacts).not.toContain('Real carriers');
 });
 
 test('a later start: no key, but the file they are in and a curl that reads it', async () => {
-  const told = await text(simulated, { keys: null });
-  expect(told).not.toMatch(/hk_(live|test)_/);
-  expect(told).toContain('/data/demo-keys.json');
-  expect(told).toContain('KEY=$(npx heliograph keys demo)');
-  expect(keyOfCurl(told)).toBe('$KEY');
+  const readyFacts = await text(simulated, { keys: null });
+  expect(readyFacts).not.toMatch(/hk_(live|test)_/);
+  expect(readyFacts).toContain('/data/demo-keys.json');
+  expect(readyFacts).toContain('KEY=$(npx heliograph keys demo)');
+  expect(keyOfCurl(readyFacts)).toBe('$KEY');
 });
 
 test('beside a real carrier: its name, the test key, and how to get a live key of your own', async () => {
-  const told = await text(both, { keys: { live: null, test: 'hk_test_x' }, hasLive: false });
-  expect(told).toContain('Real carriers: beta. There is no live demo key here');
-  expect(told).toContain('heliograph keys create');
-  expect(told).not.toContain('all carriers are simulated');
-  expect(keyOfCurl(told)).toBe('hk_test_x');
+  const readyFacts = await text(both, { keys: { live: null, test: 'hk_test_x' }, hasLive: false });
+  expect(readyFacts).toContain('Real carriers: beta. There is no live demo key here');
+  expect(readyFacts).toContain('heliograph keys create');
+  expect(readyFacts).not.toContain('all carriers are simulated');
+  expect(keyOfCurl(readyFacts)).toBe('hk_test_x');
 });
 
 test('a later start beside a real carrier that was added: that the live key is revoked, and the test key', async () => {
-  const told = await text(both, { keys: null, hasLive: false, liveKeyRevoked: true });
-  expect(told).toContain('The live demo key is revoked');
-  expect(told).toContain('KEY=$(npx heliograph keys demo --test)');
+  const readyFacts = await text(both, { keys: null, hasLive: false, liveKeyRevoked: true });
+  expect(readyFacts).toContain('The live demo key is revoked');
+  expect(readyFacts).toContain('KEY=$(npx heliograph keys demo --test)');
 });

@@ -40,15 +40,15 @@ test.runIf(process.platform === 'linux')(
     });
     // The carrier that nobody answers for is no reason to be not ready.
     await until('all children run', async () => (await system.readiness())?.code === 200, { limitMs: 30_000 });
-    const told = readConnections(dataDir)!;
-    const nats = new URL(told.natsUrl);
+    const readyFacts = readConnections(dataDir)!;
+    const nats = new URL(readyFacts.natsUrl);
     const secrets = [
       bodyKey,
       'hunter2',
       'hunter3',
       nats.password || nats.username,
-      new URL(told.databaseUrl!).password,
-      new URL(told.databaseOwnerUrl!).password,
+      new URL(readyFacts.databaseUrl!).password,
+      new URL(readyFacts.databaseOwnerUrl!).password,
     ];
     const children = await processesOf(dataDir);
     expect(children.length).toBeGreaterThanOrEqual(8);
@@ -80,15 +80,15 @@ test.runIf(process.platform === 'linux')(
   90_000,
 );
 
-test('each role is told the secrets it uses and no other', () => {
+test('each role is given the secrets it uses and no other', () => {
   const all = Object.fromEntries(
     ['NATS_URL', 'DATABASE_URL', 'DATABASE_OWNER_URL', 'CLICKHOUSE_URL', 'HELIOGRAPH_BODY_KEY'].map((name) => [
       name,
       name,
     ]),
   );
-  const told = Object.fromEntries(roles.map((role) => [role, Object.keys(settingsFor(role, all)).sort()]));
-  expect(told).toEqual({
+  const readyFacts = Object.fromEntries(roles.map((role) => [role, Object.keys(settingsFor(role, all)).sort()]));
+  expect(readyFacts).toEqual({
     ingress: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     actors: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     control: ['DATABASE_OWNER_URL', 'DATABASE_URL', 'HELIOGRAPH_BODY_KEY', 'NATS_URL'],

@@ -1,14 +1,14 @@
-// What a start warns of: a part of its own that other machines on the same NATS would each have too, and an open door.
+// What a start warns of: a part of its own that other machines on the same NATS would each have too, and an open entry point.
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../config/settings.ts';
 import { startWarnings } from '../../../cluster/supervisor/start-warnings.ts';
 
 const shared = { NATS_URL: 'nats://127.0.0.1:4222' };
-const door = (trustedProxies: string[]) => ({
+const httpServer = (trustedProxies: string[]) => ({
   ingress: { threads: 1, trustedProxies, proxyHeader: 'x-forwarded-for' as const },
 });
 const warnings = (env: Record<string, string>, trustedProxies: string[] = []) =>
-  startWarnings(loadSettings(env), door(trustedProxies));
+  startWarnings(loadSettings(env), httpServer(trustedProxies));
 
 test('a shared NATS without a shared ClickHouse is warned of, where there is analytics', () => {
   expect(warnings(shared)).toEqual([expect.stringContaining('CLICKHOUSE_URL')]);

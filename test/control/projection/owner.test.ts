@@ -78,8 +78,8 @@ test('a second database changes nothing in the directory, and its projector says
   const first = project(ours);
   await until('our key is accepted', () => accepts(ours.key), waiting);
   const second = project(theirs);
-  await until('it has found out', () => second.trouble()?.includes('made from another PostgreSQL'), waiting);
-  expect(second.trouble()).toContain(await installationId(ours.store));
+  await until('it has found out', () => second.failure()?.includes('made from another PostgreSQL'), waiting);
+  expect(second.failure()).toContain(await installationId(ours.store));
   // A change and a full comparison of the right one go through meanwhile.
   const bucket = await openBucket(bus, 'directory');
   await bucket.put('account.acc_nobodys', '{}');
@@ -87,7 +87,7 @@ test('a second database changes nothing in the directory, and its projector says
     'what is nobody’s is removed',
     async () => (await bucket.get('account.acc_nobodys'))?.operation === 'DEL',
   );
-  expect([accepts(ours.key), accepts(theirs.key), first.trouble()]).toEqual([true, false, null]);
+  expect([accepts(ours.key), accepts(theirs.key), first.failure()]).toEqual([true, false, null]);
 }, 60_000);
 
 test('given free, it belongs to the next database that comes, and the one before is refused', async () => {
@@ -97,9 +97,9 @@ test('given free, it belongs to the next database that comes, and the one before
   expect((await releaseDirectory(bus))?.database).toBe(await installationId(ours.store));
   expect(await directoryOwner(bus)).toBeNull();
   project(theirs);
-  await until('the other keys are in force', () => accepts(theirs.key) && !accepts(ours.key), waiting);
+  await until('the other keys are in effect', () => accepts(theirs.key) && !accepts(ours.key), waiting);
   const again = project(ours);
-  await until('it has found out', () => again.trouble()?.includes('made from another PostgreSQL'), waiting);
+  await until('it has found out', () => again.failure()?.includes('made from another PostgreSQL'), waiting);
 }, 60_000);
 
 test('of two that come at once one has it, however often they ask', async () => {

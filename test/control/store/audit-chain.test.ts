@@ -115,7 +115,7 @@ describe('the chain', () => {
     expect(await broken()).toBe(row);
   });
 
-  test('a chain that was written anew is found with a head that was noted elsewhere', async () => {
+  test('a chain that was rewritten is found with a head that was noted elsewhere', async () => {
     await someAccounts(4);
     const noted = await verifyAudit(store);
     if (!noted.ok) throw new Error(noted.why);

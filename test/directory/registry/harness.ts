@@ -25,7 +25,7 @@ carriers:
 `;
 export const configuration: Configuration = parseConfiguration(configurationText, 'heliograph.yaml');
 
-export type Desk = {
+export type InboundConsumer = {
   readonly folder: string;
   file(name: string, lines: readonly string[], gzip?: boolean): string;
   import(bus: Bus, file: string, over?: Partial<ImportOrder>): Promise<ImportReport>;
@@ -43,7 +43,7 @@ export type RunningCommand = {
 
 const cliFile = join(import.meta.dirname, '../../../cli/main.ts');
 
-export function openDesk(): Desk {
+export function openInboundConsumer(): InboundConsumer {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-registry-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configurationText);
   return {
@@ -84,8 +84,8 @@ export function openDesk(): Desk {
   };
 }
 
-/** The version in force, read as a process would read it. */
-export async function inForce(bus: Bus, name: RegistryName = 'dnd'): Promise<NumberRegistry | null> {
+/** The version in effect, read as a process would read it. */
+export async function inEffect(bus: Bus, name: RegistryName = 'dnd'): Promise<NumberRegistry | null> {
   const versions = await RegistryVersions.open(bus);
   const pointer = await versions.current(name);
   if (pointer === null) return null;

@@ -4,37 +4,40 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { RegistryVersions } from '../../../directory/registry/versions.ts';
 import { until } from '../../../platform/deadline.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
-import { type Desk, inForce, nationals, openDesk } from './harness.ts';
+import { type InboundConsumer, inEffect, nationals, openInboundConsumer } from './harness.ts';
 
-let house: TestBus;
-let desk: Desk;
+let harness: TestBus;
+let inboundConsumer: InboundConsumer;
 
 beforeAll(async () => {
-  house = await startBus();
+  harness = await startBus();
 }, 30_000);
 afterAll(async () => {
-  await house.stop();
+  await harness.stop();
 });
 beforeEach(() => {
-  desk = openDesk();
+  inboundConsumer = openInboundConsumer();
 });
 afterEach(async () => {
-  desk.close();
+  inboundConsumer.close();
   // The bucket as it was before anything was imported.
-  await house.bus.manager.streams.purge('KV_registry');
+  await harness.bus.manager.streams.purge('KV_registry');
 });
 
 describe('a snapshot', () => {
-  test('replaces what was in force, plain or gzipped', async () => {
-    const first = await desk.import(
-      house.bus,
-      desk.file('one.csv', ['number,preferences', '01712345678', '01812345678,all']),
+  test('replaces what was in effect, plain or gzipped', async () => {
+    const first = await inboundConsumer.import(
+      harness.bus,
+      inboundConsumer.file('one.csv', ['number,preferences', '01712345678', '01812345678,all']),
     );
     expect(first).toMatchObject({ changed: true, numbers: 2, numbersBefore: 0, rows: { badRows: 0, entries: 2 } });
-    const second = await desk.import(house.bus, desk.file('two.csv.gz', ['01712345678', '01912345678'], true));
+    const second = await inboundConsumer.import(
+      harness.bus,
+      inboundConsumer.file('two.csv.gz', ['01712345678', '01912345678'], true),
+    );
     expect(second).toMatchObject({ changed: true, numbers: 2, numbersBefore: 2 });
 
-    const registry = await inForce(house.bus);
+    const registry = await inEffect(harness.bus);
     expect(registry?.version).toBe(second.version);
     expect(second.version).toMatch(/^2-[0-9a-f]{8}$/);
     expect([1_712_345_678, 1_812_345_678, 1_912_345_678].map((each) => registry?.markOf(`+880${each}`))).toEqual([
@@ -42,18 +45,23 @@ describe('a snapshot', () => {
     ]);
   });
 
-  test('is never taken for a list of changes, nor such a list for it: nobody who is taken out is put in force', async () => {
-    await desk.import(house.bus, desk.file('one.csv', ['number', ...nationals(4)]));
-    const changes = desk.file('changes.csv', ['change,number', '-,01712345678', '+,01812345678', '-,01912345678']);
-    await expect(desk.import(house.bus, changes)).rejects.toThrow('add --delta; nothing was changed');
-    await expect(desk.import(house.bus, desk.file('rows.csv', ['-,01712345678', '+,01812345678']))).rejects.toThrow(
-      /no row of it is a number; nothing was changed[^]*line 1: begins with \+ or -[^]*--delta/,
-    );
-    const whole = desk.file('whole.csv', ['number', ...nationals(4)]);
-    await expect(desk.import(house.bus, whole, { delta: true })).rejects.toThrow(
+  test('is never taken for a list of changes, nor such a list for it: nobody who is taken out is put into effect', async () => {
+    await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', ['number', ...nationals(4)]));
+    const changes = inboundConsumer.file('changes.csv', [
+      'change,number',
+      '-,01712345678',
+      '+,01812345678',
+      '-,01912345678',
+    ]);
+    await expect(inboundConsumer.import(harness.bus, changes)).rejects.toThrow('add --delta; nothing was changed');
+    await expect(
+      inboundConsumer.import(harness.bus, inboundConsumer.file('rows.csv', ['-,01712345678', '+,01812345678'])),
+    ).rejects.toThrow(/no row of it is a number; nothing was changed[^]*line 1: begins with \+ or -[^]*--delta/);
+    const whole = inboundConsumer.file('whole.csv', ['number', ...nationals(4)]);
+    await expect(inboundConsumer.import(harness.bus, whole, { delta: true })).rejects.toThrow(
       'without --delta; nothing was changed',
     );
-    expect(await inForce(house.bus)).toMatchObject({ count: 4, version: expect.stringMatching(/^1-/) });
+    expect(await inEffect(harness.bus)).toMatchObject({ count: 4, version: expect.stringMatching(/^1-/) });
   });
 
   test('may begin with the mark of UTF-8, with and without a heading', async () => {
@@ -61,43 +69,51 @@ describe('a snapshot', () => {
       ['number', '01712345678'],
       ['01712345678', '01812345678'],
     ].entries()) {
-      const file = desk.file(`mark-${at}.csv`, [`\uFEFF${lines[0]}`, ...lines.slice(1)]);
-      expect(await desk.import(house.bus, file)).toMatchObject({ numbers: at + 1, rows: { badRows: 0 } });
+      const file = inboundConsumer.file(`mark-${at}.csv`, [`\uFEFF${lines[0]}`, ...lines.slice(1)]);
+      expect(await inboundConsumer.import(harness.bus, file)).toMatchObject({ numbers: at + 1, rows: { badRows: 0 } });
     }
   });
 
-  test('that says what is in force already makes no new version', async () => {
-    const file = desk.file('one.csv', ['01712345678']);
-    const first = await desk.import(house.bus, file);
-    expect(await desk.import(house.bus, file)).toMatchObject({ changed: false, version: first.version });
+  test('that says what is in effect already makes no new version', async () => {
+    const file = inboundConsumer.file('one.csv', ['01712345678']);
+    const first = await inboundConsumer.import(harness.bus, file);
+    expect(await inboundConsumer.import(harness.bus, file)).toMatchObject({ changed: false, version: first.version });
   });
 
   test('that would take away most of it is refused, unless that is wanted', async () => {
-    await desk.import(house.bus, desk.file('one.csv', nationals(100)));
-    const small = desk.file('small.csv', nationals(49));
-    await expect(desk.import(house.bus, small)).rejects.toThrow('--allow-shrink');
-    expect((await inForce(house.bus))?.count).toBe(100);
-    expect(await desk.import(house.bus, desk.file('half.csv', nationals(50)))).toMatchObject({ numbers: 50 });
-    expect(await desk.import(house.bus, desk.file('none.csv', nationals(1)), { allowShrink: true })).toMatchObject({
+    await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(100)));
+    const small = inboundConsumer.file('small.csv', nationals(49));
+    await expect(inboundConsumer.import(harness.bus, small)).rejects.toThrow('--allow-shrink');
+    expect((await inEffect(harness.bus))?.count).toBe(100);
+    expect(await inboundConsumer.import(harness.bus, inboundConsumer.file('half.csv', nationals(50)))).toMatchObject({
+      numbers: 50,
+    });
+    expect(
+      await inboundConsumer.import(harness.bus, inboundConsumer.file('none.csv', nationals(1)), { allowShrink: true }),
+    ).toMatchObject({
       numbers: 1,
     });
   });
 
   test.each([[[]], [['number']], [['', '+14155550123']]])('without a number changes nothing: %j', async (lines) => {
-    await expect(desk.import(house.bus, desk.file('empty.csv', lines))).rejects.toThrow('no row of it is a number');
-    expect(await inForce(house.bus)).toBeNull();
+    await expect(inboundConsumer.import(harness.bus, inboundConsumer.file('empty.csv', lines))).rejects.toThrow(
+      'no row of it is a number',
+    );
+    expect(await inEffect(harness.bus)).toBeNull();
   });
 
   test('that ends in the middle of its packed data changes nothing', async () => {
     const { readFileSync, writeFileSync } = await import('node:fs');
-    const file = desk.file('cut.csv.gz', nationals(10_000), true);
+    const file = inboundConsumer.file('cut.csv.gz', nationals(10_000), true);
     writeFileSync(file, readFileSync(file).subarray(0, 20_000));
-    await expect(desk.import(house.bus, file)).rejects.toThrow('cannot be read to its end');
-    expect(await inForce(house.bus)).toBeNull();
+    await expect(inboundConsumer.import(harness.bus, file)).rejects.toThrow('cannot be read to its end');
+    expect(await inEffect(harness.bus)).toBeNull();
   });
 
   test('that is not there is said to be not there', async () => {
-    await expect(desk.import(house.bus, `${desk.folder}/nothing.csv`)).rejects.toThrow('cannot be read');
+    await expect(inboundConsumer.import(harness.bus, `${inboundConsumer.folder}/nothing.csv`)).rejects.toThrow(
+      'cannot be read',
+    );
   });
 });
 
@@ -109,12 +125,12 @@ test('what was imported is what a Map would hold, over snapshots and deltas', as
   const markOf = (word: string) => (word === 'all' ? 6 : 4);
   await fc.assert(
     fc.asyncProperty(snapshot, fc.array(delta, { maxLength: 2 }), async (rows, deltas) => {
-      await house.bus.manager.streams.purge('KV_registry');
+      await harness.bus.manager.streams.purge('KV_registry');
       const expected = new Map<string, number>();
       for (const [number, word] of rows) expected.set(number, (expected.get(number) ?? 0) | markOf(word));
-      await desk.import(
-        house.bus,
-        desk.file(
+      await inboundConsumer.import(
+        harness.bus,
+        inboundConsumer.file(
           's.csv',
           rows.map((row) => row.join(',')),
         ),
@@ -124,13 +140,13 @@ test('what was imported is what a Map would hold, over snapshots and deltas', as
           if (change === '-') expected.delete(number);
           else expected.set(number, markOf(word));
         }
-        const file = desk.file(
+        const file = inboundConsumer.file(
           `d${at}.csv`,
           changes.map((row) => row.join(',')),
         );
-        await desk.import(house.bus, file, { delta: true, allowShrink: true });
+        await inboundConsumer.import(harness.bus, file, { delta: true, allowShrink: true });
       }
-      const registry = await inForce(house.bus);
+      const registry = await inEffect(harness.bus);
       for (let each = 1_712_345_590; each < 1_712_345_640; each += 1) {
         expect(registry?.markOf(`+880${each}`)).toBe(expected.get(String(each)) ?? 0);
       }
@@ -142,39 +158,46 @@ test('what was imported is what a Map would hold, over snapshots and deltas', as
 describe('bad rows', () => {
   const rows = (bad: number) => [...nationals(20), ...Array.from({ length: bad }, () => 'nobody')];
   test('are counted and told with their lines up to the bound', async () => {
-    const report = await desk.import(house.bus, desk.file('bad.csv', rows(3)), { badRowsMax: 3 });
+    const report = await inboundConsumer.import(harness.bus, inboundConsumer.file('bad.csv', rows(3)), {
+      badRowsMax: 3,
+    });
     expect(report.rows).toMatchObject({ badRows: 3, entries: 20 });
     expect(report.rows.shown).toEqual([21, 22, 23].map((line) => `line ${line}: not a phone number`));
   });
 
   test('beyond the bound stop it, and nothing has changed', async () => {
-    const file = desk.file('bad.csv', rows(4));
-    await expect(desk.import(house.bus, file, { badRowsMax: 3 })).rejects.toThrow(/more than 3 rows.*line 21/s);
-    expect(await inForce(house.bus)).toBeNull();
+    const file = inboundConsumer.file('bad.csv', rows(4));
+    await expect(inboundConsumer.import(harness.bus, file, { badRowsMax: 3 })).rejects.toThrow(
+      /more than 3 rows.*line 21/s,
+    );
+    expect(await inEffect(harness.bus)).toBeNull();
   });
 
   test('of any length are rows, not memory', async () => {
-    const file = desk.file('long.csv', [...nationals(3), 'x'.repeat(3_000_000), ...nationals(2, 10)]);
-    const report = await desk.import(house.bus, file);
+    const file = inboundConsumer.file('long.csv', [...nationals(3), 'x'.repeat(3_000_000), ...nationals(2, 10)]);
+    const report = await inboundConsumer.import(harness.bus, file);
     expect(report.rows).toMatchObject({ badRows: 1, entries: 5, lines: 6 });
     expect(report.rows.shown).toEqual(['line 4: longer than 1024 characters']);
   });
 
   test('numbers that are not served here are no bad rows', async () => {
-    const report = await desk.import(house.bus, desk.file('mixed.csv', ['+14155550123', '029898989', '01712345678']));
+    const report = await inboundConsumer.import(
+      harness.bus,
+      inboundConsumer.file('mixed.csv', ['+14155550123', '029898989', '01712345678']),
+    );
     expect(report.rows).toMatchObject({ notServed: 2, badRows: 0, entries: 1 });
   });
 });
 
 test('ported numbers carry the carrier they went to, by the name of the pack or ours', async () => {
-  const file = desk.file('ported.csv', [
+  const file = inboundConsumer.file('ported.csv', [
     'number,carrier',
     '01712345678,banglalink',
     '01812345678,beta',
     '01912345678,alpha',
   ]);
-  await desk.import(house.bus, file, { name: 'ported' });
-  const ported = await inForce(house.bus, 'ported');
+  await inboundConsumer.import(harness.bus, file, { name: 'ported' });
+  const ported = await inEffect(harness.bus, 'ported');
   const carrierOf = (national: number) => ported?.names[(ported.markOf(`+880${national}`) || 0) - 1];
   expect([1_712_345_678, 1_812_345_678, 1_912_345_678, 1_612_345_678].map(carrierOf)).toEqual([
     'beta',
@@ -183,41 +206,47 @@ test('ported numbers carry the carrier they went to, by the name of the pack or 
     undefined,
   ]);
   // A delta knows the names that are there.
-  await desk.import(house.bus, desk.file('d.csv', ['+,01712345678,grameenphone', '-,01812345678']), {
-    name: 'ported',
-    delta: true,
-  });
-  const after = await inForce(house.bus, 'ported');
+  await inboundConsumer.import(
+    harness.bus,
+    inboundConsumer.file('d.csv', ['+,01712345678,grameenphone', '-,01812345678']),
+    {
+      name: 'ported',
+      delta: true,
+    },
+  );
+  const after = await inEffect(harness.bus, 'ported');
   expect(after?.names[(after.markOf('+8801712345678') || 0) - 1]).toBe('alpha');
   expect(after?.markOf('+8801812345678')).toBe(0);
 });
 
 describe('two imports at once', () => {
   test('the second is refused and names the first', async () => {
-    const big = desk.file('big.csv', nationals(400_000));
-    const first = desk.import(house.bus, big);
-    const versions = await RegistryVersions.open(house.bus);
+    const big = inboundConsumer.file('big.csv', nationals(400_000));
+    const first = inboundConsumer.import(harness.bus, big);
+    const versions = await RegistryVersions.open(harness.bus);
     await until('the first has the lock', async () => (await versions.kv.get('dnd.lock'))?.operation === 'PUT');
-    const second = desk.import(house.bus, desk.file('small.csv', nationals(10)), { dataDir: `${desk.folder}/other` });
+    const second = inboundConsumer.import(harness.bus, inboundConsumer.file('small.csv', nationals(10)), {
+      dataDir: `${inboundConsumer.folder}/other`,
+    });
     await expect(Promise.all([second, first])).rejects.toThrow(`process ${process.pid}`);
     expect(await first).toMatchObject({ numbers: 400_000, changed: true });
   }, 30_000);
 
   test('whoever moves the pointer second has changed nothing', async () => {
-    await desk.import(house.bus, desk.file('one.csv', nationals(5)));
-    const versions = await RegistryVersions.open(house.bus);
+    await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(5)));
+    const versions = await RegistryVersions.open(harness.bus);
     const before = await versions.current('dnd');
-    await desk.import(house.bus, desk.file('two.csv', nationals(6)));
+    await inboundConsumer.import(harness.bus, inboundConsumer.file('two.csv', nationals(6)));
     const about = { count: 1, callingCode: '+880', importedAtMs: 0, source: 'late' };
     expect(await versions.publish('dnd', new Uint8Array(9), about, before)).toBeNull();
-    expect((await inForce(house.bus))?.count).toBe(6);
+    expect((await inEffect(harness.bus))?.count).toBe(6);
   });
 });
 
 describe('a version', () => {
   test('of which a chunk is missing or changed is not loaded', async () => {
-    await desk.import(house.bus, desk.file('one.csv', nationals(400_000)));
-    const versions = await RegistryVersions.open(house.bus);
+    await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(400_000)));
+    const versions = await RegistryVersions.open(harness.bus);
     const pointer = await versions.current('dnd');
     if (pointer === null) throw new Error('nothing was imported');
     const { sha256 } = pointer.value;
@@ -234,8 +263,9 @@ describe('a version', () => {
   });
 
   test('leaves room for the next: the last two are kept', async () => {
-    for (const count of [1, 2, 3, 4]) await desk.import(house.bus, desk.file(`${count}.csv`, nationals(count)));
-    const info = await house.bus.manager.streams.info('KV_registry', { subjects_filter: '$KV.registry.dnd.chunk.>' });
+    for (const count of [1, 2, 3, 4])
+      await inboundConsumer.import(harness.bus, inboundConsumer.file(`${count}.csv`, nationals(count)));
+    const info = await harness.bus.manager.streams.info('KV_registry', { subjects_filter: '$KV.registry.dnd.chunk.>' });
     expect(Object.keys(info.state.subjects ?? {})).toHaveLength(2);
   });
 });

@@ -1,5 +1,5 @@
 // Records as version 1 wrote them, frozen: a later version must still read them, because records of the version
-// before wait in the streams while a cluster is upgraded. Never write these anew; add the next version's beside them.
+// before wait in the streams while a cluster is upgraded. Never write these again; add the next version's beside them.
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { AccountId, ApiKeyId, MessageId } from '../../../model/ids.ts';
 import type { Message } from '../../../model/message.ts';

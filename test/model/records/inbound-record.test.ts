@@ -37,7 +37,7 @@ const goldenPart: PartRecord = {
   livemode: true,
   receivedAtMs: 1_750_000_000_000,
 };
-const told = {
+const published = {
   messageId: 'sms_01JXT21Q003XC5EN4S474RBYJA',
   accountId: 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0',
   carrier: 'alpha',
@@ -47,12 +47,12 @@ const told = {
   receivedAtMs: 1_750_000_000_000,
 };
 const goldenInbound = [
-  receivedEvent(told, {
+  receivedEvent(published, {
     encoding: 'gsm7',
     segments: 2,
     inbound: { sealedBody: Buffer.from('0102030405', 'hex'), keepBody: true, keyword: 'stop', parts: 1 },
   }),
-  optedEvent({ ...told, messageId: 'sms_01JXT21Q003XC5EN4S474RBYJB' }, 'stop', told.messageId),
+  optedEvent({ ...published, messageId: 'sms_01JXT21Q003XC5EN4S474RBYJB' }, 'stop', published.messageId),
 ];
 
 // As version 1 wrote them, frozen.
@@ -149,7 +149,7 @@ describe('what is told', () => {
   test('the same message has the same event, whoever tells it and whenever', () => {
     const [first] = goldenInbound;
     const again = receivedEvent(
-      { ...told, accountId: '', receivedAtMs: told.receivedAtMs + 5 },
+      { ...published, accountId: '', receivedAtMs: published.receivedAtMs + 5 },
       { encoding: 'gsm7', segments: 2, inbound: { sealedBody: null, keepBody: false, keyword: null, parts: 2 } },
     );
     expect(again.eventId).toBe(first?.eventId);
@@ -162,11 +162,11 @@ describe('decisions', () => {
   const decision: DecisionRecord = {
     v: 1,
     keyword: 'stop',
-    accountId: told.accountId as AccountId,
-    number: told.subscriber,
+    accountId: published.accountId as AccountId,
+    number: published.subscriber,
     sender: '16000',
     atMs: 1,
-    messageId: told.messageId,
+    messageId: published.messageId,
   };
 
   test('come back as they went', () => {

@@ -187,7 +187,7 @@ const anyEvent: fc.Arbitrary<DeliveryEvent> = fc
     epoch: fc.nat(),
     detail: fc.string(),
   })
-  .map(({ message, ...happening }) => eventOfMessage(message, happening));
+  .map(({ message, ...draft }) => eventOfMessage(message, draft));
 
 describe('events', () => {
   test('any batch comes back as it went', () => {

@@ -1,4 +1,4 @@
-// National shift tables: that they are those of the standard, when they are taken, and that what the door counts is
+// National shift tables: that they are those of the standard, when they are taken, and that what the ingress counts is
 // what the carrier encodes and a handset reads.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
@@ -8,7 +8,7 @@ import { characterOf, defaultAlphabet, escapedCharacterOf, gsmAlphabet } from '.
 import { type NationalLanguage, nationalLanguages, noShift } from '../../../model/text/national-languages.ts';
 import { lockingShiftTable, singleShiftTable } from '../../../model/text/national-tables.ts';
 import { decodeText, encodeSegments, encodeText } from '../../../model/text/octets.ts';
-import { segmentRoom } from '../../../model/text/segment-room.ts';
+import { segmentCapacity } from '../../../model/text/segment-capacity.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { segmentDecided, segmentText } from '../../../model/text/segments.ts';
 
@@ -83,7 +83,7 @@ describe('the room of a segment', () => {
     [4, 0, { single: 155, multi8: 149, multi16: 148 }],
     [4, 4, { single: 152, multi8: 146, multi16: 145 }],
   ])('beside tables %i and %i is what 140 octets leave', (locking, single, room) => {
-    expect(segmentRoom('gsm7', { locking, single })).toEqual(room);
+    expect(segmentCapacity('gsm7', { locking, single })).toEqual(room);
   });
 });
 
@@ -136,7 +136,7 @@ describe('national tables are taken', () => {
   });
 });
 
-describe('what the door counted', () => {
+describe('what the ingress counted', () => {
   test('is what the carrier encodes, within the air interface, and what a handset reads', () => {
     fc.assert(
       fc.property(anyNational, ([language, text]) => {

@@ -4,7 +4,7 @@ import { SegmentedMessage } from 'sms-segments-calculator';
 import { describe, expect, test } from 'vitest';
 import { basicCharacter, extensionCharacter, septetsOf } from '../../../model/text/gsm-alphabet.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
-import { segmentUnits } from '../../../model/text/segment-room.ts';
+import { segmentUnits } from '../../../model/text/segment-capacity.ts';
 import { segmentText } from '../../../model/text/segments.ts';
 // @ts-expect-error the oracle ships no types
 import splitSms from 'split-sms';

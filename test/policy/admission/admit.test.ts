@@ -5,7 +5,7 @@ import { categories } from '../../../model/message.ts';
 import { senderKindOf } from '../../../model/sender.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { admission } from '../../../policy/admission/admit.ts';
-import { applicant, request, rules } from '../rules.ts';
+import { principal, request, rules } from '../rules.ts';
 
 const admit = admission(rules);
 const codeOf = (...args: Parameters<typeof admit>) => {
@@ -14,7 +14,7 @@ const codeOf = (...args: Parameters<typeof admit>) => {
 };
 
 test('a good request is admitted with its encoding, segments, carrier and the reason for it', () => {
-  const admitted = admit(applicant(), request());
+  const admitted = admit(principal(), request());
   expect(admitted).toMatchObject({ ok: true, encoding: 'gsm7', segments: 1 });
   expect(admitted.ok && admitted.route.planFor('sms_1')).toMatchObject({ carrier: 'alpha', trace: ['prefix 17'] });
 });
@@ -23,16 +23,16 @@ test('the gates refuse in their order: with one fault less, the next gate speaks
   const senders = { senders: [] };
   const bad = { to: '+1', from: 'NOT MINE', message: '' };
   const steps = [
-    [applicant({ ...senders, scopes: [], status: 'suspended' }), request(bad), 'scope_missing'],
-    [applicant({ ...senders, status: 'suspended' }), request(bad), 'account_suspended'],
-    [applicant(senders), request(bad), 'invalid_recipient'],
-    [applicant(senders), request({ ...bad, to: '+14155550123' }), 'unsupported_destination'],
-    [applicant(senders), request({ ...bad, to: '+8801112345678' }), 'sender_not_registered'],
-    [applicant(), request({ ...bad, to: '+8801112345678', from: 'HELIO' }), 'message_empty'],
-    [applicant(), request({ to: '+8801112345678', message: 'আ', encoding: 'gsm7' }), 'encoding_mismatch'],
-    [applicant(), request({ to: '+8801112345678', message: 'x'.repeat(1531) }), 'message_too_long'],
-    [applicant(), request({ to: '+8801112345678' }), 'no_route'],
-    [applicant(), request(), 'admitted'],
+    [principal({ ...senders, scopes: [], status: 'suspended' }), request(bad), 'scope_missing'],
+    [principal({ ...senders, status: 'suspended' }), request(bad), 'account_suspended'],
+    [principal(senders), request(bad), 'invalid_recipient'],
+    [principal(senders), request({ ...bad, to: '+14155550123' }), 'unsupported_destination'],
+    [principal(senders), request({ ...bad, to: '+8801112345678' }), 'sender_not_registered'],
+    [principal(), request({ ...bad, to: '+8801112345678', from: 'HELIO' }), 'message_empty'],
+    [principal(), request({ to: '+8801112345678', message: 'আ', encoding: 'gsm7' }), 'encoding_mismatch'],
+    [principal(), request({ to: '+8801112345678', message: 'x'.repeat(1531) }), 'message_too_long'],
+    [principal(), request({ to: '+8801112345678' }), 'no_route'],
+    [principal(), request(), 'admitted'],
   ] as const;
   expect(steps.map(([who, what]) => codeOf(who, what))).toEqual(steps.map(([, , code]) => code));
 });
@@ -48,9 +48,9 @@ describe('the sender', () => {
   );
 
   test('must be approved for a live key, in the case it was approved in, and for a test key only look like one', () => {
-    expect(codeOf(applicant(), request({ from: 'helio' }))).toBe('sender_not_registered');
-    expect(codeOf(applicant({ livemode: false }), request({ from: 'Anything' }))).toBe('admitted');
-    expect(codeOf(applicant({ livemode: false }), request({ from: 'ABCDEFGHIJKL' }))).toBe('invalid_field');
+    expect(codeOf(principal(), request({ from: 'helio' }))).toBe('sender_not_registered');
+    expect(codeOf(principal({ livemode: false }), request({ from: 'Anything' }))).toBe('admitted');
+    expect(codeOf(principal({ livemode: false }), request({ from: 'ABCDEFGHIJKL' }))).toBe('invalid_field');
   });
 });
 
@@ -69,10 +69,10 @@ describe('the text', () => {
     ['a Bengali letter behind a mark', '\ufeffক', 'admitted'],
     ['U+0000', 'a\u0000', 'invalid_field'],
     ['half a pair', 'a\ud83d', 'invalid_field'],
-  ])('of %s', (_name, message, code) => expect(codeOf(applicant(), request({ message }))).toBe(code));
+  ])('of %s', (_name, message, code) => expect(codeOf(principal(), request({ message }))).toBe(code));
 
   test('that does not fit GSM-7 is refused naming the character and its place', () => {
-    const refused = admit(applicant(), request({ message: 'abc😀', encoding: 'gsm7' }));
+    const refused = admit(principal(), request({ message: 'abc😀', encoding: 'gsm7' }));
     expect(refused).toMatchObject({ ok: false, code: 'encoding_mismatch', field: 'message' });
     expect((refused as { detail: string }).detail).toContain('"😀" (U+1F600, position 3)');
   });
@@ -96,7 +96,7 @@ test('whatever is asked, the answer is a refusal with a sentence, or a carrier t
       }),
       fc.boolean(),
       (fields, livemode) => {
-        const result = admit(applicant({ livemode }), request(fields));
+        const result = admit(principal({ livemode }), request(fields));
         if (!result.ok) return void expect(result.detail.length).toBeGreaterThan(10);
         const planned = result.route.planFor('sms_1');
         const carrier = rules.carriers.find((each) => each.name === planned.carrier);

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { explanation } from '../../../policy/admission/explain.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
-import { applicant, offer, request, rules } from '../rules.ts';
+import { principal, offer, request, rules } from '../rules.ts';
 
 const carriers = [
   offer('alpha', undefined, { nationalTables: ['turkish', 'bengali'] }),
@@ -15,21 +15,21 @@ const routes = [
   { prefix: '+88019', classes: [], carriers: ['alpha', 'beta'], choose: 'listed' as const },
 ];
 const explain = explanation({ ...rules, carriers, routes });
-const told = (message: string, over: Partial<SmsRequest> = {}) =>
-  explain(applicant(), request({ message, ...over }), 'sms_1').written;
+const published = (message: string, over: Partial<SmsRequest> = {}) =>
+  explain(principal(), request({ message, ...over }), 'sms_1').written;
 
 test('the segments are those of the tables, and costly is what stands behind their escape', () => {
-  const written = told(`ış{€${'a'.repeat(100)}`);
+  const written = published(`ış{€${'a'.repeat(100)}`);
   expect(written).toMatchObject({ encoding: 'gsm7', ucs2Because: null, segments: [{ units: 108 }] });
   expect(written?.costlyCharacters).toEqual(['ı', 'ş', '{', '€']);
 });
 
 test('a letter of the alphabet itself is not costly', () => {
-  expect(told('ı'.repeat(150))).toMatchObject({ segments: [{ units: 150 }], costlyCharacters: [] });
+  expect(published('ı'.repeat(150))).toMatchObject({ segments: [{ units: 150 }], costlyCharacters: [] });
 });
 
 test('without a route a text is counted as any telephone reads it', () => {
-  const written = told('ı'.repeat(150), { to: '+8801112345678' });
+  const written = published('ı'.repeat(150), { to: '+8801112345678' });
   expect(written).toMatchObject({ encoding: 'ucs2', nationalTables: { available: [], used: [] } });
   expect(written?.segments).toHaveLength(3);
   expect(written?.nationalTables.why).toContain('without a route');
@@ -45,10 +45,10 @@ test.each([
   ['unknown to one carrier', 'ış', { to: '+8801812345678' }, [], 'gamma of the route passes on none (national_tables)'],
   ['of different carriers', 'ış', { to: '+8801912345678' }, [], 'the carriers of the route have none in common'],
 ])('national tables %s', (_name, message, over, used, why) => {
-  expect(told(message, over)?.nationalTables).toMatchObject({ used, why });
+  expect(published(message, over)?.nationalTables).toMatchObject({ used, why });
 });
 
 test('a text that is too long is cut as well, and one that is far too long is not', () => {
-  expect(told('x'.repeat(1_531))?.segments).toHaveLength(11);
-  expect(told('x'.repeat(3_061))).toBeNull();
+  expect(published('x'.repeat(1_531))?.segments).toHaveLength(11);
+  expect(published('x'.repeat(3_061))).toBeNull();
 });

@@ -8,7 +8,7 @@ import { admission } from '../../../policy/admission/admit.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
 import { dueOf, sendAtGate } from '../../../policy/admission/send-at-gate.ts';
 import type { Circumstances } from '../../../policy/contract.ts';
-import { applicant, quietForPromotions, request, rules } from '../rules.ts';
+import { principal, quietForPromotions, request, rules } from '../rules.ts';
 
 const nowMs = 1_800_000_000_000;
 const dayMs = 86_400_000;
@@ -38,31 +38,31 @@ const anyRequest = fc
     sendAtMs: fc.option(fc.integer({ min: nowMs - dayMs, max: nowMs + 40 * dayMs }), { nil: null }),
   })
   .map(request);
-const anyApplicant = fc
+const anyPrincipal = fc
   .record({
     livemode: fc.boolean(),
     scopes: fc.constantFrom<string[]>(['sms:send'], ['sms:read']),
     status: fc.constantFrom('active' as const, 'suspended' as const),
   })
-  .map(applicant);
+  .map(principal);
 
 test('what admission refuses is the first refusal of the explanation, and what it lets through would be sent', () => {
   fc.assert(
-    fc.property(anyApplicant, anyRequest, (who, what) => {
+    fc.property(anyPrincipal, anyRequest, (who, what) => {
       const admitted = admit(who, what);
-      const told = explain(who, what, 'sms_1');
-      const first = told.gates.find(({ verdict }) => verdict === 'refused');
-      expect(told.wouldSend).toBe(admitted.ok);
+      const published = explain(who, what, 'sms_1');
+      const first = published.gates.find(({ verdict }) => verdict === 'refused');
+      expect(published.wouldSend).toBe(admitted.ok);
       if (!admitted.ok) {
         expect(first).toMatchObject({ code: admitted.code, field: admitted.field });
         return;
       }
       expect(first).toBeUndefined();
-      expect(told).toMatchObject({ text: admitted.text, written: { encoding: admitted.encoding } });
-      expect(told.written?.segments).toHaveLength(admitted.segments);
-      expect(told.written?.segments.map(({ text }) => text).join('')).toBe(admitted.text);
-      expect(told.earliestAtMs).toBe(admitted.notBeforeMs ?? nowMs);
-      expect(told.routes[0]?.carrier).toBe(admitted.route.planFor('sms_1').carrier);
+      expect(published).toMatchObject({ text: admitted.text, written: { encoding: admitted.encoding } });
+      expect(published.written?.segments).toHaveLength(admitted.segments);
+      expect(published.written?.segments.map(({ text }) => text).join('')).toBe(admitted.text);
+      expect(published.earliestAtMs).toBe(admitted.notBeforeMs ?? nowMs);
+      expect(published.routes[0]?.carrier).toBe(admitted.route.planFor('sms_1').carrier);
     }),
     { numRuns: 500 },
   );
@@ -70,43 +70,43 @@ test('what admission refuses is the first refusal of the explanation, and what i
 
 test('every gate has its verdict whatever the others say', () => {
   const names = (what: Parameters<typeof request>[0]) =>
-    explain(applicant({ scopes: [], status: 'suspended' }), request(what), 'sms_1').gates.map(({ gate }) => gate);
+    explain(principal({ scopes: [], status: 'suspended' }), request(what), 'sms_1').gates.map(({ gate }) => gate);
   expect(names({ to: '', from: '', message: '' })).toEqual(names({}));
 });
 
 test('a template that gives no text leaves the gates of the text with nothing to ask', () => {
-  const told = explain(applicant(), request({ message: '', template: { id: 'tpl_x', variables: {} } }), 'sms_1');
-  const verdicts = new Map(told.gates.map(({ gate, verdict }) => [gate, verdict]));
+  const published = explain(principal(), request({ message: '', template: { id: 'tpl_x', variables: {} } }), 'sms_1');
+  const verdicts = new Map(published.gates.map(({ gate, verdict }) => [gate, verdict]));
   expect(verdicts.get('template')).toBe('refused');
   for (const gate of ['content', 'content_rules', 'segments', 'credit']) expect(verdicts.get(gate)).toBe('not_asked');
   expect(verdicts.get('route')).toBe('passed');
-  expect(told).toMatchObject({ text: null, written: null });
+  expect(published).toMatchObject({ text: null, written: null });
 });
 
 describe('the earliest time', () => {
   const closed = { category: 'promotional' as const };
   const openAt = Date.parse('2027-01-15T17:00:00Z');
-  const told = (what: Parameters<typeof request>[0], who = applicant()) => explain(who, request(what), 'sms_1');
+  const published = (what: Parameters<typeof request>[0], who = principal()) => explain(who, request(what), 'sms_1');
   test('is told although the request says reject, and although its send_at is over', () => {
-    expect(told({ ...closed, quietHours: 'reject' })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
-    expect(told({ ...closed, sendAtMs: nowMs - 1 })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
-    expect(told({ sendAtMs: nowMs - 1 }).earliestAtMs).toBe(nowMs);
-    expect(told({ sendAtMs: nowMs + 5 }).earliestAtMs).toBe(nowMs + 5);
+    expect(published({ ...closed, quietHours: 'reject' })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
+    expect(published({ ...closed, sendAtMs: nowMs - 1 })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
+    expect(published({ sendAtMs: nowMs - 1 }).earliestAtMs).toBe(nowMs);
+    expect(published({ sendAtMs: nowMs + 5 }).earliestAtMs).toBe(nowMs + 5);
   });
 
   test('is none for who must not be sent to, or is nobody', () => {
-    const who = applicant();
+    const who = principal();
     const suppressed = { ...who, account: { ...who.account, suppressions: { has: () => true } } };
-    expect(told({}, suppressed).earliestAtMs).toBeNull();
-    expect(told({ to: '+88' }).earliestAtMs).toBeNull();
+    expect(published({}, suppressed).earliestAtMs).toBeNull();
+    expect(published({ to: '+88' }).earliestAtMs).toBeNull();
   });
 });
 
 describe('a gate that does not say no', () => {
-  const verdictOf = (gate: string, what: Parameters<typeof request>[0], who = applicant()) =>
+  const verdictOf = (gate: string, what: Parameters<typeof request>[0], who = principal()) =>
     explain(who, request(what), 'sms_1').gates.find((each) => each.gate === gate);
   test('tells where it was not asked for want of somebody to protect', () => {
-    const test = applicant({ livemode: false });
+    const test = principal({ livemode: false });
     expect(verdictOf('sender', { from: 'NOBODY' }, test)).toMatchObject({
       verdict: 'passed',
       detail: expect.stringMatching(/live key/),
@@ -142,8 +142,8 @@ describe('a gate that does not say no', () => {
       { ...rules, country },
       { nowMs: () => nowMs, registries: () => ({ dnd, ported: null }) },
     );
-    const told = withRegistry(applicant(), request({ category: 'promotional' }), 'sms_1');
-    expect(told.gates.find(({ gate }) => gate === 'do_not_disturb')).toMatchObject({
+    const published = withRegistry(principal(), request({ category: 'promotional' }), 'sms_1');
+    expect(published.gates.find(({ gate }) => gate === 'do_not_disturb')).toMatchObject({
       verdict: 'passed',
       detail: 'not in do-not-disturb registry 7-0a1b2c3d',
     });

@@ -8,8 +8,8 @@ import { linkHostsOf, wordsOf } from '../../../model/words-and-links.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
 import { networkGate } from '../../../policy/admission/network-gate.ts';
-import type { Applicant } from '../../../policy/contract.ts';
-import { applicant, request, rules } from '../rules.ts';
+import type { Principal } from '../../../policy/contract.ts';
+import { principal, request, rules } from '../rules.ts';
 
 const approved = {
   templateId: 'tpl_1',
@@ -22,13 +22,13 @@ const templates = {
   ofCategory: (category: string) => (category === approved.category ? [approved] : []),
 };
 
-function who(account: Partial<Applicant['account']>, livemode = true): Applicant {
-  const base = applicant({ livemode });
+function who(account: Partial<Principal['account']>, livemode = true): Principal {
+  const base = principal({ livemode });
   return { ...base, account: { ...base.account, ...account } };
 }
 
 const admit = admission(rules);
-const codeOf = (asking: Applicant, over: Parameters<typeof request>[0] = {}) => {
+const codeOf = (asking: Principal, over: Parameters<typeof request>[0] = {}) => {
   const result = admit(asking, request(over));
   return result.ok ? 'admitted' : `${result.code} ${result.field}`;
 };
@@ -140,7 +140,7 @@ describe('content rules', () => {
 
   test("the installation's rules hold for an account without any, and an account's own are its own", () => {
     const strict = admission({ ...rules, content: { words: ['casino'], linksDenied: [], linksAllowed: [] } });
-    expect(strict(applicant(), request({ message: 'casino' }))).toMatchObject({
+    expect(strict(principal(), request({ message: 'casino' }))).toMatchObject({
       code: 'content_blocked',
       field: 'message',
     });

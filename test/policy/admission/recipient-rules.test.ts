@@ -7,7 +7,7 @@ import { markOfCategories } from '../../../policy/admission/do-not-disturb-gate.
 import type { RoutingRules } from '../../../policy/contract.ts';
 import type { RegistryState } from '../../../policy/registry/contract.ts';
 import { numberKey, openTable, packEntry, writeTable } from '../../../policy/registry/number-table.ts';
-import { applicant, quietForPromotions, request, rules } from '../rules.ts';
+import { principal, quietForPromotions, request, rules } from '../rules.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00+06:00');
 const night = Date.parse('2026-11-20T23:00:00+06:00');
@@ -35,46 +35,46 @@ describe('do-not-disturb', () => {
   const listed = admit(registry(markOfCategories([...categories])));
 
   test('refuses the categories the country names, and tells the version', () => {
-    const refused = listed(applicant(), request({ category: 'promotional' }));
+    const refused = listed(principal(), request({ category: 'promotional' }));
     expect(refused).toMatchObject({ ok: false, code: 'recipient_do_not_disturb', field: 'to' });
     expect(!refused.ok && refused.detail).toContain('version 7-abcdef01');
-    expect(listed(applicant(), request({ category: 'otp' })).ok).toBe(true);
-    expect(listed(applicant(), request({ category: 'transactional' })).ok).toBe(true);
+    expect(listed(principal(), request({ category: 'otp' })).ok).toBe(true);
+    expect(listed(principal(), request({ category: 'transactional' })).ok).toBe(true);
   });
 
   test('lets pass whom it does not list, and the trace names the version that was asked', () => {
-    const admitted = listed(applicant(), request({ category: 'promotional', to: '+8801712345679' }));
+    const admitted = listed(principal(), request({ category: 'promotional', to: '+8801712345679' }));
     expect(JSON.stringify(admitted)).toContain('7-abcdef01');
-    expect(JSON.stringify(listed(applicant(), request({ category: 'otp' })))).not.toContain('7-abcdef01');
+    expect(JSON.stringify(listed(principal(), request({ category: 'otp' })))).not.toContain('7-abcdef01');
   });
 
   test('lets pass what a person did not object to', () => {
     const others = admit(registry(markOfCategories(['transactional', 'otp'])));
-    expect(others(applicant(), request({ category: 'promotional' })).ok).toBe(true);
+    expect(others(principal(), request({ category: 'promotional' })).ok).toBe(true);
   });
 
   test('a registry that cannot be read stops only what it is asked for', () => {
     const blind = admit('unknown');
-    expect(blind(applicant(), request({ category: 'promotional' }))).toMatchObject({ code: 'do_not_disturb_unknown' });
-    expect(blind(applicant(), request({ category: 'otp' })).ok).toBe(true);
+    expect(blind(principal(), request({ category: 'promotional' }))).toMatchObject({ code: 'do_not_disturb_unknown' });
+    expect(blind(principal(), request({ category: 'otp' })).ok).toBe(true);
   });
 
   test('a test key reaches nobody and is refused nothing by it', () => {
-    expect(listed(applicant({ livemode: false }), request({ category: 'promotional' })).ok).toBe(true);
+    expect(listed(principal({ livemode: false }), request({ category: 'promotional' })).ok).toBe(true);
   });
 });
 
 describe('quiet hours', () => {
   test('hold a promotional message until they end', () => {
-    expect(admit(null, night)(applicant(), request({ category: 'promotional' }))).toMatchObject({
+    expect(admit(null, night)(principal(), request({ category: 'promotional' }))).toMatchObject({
       ok: true,
       notBeforeMs: Date.parse('2026-11-21T08:00:00+06:00'),
     });
-    expect(admit(null, noon)(applicant(), request({ category: 'promotional' }))).toMatchObject({ notBeforeMs: null });
+    expect(admit(null, noon)(principal(), request({ category: 'promotional' }))).toMatchObject({ notBeforeMs: null });
   });
 
   test('refuse it instead when that is wanted, and say when it may be sent', () => {
-    const refused = admit(null, night)(applicant(), request({ category: 'promotional', quietHours: 'reject' }));
+    const refused = admit(null, night)(principal(), request({ category: 'promotional', quietHours: 'reject' }));
     expect(refused).toMatchObject({ ok: false, code: 'quiet_hours', field: 'category' });
     expect(!refused.ok && refused.detail).toContain('2026-11-21T02:00:00.000Z');
   });
@@ -85,14 +85,14 @@ describe('quiet hours', () => {
         fc.constantFrom('otp' as const, 'transactional' as const),
         fc.integer({ min: noon, max: noon + 400 * 86_400_000 }),
         (category, nowMs) => {
-          expect(admit(null, nowMs)(applicant(), request({ category }))).toMatchObject({ ok: true, notBeforeMs: null });
+          expect(admit(null, nowMs)(principal(), request({ category }))).toMatchObject({ ok: true, notBeforeMs: null });
         },
       ),
     );
   });
 
   test('do not hold a test message', () => {
-    expect(admit(null, night)(applicant({ livemode: false }), request({ category: 'promotional' }))).toMatchObject({
+    expect(admit(null, night)(principal({ livemode: false }), request({ category: 'promotional' }))).toMatchObject({
       notBeforeMs: null,
     });
   });

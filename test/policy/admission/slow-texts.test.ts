@@ -8,8 +8,8 @@ import { systemClock } from '../../../platform/clock.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
-import type { Applicant } from '../../../policy/contract.ts';
-import { applicant, request, rules } from '../rules.ts';
+import type { Principal } from '../../../policy/contract.ts';
+import { principal, request, rules } from '../rules.ts';
 
 const promisedMs = 5;
 const { textUnitsMax } = limits.message;
@@ -34,7 +34,7 @@ const demanding = {
       ],
     })),
 };
-const who: Applicant = { ...applicant(), account: { ...applicant().account, content } };
+const who: Principal = { ...principal(), account: { ...principal().account, content } };
 const admit = admission({ ...rules, content });
 const explain = explanation({ ...rules, content });
 const check = compileContentRules(content)!;

@@ -88,8 +88,8 @@ describe('the values of variables', () => {
   );
   test('are all told at once, with what was found and never the value itself', () => {
     const wrong = (values: Record<string, unknown>) => {
-      const told = render(values);
-      return told.ok ? [] : told.wrong.map(({ variable, detail }) => `${variable}: ${detail}`);
+      const published = render(values);
+      return published.ok ? [] : published.wrong.map(({ variable, detail }) => `${variable}: ${detail}`);
     };
     expect(wrong({})).toEqual(['shop: is required by this template', 'code: is required by this template']);
     expect(wrong({ shop: 'x'.repeat(11), code: null, extra: 1 })).toEqual([

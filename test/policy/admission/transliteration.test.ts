@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { admission } from '../../../policy/admission/admit.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
-import { applicant, request, rules } from '../rules.ts';
+import { principal, request, rules } from '../rules.ts';
 
 const admit = admission(rules);
-const admitted = (over: Partial<SmsRequest>) => admit(applicant(), request(over));
+const admitted = (over: Partial<SmsRequest>) => admit(principal(), request(over));
 
 describe('a request with transliterate', () => {
   test('goes out in look-alikes when the whole text then fits GSM-7', () => {

@@ -37,7 +37,7 @@ test('who was listed since is blocked, and the version is told', () => {
   expect(gates(registry)(message('promotional', { recipient: '+8801712345679' }), noon)).toEqual({ ok: true });
 });
 
-test('a registry this process could not load was asked by the door', () => {
+test('a registry this process could not load was asked by the ingress', () => {
   expect(gates('unknown')(message('promotional'), noon)).toEqual({ ok: true });
 });
 

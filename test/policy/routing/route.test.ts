@@ -28,12 +28,12 @@ const ask = (
 ) => {
   const routed = router(given, numberPlan(given.country), options).route({ to, category, from, livemode });
   if ('why' in routed) return { ...noPlan, why: routed.why };
-  return { ...routed.planFor(id), leftOut: routed.leftOut, why: '' };
+  return { ...routed.planFor(id), excluded: routed.excluded, why: '' };
 };
-const noPlan = { carrier: null, others: [], ways: [], trace: [], leftOut: [] } as const;
+const noPlan = { carrier: null, others: [], candidates: [], trace: [], excluded: [] } as const;
 const health = (states: Record<string, CarrierState>): CarrierHealthView => ({
   stateOf: (carrier) => states[carrier] ?? 'good',
-  whyOf: (carrier) => (states[carrier] === undefined ? '' : 'no_bind'),
+  reasonOf: (carrier) => (states[carrier] === undefined ? '' : 'no_bind'),
 });
 
 test.each([
@@ -62,9 +62,9 @@ test.each([
 describe('the plan', () => {
   test('names the others of a route, in order, with the reason of each, and tells who was left out', () => {
     expect(ask('+8801799345678', 'transactional')).toMatchObject({
-      ways: [{ carrier: 'beta', why: 'route +8801799' }],
+      candidates: [{ carrier: 'beta', why: 'route +8801799' }],
       others: [],
-      leftOut: [{ carrier: 'gamma', why: 'takes no transactional messages' }],
+      excluded: [{ carrier: 'gamma', why: 'takes no transactional messages' }],
     });
   });
 
@@ -90,7 +90,7 @@ describe('the plan', () => {
     const given = { ...rules, carriers, routes: [], fallback: ['beta'] };
     expect(ask('+8801712345678', 'otp', { with: given })).toMatchObject({
       carrier: 'beta',
-      leftOut: [{ carrier: 'alpha', why: 'takes no alphanumeric senders' }],
+      excluded: [{ carrier: 'alpha', why: 'takes no alphanumeric senders' }],
     });
     expect(ask('+8801712345678', 'otp', { with: given, from: '+8801700000000' }).carrier).toBe('alpha');
     expect(ask('+8801712345678', 'otp', { with: given, from: '12345' }).carrier).toBe('alpha');
@@ -121,7 +121,7 @@ describe('carriers in trouble', () => {
   test('all of them: the first is still the best', () => {
     expect(ask(to, 'otp', { with: given, health: health({ alpha: 'down', beta: 'down' }) })).toMatchObject({
       carrier: 'alpha',
-      ways: [
+      candidates: [
         { carrier: 'alpha', why: 'prefix 17, no better way: down (no_bind)' },
         { carrier: 'beta', why: 'fallback of prefix 17, no better way: down (no_bind)' },
       ],
@@ -129,16 +129,16 @@ describe('carriers in trouble', () => {
   });
   test('the only one: it stays the way, and its reason says what is wrong', () => {
     const alone = { ...rules, fallback: [] };
-    const ways = (states: Record<string, CarrierState>, category: Category = 'otp') =>
+    const candidates = (states: Record<string, CarrierState>, category: Category = 'otp') =>
       ask(to, category, { with: alone, health: health(states) });
-    expect(ways({ alpha: 'down' })).toMatchObject({
+    expect(candidates({ alpha: 'down' })).toMatchObject({
       carrier: 'alpha',
       others: [],
-      ways: [{ carrier: 'alpha', why: 'prefix 17, no better way: down (no_bind)' }],
+      candidates: [{ carrier: 'alpha', why: 'prefix 17, no better way: down (no_bind)' }],
     });
-    expect(ways({}).ways).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
+    expect(candidates({}).candidates).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
     // Only an OTP minds a weak one.
-    expect(ways({ alpha: 'weak' }, 'transactional').ways).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
+    expect(candidates({ alpha: 'weak' }, 'transactional').candidates).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
   });
 });
 
@@ -174,7 +174,7 @@ describe('the choice among several', () => {
   });
   test('the cheapest: by cost, equals by weight', () => {
     expect(shareOf('beta', 'cheapest')).toBe(1);
-    expect(ask(to, 'otp', { with: withChoice('cheapest') }).ways.map((way) => way.carrier)).toEqual([
+    expect(ask(to, 'otp', { with: withChoice('cheapest') }).candidates.map((candidate) => candidate.carrier)).toEqual([
       'beta',
       'gamma',
       'alpha',
@@ -185,7 +185,7 @@ describe('the choice among several', () => {
     const without = { ...all, routes: [{ ...all.routes[0]!, carriers: ['beta', 'gamma'] }] };
     for (const id of ids.slice(0, 500)) {
       const before = ask(to, 'otp', { with: all, id });
-      expect(ask(to, 'otp', { with: all, id }).ways).toEqual(before.ways);
+      expect(ask(to, 'otp', { with: all, id }).candidates).toEqual(before.candidates);
       if (before.carrier !== 'alpha') expect(ask(to, 'otp', { with: without, id }).carrier).toBe(before.carrier);
     }
   });
@@ -221,7 +221,7 @@ test('whatever the rules and the health: a plan has no carrier twice, only able 
         });
         if (able.length === 0) return void expect(found.carrier).toBeNull();
         if (found.carrier === null) throw new Error('no plan');
-        const order = found.ways.map((way) => way.carrier);
+        const order = found.candidates.map((candidate) => candidate.carrier);
         expect([...order].sort()).toEqual([...able].sort());
         expect([found.carrier, ...found.others]).toEqual(order);
         const flags = order.map((name) => isAvoided(states[name] ?? 'good', category));

@@ -161,9 +161,9 @@ describe('a receipt', () => {
   it('says the same about its message as before, without the words it quotes', () => {
     const pdu = deliver(buildReceiptText(fields));
     const after = read(redacted(pdu));
-    const told = (reading: ReturnType<typeof parseReceipt>) =>
+    const published = (reading: ReturnType<typeof parseReceipt>) =>
       reading.kind === 'receipt' ? { ...reading.receipt, recipient: '', sender: '' } : reading;
-    expect(told(parseReceipt(after))).toEqual(told(parseReceipt(read(pdu))));
+    expect(published(parseReceipt(after))).toEqual(published(parseReceipt(read(pdu))));
     expect(after.octets.toString()).toBe(`${buildReceiptText({ ...fields, text: '' })}*******************`);
   });
 
@@ -260,8 +260,8 @@ describe('other PDUs', () => {
     expect(redacted(pdu).equals(pdu)).toBe(true);
     const bare = withHeader(commandId.submit_sm_resp, Buffer.from('1a2b3c'));
     expect(redacted(bare).equals(bare)).toBe(true);
-    const told = withHeader(commandId.data_sm_resp, Buffer.from('7\0\x00\x1d\x00\x06+88017', 'latin1'));
-    expect(redacted(told).toString('latin1', 16)).toBe('7\0\x00\x1d\x00\x06******');
+    const published = withHeader(commandId.data_sm_resp, Buffer.from('7\0\x00\x1d\x00\x06+88017', 'latin1'));
+    expect(redacted(published).toString('latin1', 16)).toBe('7\0\x00\x1d\x00\x06******');
   });
 
   it('a question about a message hides the number', () => {

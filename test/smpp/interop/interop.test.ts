@@ -231,7 +231,7 @@ describe('answers and receipts', () => {
     const { carrierMessageId } = seen.responses.get('0')!;
     let answer: QueryAnswer | undefined;
     const fields = { messageId: carrierMessageId, sourceTon: 5, sourceNpi: 0, source: 'HELIO' };
-    expect(seen.session.query(fields, (told) => (answer = told))).toBe(true);
+    expect(seen.session.query(fields, (published) => (answer = published))).toBe(true);
     expect(await until('the answer', () => answer)).toMatchObject({
       ok: true,
       carrierMessageId,

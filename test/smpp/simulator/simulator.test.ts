@@ -1,4 +1,4 @@
-// The simulator as a carrier: limits, receipts, ids, faults of receipts, and its HTTP door.
+// The simulator as a carrier: limits, receipts, ids, faults of receipts, and its HTTP server.
 import { afterEach, describe, expect, test } from 'vitest';
 import { encodeSegments } from '../../../model/text/octets.ts';
 import { readAs } from '../../../model/carrier-message-id.ts';
@@ -208,7 +208,7 @@ describe('faults of answers', () => {
   });
 });
 
-describe('the HTTP door', () => {
+describe('the HTTP server', () => {
   const get = async (smsc: Simulator, path: string) =>
     (await fetch(`http://127.0.0.1:${smsc.statsPort}${path}`)).json();
   const send = (smsc: Simulator, method: string, path: string, body?: unknown) => {

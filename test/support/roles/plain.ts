@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runRole } from '../../../cluster/supervisor/child-link.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { FixSetup } from '../../../platform/errors.ts';
+import { SetupError } from '../../../platform/errors.ts';
 
 const name = process.env['HELIOGRAPH_ROLE'] ?? 'plain';
 const dataDir = process.argv.find((word) => word.startsWith('--data='))?.slice('--data='.length) ?? '.';
@@ -20,7 +20,7 @@ const demo = { accountId: 'acc_test', file: 'demo-keys.json', keys, hasLive: tru
 
 runRole(name, async () => {
   note('start');
-  if (behaviour === 'refuse') throw new FixSetup('Port 8080 is taken: set HELIOGRAPH_HTTP_PORT');
+  if (behaviour === 'refuse') throw new SetupError('Port 8080 is taken: set HELIOGRAPH_HTTP_PORT');
   if (behaviour === 'crash-loop') process.exit(3);
   if (behaviour === 'never-ready') await new Promise(() => {});
   return {

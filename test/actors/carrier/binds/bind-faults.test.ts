@@ -1,5 +1,5 @@
 // A sick bind, or a carrier that takes no more, while messages flow (faults 18, 19, 20, 23, 27, 28): what it costs is
-// bounded, the other binds go on, and every message is at the far end once. Real sockets, counted at the simulators.
+// bounded, the other binds go on, and every message is at the SMSC peer once. Real sockets, counted at the simulators.
 import net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -11,13 +11,13 @@ import { bindFields } from '../../../../smpp/session-contract.ts';
 import { openSession } from '../../../../smpp/session.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
-  await house.stop();
+  await harness.stop();
   for (const end of ends.splice(0)) await end();
 });
 
@@ -42,7 +42,7 @@ async function allTerminal(sent: readonly SentMessage[], limitMs = 20_000): Prom
   return until(
     'every message terminal',
     async () => {
-      const states = await statesOf(house.bus);
+      const states = await statesOf(harness.bus);
       const all = sent.map(({ messageId }) => states.get(messageId)?.status ?? 'accepted');
       if (!all.every(isTerminal)) return false;
       return Object.fromEntries([...new Set(all)].map((one) => [one, all.filter((each) => each === one).length]));
@@ -66,52 +66,52 @@ function hurried(): { clock: Clock; long: number[] } {
 }
 
 test('no submit_sm_resp: places are free again at the response timer, silent binds are recycled, each message is there once', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:50' });
+  harness = await openCarrierHarness({ latency: 'fixed:50' });
   // A late receipt settles an unknown submit only when the event store knows of no other message it may be of.
-  await house.eventStore();
-  house.simulator.setFault('no-resp', { limit: 10 });
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 300, bind: { window: 5, count: 2 } }));
-  const sent = await house.send(60);
-  await until('the rest is answered', () => house.simulator.stats().submits.accepted >= 60, { limitMs: 15_000 });
-  expect(house.simulator.stats().submits.unanswered).toBe(10);
-  // Three silences in a row on one session: it was opened anew.
-  expect(house.simulator.stats().binds.total).toBeGreaterThan(2);
+  await harness.eventStore();
+  harness.simulator.setFault('no-resp', { limit: 10 });
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 300, bind: { window: 5, count: 2 } }));
+  const sent = await harness.send(60);
+  await until('the rest is answered', () => harness.simulator.stats().submits.accepted >= 60, { limitMs: 15_000 });
+  expect(harness.simulator.stats().submits.unanswered).toBe(10);
+  // Three silences in a row on one session: it was reopened.
+  expect(harness.simulator.stats().binds.total).toBeGreaterThan(2);
   await until('late receipts settle what was unknown', async () => (await allTerminal(sent))['delivered'] === 60, {
     limitMs: 20_000,
   });
-  expect(new Set(copies(sent, house.simulator))).toEqual(new Set([1]));
-  const unknown = (await eventsOf(house.bus)).filter((each) => each.kind === 'unknown');
+  expect(new Set(copies(sent, harness.simulator))).toEqual(new Set([1]));
+  const unknown = (await eventsOf(harness.bus)).filter((each) => each.kind === 'unknown');
   // And what else was in the window of a bind when it was recycled.
   expect(unknown.length).toBeGreaterThanOrEqual(10);
-  expect(unknown.length).toBeLessThanOrEqual(10 + 5 * house.simulator.stats().binds.total);
+  expect(unknown.length).toBeLessThanOrEqual(10 + 5 * harness.simulator.stats().binds.total);
 }, 60_000);
 
 test('enquire_link unanswered: the bind is closed within two intervals, and traffic goes on over the other', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const healthy = await secondSimulator();
   const enquireLinkMs = 400;
-  await house.actor(carrierAt([house.simulator.port, healthy.port], { enquireLinkMs, tps: 400 }));
-  await until('both binds', () => house.simulator.stats().binds.now + healthy.stats().binds.now === 2);
-  const first = await house.send(50);
-  await until('both take messages', () => house.simulator.stats().submits.total > 0);
-  house.simulator.setFault('no-enquire-resp');
-  const asked = house.simulator.stats().enquireLinks;
-  const second = await house.send(400);
-  await until('the deaf bind is closed', () => house.simulator.stats().binds.now === 0, { everyMs: 5 });
+  await harness.actor(carrierAt([harness.simulator.port, healthy.port], { enquireLinkMs, tps: 400 }));
+  await until('both binds', () => harness.simulator.stats().binds.now + healthy.stats().binds.now === 2);
+  const first = await harness.send(50);
+  await until('both take messages', () => harness.simulator.stats().submits.total > 0);
+  harness.simulator.setFault('no-enquire-resp');
+  const asked = harness.simulator.stats().enquireLinks;
+  const second = await harness.send(400);
+  await until('the deaf bind is closed', () => harness.simulator.stats().binds.now === 0, { everyMs: 5 });
   // One question more than was answered: at the second interval it ends.
-  expect(house.simulator.stats().enquireLinks - asked).toBeLessThanOrEqual(2);
-  const third = await house.send(50);
+  expect(harness.simulator.stats().enquireLinks - asked).toBeLessThanOrEqual(2);
+  const third = await harness.send(50);
   const sent = [...first, ...second, ...third];
   const { delivered = 0, unknown = 0 } = await allTerminal(sent);
   expect(delivered + unknown).toBe(500);
   // At most what was in its window when it was closed, each time.
-  expect(unknown).toBeLessThanOrEqual(10 * house.simulator.stats().binds.total);
-  expect(Math.max(...copies(sent, house.simulator, healthy))).toBe(1);
+  expect(unknown).toBeLessThanOrEqual(10 * harness.simulator.stats().binds.total);
+  expect(Math.max(...copies(sent, harness.simulator, healthy))).toBe(1);
   expect(healthy.stats().submits.total).toBeGreaterThan(0);
 }, 60_000);
 
 test('TCP accepted, bind never answered: given up at the bind timer, tried again after a backoff, the other bind delivers all', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const connectedAtMs: number[] = [];
   const sockets = new Set<net.Socket>();
   const mute = net.createServer((socket) => {
@@ -127,9 +127,9 @@ test('TCP accepted, bind never answered: given up at the bind timer, tried again
   const after: Clock['after'] = (delayMs, run) =>
     systemClock.after(delayMs === limits.smpp.bindTimerMs ? bindTimerMs : delayMs, run);
   const { port } = mute.address() as net.AddressInfo;
-  const { actor } = await house.actor(carrierAt([port, house.simulator.port]), { ...systemClock, after });
-  const sent = await house.send(300);
-  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
+  const { actor } = await harness.actor(carrierAt([port, harness.simulator.port]), { ...systemClock, after });
+  const sent = await harness.send(300);
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
   await until('it was tried four times', () => connectedAtMs.length >= 4, { limitMs: 25_000 });
   expect(actor.status.bindsBound).toBe(1);
   // Never before the timer of the attempt before: the difference of two times cannot be shorter than that timer.
@@ -138,14 +138,14 @@ test('TCP accepted, bind never answered: given up at the bind timer, tried again
 }, 60_000);
 
 test('a ghost of our own session is still bound: one try, a wait past the inactivity timer, and the other bind goes on', async () => {
-  house = await openCarrierHouse({
+  harness = await openCarrierHarness({
     bindsMax: 1,
     accounts: ['one', 'two'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
   });
   const ghost = openSession<string>(
     {
       host: '127.0.0.1',
-      port: house.simulator.port,
+      port: harness.simulator.port,
       bind: { type: 'transceiver', ...bindFields('one', 'sandbox') },
       windowPdusMax: 1,
       responseTimerMs: 5_000,
@@ -162,26 +162,26 @@ test('a ghost of our own session is still bound: one try, a wait past the inacti
     },
   );
   ends.push(() => ghost.close('the test is over', 0));
-  await until('the ghost', () => house.simulator.stats().binds.now === 1);
-  const carrier = carrierAt([house.simulator.port, house.simulator.port]);
+  await until('the ghost', () => harness.simulator.stats().binds.now === 1);
+  const carrier = carrierAt([harness.simulator.port, harness.simulator.port]);
   const binds = carrier.binds.map((bind, at) => ({ ...bind, systemId: at === 0 ? 'one' : 'two' }));
   const { clock, long } = hurried();
-  const { actor } = await house.actor({ ...carrier, binds }, clock);
-  const sent = await house.send(200);
-  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
-  await until('it was refused', () => house.simulator.stats().binds.refused >= 1);
+  const { actor } = await harness.actor({ ...carrier, binds }, clock);
+  const sent = await harness.send(200);
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
+  await until('it was refused', () => harness.simulator.stats().binds.refused >= 1);
   expect(actor.status.reasons[0]).toContain('ESME_RALYBND');
   await ghost.close('the carrier has noticed', 0);
   await until('both binds', () => actor.status.bindsBound === 2);
   // Each refusal was one connection, and each was followed by the long wait.
-  expect(long.length).toBe(house.simulator.stats().binds.refused);
+  expect(long.length).toBe(harness.simulator.stats().binds.refused);
   expect(Math.min(...long)).toBeGreaterThanOrEqual(limits.smpp.ghostSessionMs);
 }, 60_000);
 
 test('a carrier that stops reading: what is written and held is bounded, the rest waits in its stream, and all goes when it reads again', async () => {
-  house = await openCarrierHouse();
-  const { actor } = await house.actor(
-    carrierWith(house.simulator, {
+  harness = await openCarrierHarness();
+  const { actor } = await harness.actor(
+    carrierWith(harness.simulator, {
       enquireLinkMs: 120_000,
       responseTimerMs: 120_000,
       tps: 20_000,
@@ -189,40 +189,44 @@ test('a carrier that stops reading: what is written and held is bounded, the res
     }),
   );
   await until('the bind', () => actor.status.bindsBound === 1);
-  house.simulator.setFault('stall');
+  harness.simulator.setFault('stall');
   const text = (nonce: string) => `#${nonce}# ${'x'.repeat(140)}`;
-  const sent = await house.send(5_000, {}, text);
-  const waiting = async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages;
-  let seen = { held: 0, taken: 0, stream: 0 };
+  const sent = await harness.send(5_000, {}, text);
+  const waiting = async () => (await harness.bus.manager.streams.info('MT_TXN')).state.messages;
+  let seen = { inFlight: 0, taken: 0, stream: 0 };
   await until(
     'nothing moves any more',
     async () => {
-      const now = { held: actor.status.held, taken: house.simulator.stats().submits.total, stream: await waiting() };
-      const still = now.held === seen.held && now.taken === seen.taken && now.stream === seen.stream;
+      const now = {
+        inFlight: actor.status.inFlight,
+        taken: harness.simulator.stats().submits.total,
+        stream: await waiting(),
+      };
+      const still = now.inFlight === seen.inFlight && now.taken === seen.taken && now.stream === seen.stream;
       seen = now;
-      return still && now.held > 0;
+      return still && now.inFlight > 0;
     },
     { everyMs: 700 },
   );
-  // What its shard may hold, and what an account that has too much there may have set aside.
-  expect(seen.held).toBeLessThanOrEqual(limits.carrier.shardHeldMax + limits.aside.heldMax);
-  const left = 5_000 - house.simulator.stats().submits.accepted;
+  // What its shard may hold, and what an account that has too much there may have moved to overflow.
+  expect(seen.inFlight).toBeLessThanOrEqual(limits.carrier.shardHeldMax + limits.overflow.heldMax);
+  const left = 5_000 - harness.simulator.stats().submits.accepted;
   expect(seen.stream).toBeGreaterThanOrEqual(left);
-  // A record on its way aside and its copy are both there for a moment.
+  // A record on its way to overflow and its copy are both there for a moment.
   await until('each is there once', async () => (await waiting()) === left);
   expect(seen.taken).toBeLessThan(1_000);
-  house.simulator.setFault(null);
-  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 5_000 } });
+  harness.simulator.setFault(null);
+  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 5_000 } });
 }, 90_000);
 
 test('part 2 of 3 rejected: the third is never sent, and the message has one failed status', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('reject-part', { arg: 2 });
-  await house.actor(carrierWith(house.simulator, { bind: { window: 1, count: 1 } }));
-  const sent = await house.send(5, { segments: 3 }, (nonce) => `#${nonce}# ${'long '.repeat(80)}`);
-  expect((await house.settled(sent)).statuses).toEqual({ rejected: 5 });
-  const { submits } = house.simulator.stats();
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('reject-part', { arg: 2 });
+  await harness.actor(carrierWith(harness.simulator, { bind: { window: 1, count: 1 } }));
+  const sent = await harness.send(5, { segments: 3 }, (nonce) => `#${nonce}# ${'long '.repeat(80)}`);
+  expect((await harness.settled(sent)).statuses).toEqual({ rejected: 5 });
+  const { submits } = harness.simulator.stats();
   expect([submits.total, submits.accepted]).toEqual([10, 5]);
-  const rejected = (await eventsOf(house.bus)).filter((each) => each.kind === 'rejected');
+  const rejected = (await eventsOf(harness.bus)).filter((each) => each.kind === 'rejected');
   expect(rejected.map((each) => each.segment)).toEqual([2, 2, 2, 2, 2]);
 });

@@ -5,7 +5,7 @@ import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { carrierWith } from '../../../support/carrier-house.ts';
+import { carrierWith } from '../../../support/carrier-harness.ts';
 import { type LogLine, linesIn } from '../../../support/host-process.ts';
 
 const ends: (() => unknown)[] = [];

@@ -4,28 +4,28 @@ import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 const binds = 200;
 /** Attempts that may come at once after a quiet time. */
 const burst = 4;
 
 test('200 binds reconnect under the budget, and messages go out meanwhile', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const seen: { atMs: number; connections: number }[] = [];
-  const look = () => seen.push({ atMs: systemClock.monotonicMs(), connections: house.simulator.stats().connections });
+  const look = () => seen.push({ atMs: systemClock.monotonicMs(), connections: harness.simulator.stats().connections });
   const stop = systemClock.every(20, look);
-  const bound = () => house.simulator.stats().binds.now;
-  const { actor } = await house.actor(carrierWith(house.simulator, { bind: { window: 2, count: binds } }));
+  const bound = () => harness.simulator.stats().binds.now;
+  const { actor } = await harness.actor(carrierWith(harness.simulator, { bind: { window: 2, count: binds } }));
   await until('all binds', () => bound() === binds, { limitMs: 40_000 });
-  house.simulator.setFault('drop', { now: true });
+  harness.simulator.setFault('drop', { now: true });
   // Seen here too: what is written into a socket that is dying is `unknown`, rightly.
   await until('all are lost', () => actor.status.bindsBound < binds / 10, { everyMs: 1 });
-  const sent = await house.send(500, { category: 'otp' });
-  expect(await house.settled(sent, 30_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 500 } });
+  const sent = await harness.send(500, { category: 'otp' });
+  expect(await harness.settled(sent, 30_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 500 } });
   await until('all binds are back', () => bound() === binds, { limitMs: 40_000 });
   stop();
   look();

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { CarrierHealth } from '../../../../actors/carrier/health/health.ts';
 import {
   type HealthMemory,
-  type MoveRules,
+  type FailoverPolicy,
   type Signs,
   decideHealth,
   freshHealth,
@@ -13,7 +13,7 @@ import {
 import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-const rules: MoveRules = { otpMovesAfterMs: 1_000, othersMoveAfterMs: 30_000 };
+const rules: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
 const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, receiptShare: 1 };
 const { lookEveryMs, holdMs, holdMsMax, errorShareWeak, errorShareGood, answerMsWeak, receiptShareWeak } =
   limits.carrierHealth;
@@ -119,12 +119,12 @@ test('a carrier that comes and goes every other second is used less and less', (
 describe('the counters', () => {
   const open = () => {
     const clock = new ManualClock();
-    const told: string[] = [];
-    const tell = (state: string) => void told.push(state);
-    return { clock, told, health: new CarrierHealth({ carrier: 'alpha', clock, rules, tell }) };
+    const published: string[] = [];
+    const publish = (state: string) => void published.push(state);
+    return { clock, published, health: new CarrierHealth({ carrier: 'alpha', clock, rules, publish }) };
   };
   test('half of the answers bad: weak at the next look, told at once and again every second', () => {
-    const { clock, told, health } = open();
+    const { clock, published, health } = open();
     for (let at = 0; at < 20; at += 1) health.onAnswer(at % 2 === 0, 10);
     clock.advance(200);
     expect(health.look(1)).toBe(true);
@@ -133,9 +133,9 @@ describe('the counters', () => {
       clock.advance(200);
       health.look(1);
     }
-    expect(told[0]).toBe('weak');
-    expect(told.length).toBeGreaterThanOrEqual(2);
-    expect(told.length).toBeLessThanOrEqual(4);
+    expect(published[0]).toBe('weak');
+    expect(published.length).toBeGreaterThanOrEqual(2);
+    expect(published.length).toBeLessThanOrEqual(4);
   });
   test('no traffic for a while: the bad answers fade and it is tried again', () => {
     const { clock, health } = open();
@@ -171,12 +171,12 @@ describe('the counters', () => {
 describe('an operator’s word', () => {
   test('goes before every judgement, is told at once, and leaves a clean sheet behind', () => {
     const clock = new ManualClock();
-    const told: string[] = [];
+    const published: string[] = [];
     const health = new CarrierHealth({
       carrier: 'alpha',
       clock,
       rules,
-      tell: (state, why) => told.push(`${state} ${why}`),
+      publish: (state, why) => published.push(`${state} ${why}`),
     });
     const look = (times: number, bound: number) => {
       for (let nth = 0; nth < times; nth += 1) {
@@ -186,18 +186,18 @@ describe('an operator’s word', () => {
     };
     look(20, 0);
     expect([health.state, health.why]).toEqual(['weak', 'no_bind']);
-    told.length = 0;
-    health.order('paused');
-    expect(told).toEqual(['down paused']);
+    published.length = 0;
+    health.command('paused');
+    expect(published).toEqual(['down paused']);
     look(20, 2);
     expect([health.state, health.why]).toEqual(['down', 'paused']);
     // Who has just begun to listen hears of it within a second.
-    expect(told).toHaveLength(5);
-    health.order('drained');
-    health.order('drained');
-    expect(told.slice(5)).toEqual(['down drained']);
-    health.order('running');
-    expect(told.at(-1)).toBe('good ');
+    expect(published).toHaveLength(5);
+    health.command('drained');
+    health.command('drained');
+    expect(published.slice(5)).toEqual(['down drained']);
+    health.command('running');
+    expect(published.at(-1)).toBe('good ');
     look(5, 0);
     expect(health.state).toBe('good');
     look(1, 0);

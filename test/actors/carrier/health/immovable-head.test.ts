@@ -11,27 +11,27 @@ import { metrics } from '../../../../platform/telemetry.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
 import { newAccountInShard } from '../../../support/account-in-shard.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import type { SentMessage } from '../../../support/invariant.ts';
 
 const laneMax = 100;
-const quick = { otpMovesAfterMs: 300, othersMoveAfterMs: 300 };
+const quick = { otpFailoverAfterMs: 300, othersFailoverAfterMs: 300 };
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 let beta: Simulator;
 afterEach(async () => {
-  await house.stop();
+  await harness.stop();
   await beta.close();
 });
 
 /** Alpha is away, and its lanes are as short as is asked for; beta is well. */
 async function open(changes: Partial<CarrierConfig> & { bind?: Partial<BindConfig> } = {}, short = laneMax) {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   beta = await startSimulator({ magic: false, latency: parseLatency('fixed:20')!, response: parseLatency('fixed:0')! });
-  await house.simulator.close();
-  const alpha = carrierWith(house.simulator, changes);
-  const { actor } = await house.actor(alpha, systemClock, quick, undefined, undefined, { laneMax: short });
-  await house.actor(carrierWith(beta, { name: 'beta' }), systemClock, quick);
+  await harness.simulator.close();
+  const alpha = carrierWith(harness.simulator, changes);
+  const { actor } = await harness.actor(alpha, systemClock, quick, undefined, undefined, { laneMax: short });
+  await harness.actor(carrierWith(beta, { name: 'beta' }), systemClock, quick);
   await until('alpha is down', () => actor.status.state === 'down');
   return { state: () => actor.status.state };
 }
@@ -44,8 +44,8 @@ async function gauge(category: Category): Promise<number | undefined> {
   return values.find(({ labels }) => labels.carrier === 'alpha' && labels.category === category)?.value;
 }
 
-async function setAside(): Promise<number> {
-  const { values } = await metrics.setAside.get();
+async function overflowed(): Promise<number> {
+  const { values } = await metrics.overflowed.get();
   return values.filter(({ labels }) => labels.carrier === 'alpha').reduce((sum, { value }) => sum + value, 0);
 }
 
@@ -54,9 +54,9 @@ describe('behind a message that has no other way', () => {
     '%s: many times more than a lane holds finds the other carrier, and only what waits is counted',
     async (category) => {
       const { state } = await open();
-      const [head] = await house.send(1, { category });
+      const [head] = await harness.send(1, { category });
       await until('it waits', async () => (await gauge(category)) === 1);
-      const behind = await house.send(laneMax * 6, { category, plan: ['beta'] });
+      const behind = await harness.send(laneMax * 6, { category, plan: ['beta'] });
       await allAtBeta(behind, 12_000);
       expect(beta.stats().submits.total).toBe(behind.length);
       expect(state()).toBe('down');
@@ -69,30 +69,32 @@ describe('behind a message that has no other way', () => {
   test('many accounts, too', async () => {
     await open();
     const others = Array.from({ length: 8 }, (_, shard) => newAccountInShard(shard));
-    await house.send(1, { accountId: others[0]! });
-    const behind = await Promise.all(others.map((accountId) => house.send(laneMax / 2, { accountId, plan: ['beta'] })));
+    await harness.send(1, { accountId: others[0]! });
+    const behind = await Promise.all(
+      others.map((accountId) => harness.send(laneMax / 2, { accountId, plan: ['beta'] })),
+    );
     await allAtBeta(behind.flat(), 12_000);
     expect(beta.stats().submits.total).toBe(laneMax * 4);
   }, 30_000);
 
   test('what ends there, its time being over, makes room as well', async () => {
     await open();
-    await house.send(1);
-    await house.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 4_000 });
+    await harness.send(1);
+    await harness.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 4_000 });
     await until('the lane is full', async () => (await gauge('transactional')) === laneMax);
     await until('they have ended', async () => (await gauge('transactional')) === 1, { limitMs: 8_000 });
-    const behind = await house.send(laneMax - 1, { plan: ['beta'] });
+    const behind = await harness.send(laneMax - 1, { plan: ['beta'] });
     await allAtBeta(behind, 3_000);
   }, 30_000);
 
-  test('an account whose messages leave at once floods nothing: none of them is set aside', async () => {
+  test('an account whose messages leave at once floods nothing: none of them is moved to overflow', async () => {
     await open({ bind: { window: 5, count: 1 } }, laneHeldMax);
-    await house.send(1);
-    const before = await setAside();
-    // A few at a time, and more in all than one account may have waiting before the rest is set aside.
-    for (let round = 0; round < (limits.aside.keptMin * 3) / 8; round += 1) {
-      await allAtBeta(await house.send(8, { plan: ['beta'] }), 3_000);
+    await harness.send(1);
+    const before = await overflowed();
+    // A few at a time, and more in all than one account may have waiting before the rest is moved to overflow.
+    for (let round = 0; round < (limits.overflow.reservedMin * 3) / 8; round += 1) {
+      await allAtBeta(await harness.send(8, { plan: ['beta'] }), 3_000);
     }
-    expect(await setAside()).toBe(before);
+    expect(await overflowed()).toBe(before);
   }, 30_000);
 });

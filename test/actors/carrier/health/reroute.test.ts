@@ -2,7 +2,7 @@
 // goes to the same carrier, is asked about when it is old, and is never published on a guess.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
+import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { type RerouteParts, Reroute, movedTo } from '../../../../actors/carrier/health/reroute.ts';
 import { readRerouted, reroutedText } from '../../../../actors/carrier/health/rerouted-event.ts';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
@@ -15,7 +15,7 @@ import type { Message } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { anyMessage, messageWith } from '../../../support/messages.ts';
@@ -23,31 +23,31 @@ import { anyMessage, messageWith } from '../../../support/messages.ts';
 const names = ['alpha', 'beta', 'gamma', 'delta'];
 
 describe('which one', () => {
-  const wayOf = (message: Message, states: Record<string, CarrierState> = {}) => {
-    const carriers = { stateOf: (name: string) => states[name] ?? ('good' as const), whyOf: () => '' };
-    return new Reroute({ carrier: message.carrier, carriers } as unknown as RerouteParts).otherWay(message);
+  const candidateOf = (message: Message, states: Record<string, CarrierState> = {}) => {
+    const carriers = { stateOf: (name: string) => states[name] ?? ('good' as const), reasonOf: () => '' };
+    return new Reroute({ carrier: message.carrier, carriers } as unknown as RerouteParts).alternative(message);
   };
   test('the first of the plan that does well; else one that is only weak; else any', () => {
     const otp = messageWith({ category: 'otp', plan: ['beta', 'gamma', 'delta'] });
-    expect(wayOf(otp)).toEqual({ to: 'beta', how: 'good' });
-    expect(wayOf(otp, { beta: 'weak' })).toEqual({ to: 'gamma', how: 'good' });
-    expect(wayOf(otp, { beta: 'down', gamma: 'weak', delta: 'down' })).toEqual({ to: 'gamma', how: 'avoided' });
-    expect(wayOf(otp, { beta: 'down', gamma: 'down', delta: 'down' })).toEqual({ to: 'beta', how: 'avoided' });
-    expect(wayOf({ ...otp, category: 'promotional' }, { beta: 'weak' })).toEqual({ to: 'beta', how: 'good' });
+    expect(candidateOf(otp)).toEqual({ to: 'beta', how: 'good' });
+    expect(candidateOf(otp, { beta: 'weak' })).toEqual({ to: 'gamma', how: 'good' });
+    expect(candidateOf(otp, { beta: 'down', gamma: 'weak', delta: 'down' })).toEqual({ to: 'gamma', how: 'avoided' });
+    expect(candidateOf(otp, { beta: 'down', gamma: 'down', delta: 'down' })).toEqual({ to: 'beta', how: 'avoided' });
+    expect(candidateOf({ ...otp, category: 'promotional' }, { beta: 'weak' })).toEqual({ to: 'beta', how: 'good' });
   });
   test('none without a plan, with a plan of itself alone, or after the last hop', () => {
-    expect(wayOf(messageWith())).toBeNull();
-    expect(wayOf(messageWith({ plan: ['alpha'] }))).toBeNull();
+    expect(candidateOf(messageWith())).toBeNull();
+    expect(candidateOf(messageWith({ plan: ['alpha'] }))).toBeNull();
     const { hopsMax } = limits.reroute;
-    expect(wayOf(messageWith({ plan: ['beta'], hop: hopsMax - 2 }))).not.toBeNull();
-    expect(wayOf(messageWith({ plan: ['beta'], hop: hopsMax - 1 }))).toBeNull();
+    expect(candidateOf(messageWith({ plan: ['beta'], hop: hopsMax - 2 }))).not.toBeNull();
+    expect(candidateOf(messageWith({ plan: ['beta'], hop: hopsMax - 1 }))).toBeNull();
   });
   test('never one that is not configured any more', () => {
     const message = messageWith({ plan: ['beta', 'gamma'] });
     const among = (...configured: string[]) => {
-      const carriers = { stateOf: () => 'down' as const, whyOf: () => '' };
+      const carriers = { stateOf: () => 'down' as const, reasonOf: () => '' };
       const isConfigured = (name: string) => configured.includes(name);
-      return new Reroute({ carrier: 'alpha', carriers, isConfigured } as unknown as RerouteParts).otherWay(message);
+      return new Reroute({ carrier: 'alpha', carriers, isConfigured } as unknown as RerouteParts).alternative(message);
     };
     expect(among('alpha', 'beta', 'gamma')).toEqual({ to: 'beta', how: 'avoided' });
     expect(among('alpha', 'gamma')).toEqual({ to: 'gamma', how: 'avoided' });
@@ -67,10 +67,10 @@ describe('which one', () => {
           let message = messageWith({ plan });
           const refusedBy: string[] = [];
           for (const [mayComeBack, states] of steps) {
-            const way = wayOf(message, states);
-            if (way === null) break;
+            const candidate = candidateOf(message, states);
+            if (candidate === null) break;
             if (!mayComeBack) refusedBy.push(message.carrier);
-            message = movedTo(message, way.to, 'why', mayComeBack);
+            message = movedTo(message, candidate.to, 'why', mayComeBack);
             expect(refusedBy).not.toContain(message.carrier);
             expect(message.hop).toBeLessThan(limits.reroute.hopsMax);
             expect(new Set([message.carrier, ...message.plan]).size).toBe(message.plan.length + 1);
@@ -105,46 +105,48 @@ test('the event says where and why, and both are read back', () => {
   expect(readRerouted({ error: 'beta', atMs: 5 })).toBeNull();
 });
 
-describe('the ledger', () => {
+describe('the replay index', () => {
   test('knows a reroute from the replay, and forgets it with the ack', () => {
     const message = messageWith();
-    const ledger = new Ledger(new ManualClock());
-    ledger.learn(eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1 }));
-    ledger.learn(eventOfMessage(message, { kind: 'rerouted', atMs: 2, attempt: 1, error: 'to beta: ESME_RTHROTTLED' }));
-    expect(ledger.verdictOf(message.messageId)).toBe('rerouted');
-    expect(ledger.reroutedOf(message.messageId)).toEqual({ to: 'beta', why: 'ESME_RTHROTTLED', atMs: 2 });
-    ledger.settle(message.messageId);
-    expect(ledger.verdictOf(message.messageId)).toBe('settled');
+    const replayIndex = new ReplayIndex(new ManualClock());
+    replayIndex.learn(eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1 }));
+    replayIndex.learn(
+      eventOfMessage(message, { kind: 'rerouted', atMs: 2, attempt: 1, error: 'to beta: ESME_RTHROTTLED' }),
+    );
+    expect(replayIndex.statusOf(message.messageId)).toBe('rerouted');
+    expect(replayIndex.reroutedOf(message.messageId)).toEqual({ to: 'beta', why: 'ESME_RTHROTTLED', atMs: 2 });
+    replayIndex.settle(message.messageId);
+    expect(replayIndex.statusOf(message.messageId)).toBe('settled');
   });
 });
 
 describe('a record that comes back after its event', () => {
-  let house: CarrierHouse;
-  afterEach(() => house.stop());
+  let harness: CarrierHarness;
+  afterEach(() => harness.stop());
 
-  /** A message whose earlier life told that it goes to gamma, `agoMs` before; whether it went, nobody knows. */
+  /** A message whose earlier incarnation told that it goes to gamma, `agoMs` before; whether it went, nobody knows. */
   async function leftBehind(agoMs: number): Promise<Message> {
-    house = await openCarrierHouse();
-    const [sent] = await house.send(1, { plan: ['beta', 'gamma'] });
+    harness = await openCarrierHarness();
+    const [sent] = await harness.send(1, { plan: ['beta', 'gamma'] });
     const [message] = await queuedFor('alpha');
     if (message === undefined || message.messageId !== sent!.messageId) throw new Error('not queued');
-    const events = new EventWriter(house.publisher);
+    const events = new EventWriter(harness.publisher);
     const atMs = systemClock.nowMs() - agoMs;
-    const told = eventOfMessage(message, {
+    const published = eventOfMessage(message, {
       kind: 'rerouted',
       attempt: 0,
       atMs,
       error: reroutedText('gamma', 'no_bind'),
     });
-    await new Promise<boolean>((resolve) => events.write(told, resolve, true));
+    await new Promise<boolean>((resolve) => events.write(published, resolve, true));
     return message;
   }
   /** A work queue shows its records one by one. */
   async function queuedFor(carrier: string): Promise<Message[]> {
-    const { state } = await house.bus.manager.streams.info('MT_TXN');
+    const { state } = await harness.bus.manager.streams.info('MT_TXN');
     const queued: Message[] = [];
     for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
-      const record = await house.bus.manager.streams.getMessage('MT_TXN', { seq });
+      const record = await harness.bus.manager.streams.getMessage('MT_TXN', { seq });
       if (record?.subject.startsWith(`mt.txn.${carrier}.`) === true)
         queued.push(decodeMessage(record.data, bodyCipher(bodyKey)));
     }
@@ -154,7 +156,7 @@ describe('a record that comes back after its event', () => {
   /** Stands where the analytics role answers. */
   const answerWith = (reply: (message: Message) => GetMessageReply, message: Message) => {
     let asked = 0;
-    house.bus.connection.subscribe(querySubjects.get, {
+    harness.bus.connection.subscribe(querySubjects.get, {
       callback: (_error, question) => {
         asked += 1;
         question.respond(JSON.stringify(reply(message)));
@@ -175,7 +177,7 @@ describe('a record that comes back after its event', () => {
 
   test('soon: it goes to the carrier of the event and not to the first of its plan, and is acked', async () => {
     const message = await leftBehind(100);
-    await house.actor(carrierWith(house.simulator));
+    await harness.actor(carrierWith(harness.simulator));
     await until('published', async () => (await atGamma()).length === 1);
     expect((await atGamma())[0]).toMatchObject({
       messageId: message.messageId,
@@ -184,13 +186,13 @@ describe('a record that comes back after its event', () => {
       plan: ['beta'],
     });
     await until('acked', gone);
-    expect(house.simulator.stats().submits.total).toBe(0);
+    expect(harness.simulator.stats().submits.total).toBe(0);
   });
 
   test('late, and it was taken there: it is only acked', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     const asked = answerWith(found('gamma', 'submitted'), message);
-    await house.actor(carrierWith(house.simulator));
+    await harness.actor(carrierWith(harness.simulator));
     await until('acked', gone);
     expect(asked()).toBe(1);
     expect(await atGamma()).toEqual([]);
@@ -199,23 +201,25 @@ describe('a record that comes back after its event', () => {
   test('late, and it was not: it is published', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     answerWith(found(null, 'accepted'), message);
-    await house.actor(carrierWith(house.simulator));
+    await harness.actor(carrierWith(harness.simulator));
     await until('published', async () => (await atGamma()).length === 1);
     await until('acked', gone);
   });
 
   test('late, while the event store stands still: it is published by nobody, and when it knows that it was not, once', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
-    const role = await house.eventStore();
+    const role = await harness.eventStore();
     const reply = async () => {
-      const answer = await house.bus.connection.request(querySubjects.get, JSON.stringify(message), { timeout: 5_000 });
+      const answer = await harness.bus.connection.request(querySubjects.get, JSON.stringify(message), {
+        timeout: 5_000,
+      });
       return answer.json<GetMessageReply>().result;
     };
     await until('the store knows it', async () => (await reply()) === 'found');
     role.child.kill('SIGSTOP');
-    await house.actor(carrierWith(house.simulator));
+    await harness.actor(carrierWith(harness.simulator));
     const redelivered = async () => {
-      const consumers = house.bus.manager.consumers.list('MT_TXN');
+      const consumers = harness.bus.manager.consumers.list('MT_TXN');
       for await (const { num_redelivered } of consumers) if (num_redelivered > 0) return true;
       return false;
     };
@@ -233,9 +237,9 @@ describe('a record that comes back after its event', () => {
       unavailable -= 1;
       return unavailable >= 0 ? { result: 'unavailable', why: 'away', detail: '' } : found(null, 'accepted')();
     }, message);
-    await house.actor(carrierWith(house.simulator));
+    await harness.actor(carrierWith(harness.simulator));
     await until('published', async () => (await atGamma()).length === 1);
     expect(asked()).toBe(3);
-    expect(house.simulator.stats().submits.total).toBe(0);
+    expect(harness.simulator.stats().submits.total).toBe(0);
   });
 });

@@ -1,14 +1,14 @@
-// Messages in flight through the real sender, settlement, reroute and mover, with bus, carrier and time moved by hand.
+// Messages in flight through the real sender, settlement, reroute and failover, with bus, carrier and time moved by hand.
 // Only the intake is played: it has no bus to take records from.
 import type { JsMsg } from '@nats-io/jetstream';
-import { Mover } from '../../../../actors/carrier/health/mover.ts';
+import { Failover } from '../../../../actors/carrier/health/failover.ts';
 import { Reroute, type RerouteParts } from '../../../../actors/carrier/health/reroute.ts';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
 import { Lanes } from '../../../../actors/carrier/intake/lanes.ts';
 import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
-import type { ClaimVerdict } from '../../../../actors/carrier/repeats/intent-claims.ts';
-import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
+import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
+import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { Sender, type SenderParts } from '../../../../actors/carrier/submit/sender.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
@@ -19,13 +19,13 @@ import type { Message } from '../../../../model/message.ts';
 import { assert } from '../../../../platform/assert.ts';
 import { limits } from '../../../../platform/limits.ts';
 import type { LateGates } from '../../../../policy/late/late-gates.ts';
-import { putOffText } from '../../../../actors/carrier/outcome/put-off-event.ts';
-import { carrierWith } from '../../../support/carrier-house.ts';
+import { deferralText } from '../../../../actors/carrier/outcome/deferral-event.ts';
+import { carrierWith } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
-export type Known = Exclude<ClaimVerdict, 'new' | 'lost'>;
+export type Known = Exclude<ClaimStatus, 'new' | 'lost'>;
 
 const ackWaitMs = limits.carrier.ackWaitMs;
 const otherEpoch = 9;
@@ -33,14 +33,14 @@ const otherEpoch = 9;
 export class Flow {
   readonly clock = new ManualClock();
   readonly carrier = carrierWith({ port: 1 });
-  readonly ledger = new Ledger(this.clock);
+  readonly replayIndex = new ReplayIndex(this.clock);
   readonly lanes = new Lanes<InFlightMessage>(100);
-  readonly held = new Map<string, InFlightMessage>();
+  readonly inFlight = new Map<string, InFlightMessage>();
   /** Everything that was ever held here. */
   readonly all: InFlightMessage[] = [];
   readonly writes: EventDone[] = [];
   readonly publishes: PublishDone[] = [];
-  readonly claims: { readonly held: InFlightMessage; readonly answer: (verdict: ClaimVerdict) => void }[] = [];
+  readonly claims: { readonly inFlight: InFlightMessage; readonly answer: (verdict: ClaimStatus) => void }[] = [];
   readonly out: SubmitToken[] = [];
   readonly givenUp: SubmitToken[] = [];
   readonly questions: ((answer: 'yes' | 'no' | 'unclear') => void)[] = [];
@@ -55,32 +55,32 @@ export class Flow {
   readonly settlement: Settlement;
   readonly sender: Sender;
   readonly reroute: Reroute;
-  readonly mover: Mover;
+  readonly failover: Failover;
 
   constructor(resends: boolean) {
-    const { clock, carrier, ledger, lanes } = this;
+    const { clock, carrier, replayIndex, lanes } = this;
     const ask = () => new Promise<'yes' | 'no' | 'unclear'>((resolve) => this.questions.push(resolve));
     const publisher = {
       publish: (_s: string, _p: Uint8Array, _i: string, done: PublishDone) => this.publishes.push(done),
     };
     const events = {
-      hasRoom: true,
+      hasCapacity: true,
       write: (_event: DeliveryEvent, done: EventDone) => this.writes.push(done),
       flush() {},
     };
     const claims = {
       epoch: () => 7,
-      confirm: (_kind: string, held: InFlightMessage, answer: (verdict: ClaimVerdict) => void) =>
-        this.claims.push({ held, answer }),
+      confirm: (_kind: string, inFlight: InFlightMessage, answer: (verdict: ClaimStatus) => void) =>
+        this.claims.push({ inFlight, answer }),
     };
     const intake = {
-      tryAgain: (held: InFlightMessage) => this.held.get(held.key) === held && this.#toLane(held),
-      release: (held: InFlightMessage) => this.#release(held),
-      giveBack: (held: InFlightMessage) => this.#release(held),
-      find: (key: string) => this.held.get(key),
+      tryAgain: (inFlight: InFlightMessage) => this.inFlight.get(inFlight.key) === inFlight && this.#toLane(inFlight),
+      release: (inFlight: InFlightMessage) => this.#release(inFlight),
+      giveBack: (inFlight: InFlightMessage) => this.#release(inFlight),
+      find: (key: string) => this.inFlight.get(key),
     };
     const cipher = bodyCipher(bodyKey);
-    const common = { carrier, publisher, events, cipher, ledger, clock, claims, nextSeq: () => 1 };
+    const common = { carrier, publisher, events, cipher, replayIndex, clock, claims, nextSeq: () => 1 };
     this.settlement = new Settlement({
       ...common,
       pacing: { pauseUntil() {}, slowDown() {} },
@@ -92,15 +92,15 @@ export class Flow {
       onUnknown() {},
       wasBegun: ask,
     } as unknown as SettlementParts);
-    const onBehind = (held: InFlightMessage, verdict: ClaimVerdict) => this.#onBehind(held, verdict);
+    const onClaimLost = (inFlight: InFlightMessage, verdict: ClaimStatus) => this.#onClaimLost(inFlight, verdict);
     this.reroute = new Reroute({
       ...common,
       carrier: 'alpha',
-      onBehind,
+      onClaimLost,
       carriers: { stateOf: () => this.otherState },
       intake: () => intake,
-      settle: (held: InFlightMessage) => this.settlement.settle(held),
-      wasTaken: ask,
+      settle: (inFlight: InFlightMessage) => this.settlement.settle(inFlight),
+      wasSubmitted: ask,
     } as unknown as RerouteParts);
     const { settlement } = this;
     const port = {
@@ -122,28 +122,30 @@ export class Flow {
         written: () => 0,
         intentTook() {},
       },
-      onBehind,
+      onClaimLost,
       ports: [port],
-      onRefused: (held: InFlightMessage, status: 'expired', code: string) => settlement.onRefused(held, status, code),
-      onPutOff: (held: InFlightMessage, code: string, untilMs: number) => settlement.onPutOff(held, code, untilMs),
+      onRefused: (inFlight: InFlightMessage, status: 'expired', code: string) =>
+        settlement.onRefused(inFlight, status, code),
+      onDeferred: (inFlight: InFlightMessage, code: string, untilMs: number) =>
+        settlement.onDeferred(inFlight, code, untilMs),
       lateGates: ((_message, nowMs) => {
         if (this.gate === 'held') return { ok: false, status: 'held', code: 'quiet_hours', untilMs: nowMs + 5_000 };
         return this.gate === 'open' ? { ok: true } : { ok: false, status: 'expired', code: 'validity_passed' };
       }) as LateGates,
-      onNotWritten: (held: InFlightMessage) => settlement.onNotWritten(held),
-      onIntentOld(held: InFlightMessage) {
-        settlement.onNotWritten(held);
-        intake.tryAgain(held);
+      onNotWritten: (inFlight: InFlightMessage) => settlement.onNotWritten(inFlight),
+      onIntentOld(inFlight: InFlightMessage) {
+        settlement.onNotWritten(inFlight);
+        intake.tryAgain(inFlight);
       },
     } as unknown as SenderParts);
-    this.mover = new Mover({
+    this.failover = new Failover({
       clock,
       reroute: this.reroute,
-      held: () => this.held.values(),
-      leaveLane: (held) => lanes.remove(held),
-      hasRoom: () => true,
-      onExpired: (held) => settlement.onRefused(held, 'expired', 'validity_passed'),
-      onNotWritten: (held) => settlement.onNotWritten(held),
+      inFlight: () => this.inFlight.values(),
+      leaveLane: (inFlight) => lanes.remove(inFlight),
+      hasCapacity: () => true,
+      onExpired: (inFlight) => settlement.onRefused(inFlight, 'expired', 'validity_passed'),
+      onNotWritten: (inFlight) => settlement.onNotWritten(inFlight),
     });
   }
 
@@ -155,42 +157,44 @@ export class Flow {
       ...changes,
     });
     const key = message.messageId;
-    const record = { ack: () => this.#onAck(held), nak() {}, working() {} } as unknown as JsMsg;
-    const held = new InFlightMessage(key, message, record, this.clock.monotonicMs() + ackWaitMs);
-    if (known !== null) this.#tell(held, known);
-    if (this.ledger.verdictOf(key) === 'settled') return;
-    held.learnAccepted(this.ledger.takenBitsOf(key));
-    this.held.set(key, held);
-    this.all.push(held);
-    if (!this.#goOnWith(held)) this.#toLane(held);
+    const record = { ack: () => this.#onAck(inFlight), nak() {}, working() {} } as unknown as JsMsg;
+    const inFlight = new InFlightMessage(key, message, record, this.clock.monotonicMs() + ackWaitMs);
+    if (known !== null) this.#publish(inFlight, known);
+    if (this.replayIndex.statusOf(key) === 'settled') return;
+    inFlight.learnAccepted(this.replayIndex.takenBitsOf(key));
+    this.inFlight.set(key, inFlight);
+    this.all.push(inFlight);
+    if (!this.#goOnWith(inFlight)) this.#toLane(inFlight);
   }
 
-  redeliver(held: InFlightMessage): void {
-    if (this.held.get(held.key) !== held) return;
-    if (held.redelivered(held.record, this.clock.monotonicMs() + ackWaitMs)) this.settlement.onRegained(held);
+  redeliver(inFlight: InFlightMessage): void {
+    if (this.inFlight.get(inFlight.key) !== inFlight) return;
+    if (inFlight.redelivered(inFlight.record, this.clock.monotonicMs() + ackWaitMs))
+      this.settlement.onRegained(inFlight);
   }
 
-  keepHold(): void {
-    for (const held of this.held.values()) {
-      if (held.isOursAt(this.clock.monotonicMs())) held.ackDeadlineMs = this.clock.monotonicMs() + ackWaitMs;
+  extendAckDeadline(): void {
+    for (const inFlight of this.inFlight.values()) {
+      if (inFlight.isOursAt(this.clock.monotonicMs())) inFlight.ackDeadlineMs = this.clock.monotonicMs() + ackWaitMs;
     }
   }
 
   handBack(): void {
-    for (const held of this.held.values()) {
-      const isUnbegun = held.isUntouched && held.pendingWrites === 0;
-      if (isUnbegun && ['queued', 'waiting', 'lapsed'].includes(held.state)) this.#release(held);
+    for (const inFlight of this.inFlight.values()) {
+      const isUnbegun = inFlight.isUntouched && inFlight.pendingWrites === 0;
+      if (isUnbegun && ['queued', 'waiting', 'lapsed'].includes(inFlight.state)) this.#release(inFlight);
     }
   }
 
   standDown(): void {
-    for (const held of this.sender.standDown()) if (this.held.get(held.key) === held) this.#toLane(held);
+    for (const inFlight of this.sender.standDown())
+      if (this.inFlight.get(inFlight.key) === inFlight) this.#toLane(inFlight);
   }
 
-  claim(verdict: ClaimVerdict): void {
+  claim(verdict: ClaimStatus): void {
     const claim = this.claims.shift();
     if (claim === undefined) return;
-    if (verdict !== 'new' && verdict !== 'lost') this.#tell(claim.held, verdict);
+    if (verdict !== 'new' && verdict !== 'lost') this.#publish(claim.inFlight, verdict);
     claim.answer(verdict);
   }
 
@@ -201,54 +205,57 @@ export class Flow {
     return Math.max(0, this.clock.timers - waiting);
   }
 
-  #onAck(held: InFlightMessage): void {
+  #onAck(inFlight: InFlightMessage): void {
     this.acks += 1;
-    assert(held.state === 'released' && !held.isOut && held.pendingWrites === 0, 'acked with something pending');
+    assert(
+      inFlight.state === 'released' && !inFlight.isOut && inFlight.pendingWrites === 0,
+      'acked with something pending',
+    );
   }
 
-  #toLane(held: InFlightMessage): void {
-    held.queue();
-    this.lanes.put(held);
-    if (this.state !== 'good') this.mover.moveOne(held, 'no_bind');
+  #toLane(inFlight: InFlightMessage): void {
+    inFlight.queue();
+    this.lanes.put(inFlight);
+    if (this.state !== 'good') this.failover.moveOne(inFlight, 'no_bind');
     this.sender.wake();
   }
 
-  #release(held: InFlightMessage): void {
-    held.release();
-    this.held.delete(held.key);
-    this.lanes.remove(held);
+  #release(inFlight: InFlightMessage): void {
+    inFlight.release();
+    this.inFlight.delete(inFlight.key);
+    this.lanes.remove(inFlight);
   }
 
-  /** What another node, or an earlier life, wrote about it. */
-  #tell({ key, message }: InFlightMessage, known: Known): void {
+  /** What another node, or an earlier incarnation, wrote about it. */
+  #publish({ key, message }: InFlightMessage, known: Known): void {
     const nowMs = this.clock.nowMs();
-    const told = { attempt: 1, epoch: otherEpoch, atMs: nowMs, segment: 1 };
-    const putOff = putOffText(nowMs + 3_000, 'ESME_RSYSERR');
-    if (known === 'settled') this.ledger.settle(key);
+    const published = { attempt: 1, epoch: otherEpoch, atMs: nowMs, segment: 1 };
+    const deferral = deferralText(nowMs + 3_000, 'ESME_RSYSERR');
+    if (known === 'settled') this.replayIndex.settle(key);
     else if (known === 'rerouted')
-      this.ledger.reroute(key, { to: 'beta', why: 'x', atMs: nowMs - 3_600_000 * (key.length % 2) });
-    else if (known === 'put_off')
-      this.ledger.learn(eventOfMessage(message, { kind: 'deferred', error: putOff, ...told }));
-    else this.ledger.learn(eventOfMessage(message, { kind: 'intent', ...told }));
+      this.replayIndex.reroute(key, { to: 'beta', why: 'x', atMs: nowMs - 3_600_000 * (key.length % 2) });
+    else if (known === 'deferred')
+      this.replayIndex.learn(eventOfMessage(message, { kind: 'deferred', error: deferral, ...published }));
+    else this.replayIndex.learn(eventOfMessage(message, { kind: 'intent', ...published }));
   }
 
-  #goOnWith(held: InFlightMessage): boolean {
-    const { ledger, reroute, settlement } = this;
-    const verdict = ledger.verdictOf(held.key);
-    const rerouted = verdict === 'rerouted' ? ledger.reroutedOf(held.key) : null;
-    const putOff = verdict === 'put_off' ? ledger.putOffOf(held.key) : null;
-    if (rerouted !== null) reroute.repeat(held, rerouted);
-    else if (putOff !== null) settlement.onPutOffBefore(held, putOff);
-    else if (verdict === 'intent_without_outcome') settlement.onUnresolved(held);
+  #goOnWith(inFlight: InFlightMessage): boolean {
+    const { replayIndex, reroute, settlement } = this;
+    const verdict = replayIndex.statusOf(inFlight.key);
+    const rerouted = verdict === 'rerouted' ? replayIndex.reroutedOf(inFlight.key) : null;
+    const deferral = verdict === 'deferred' ? replayIndex.deferralOf(inFlight.key) : null;
+    if (rerouted !== null) reroute.repeat(inFlight, rerouted);
+    else if (deferral !== null) settlement.onDeferredBefore(inFlight, deferral);
+    else if (verdict === 'intent_without_outcome') settlement.onUnresolved(inFlight);
     else return false;
     return true;
   }
 
-  #onBehind(held: InFlightMessage, verdict: ClaimVerdict): void {
-    if (verdict === 'lost') this.settlement.onNotWritten(held);
-    held.learnAccepted(this.ledger.takenBitsOf(held.key));
-    const isTheirs = verdict !== 'rerouted' && this.isOtherAlive;
-    if (verdict !== 'lost' && !isTheirs && this.#goOnWith(held)) return;
-    this.#release(held);
+  #onClaimLost(inFlight: InFlightMessage, verdict: ClaimStatus): void {
+    if (verdict === 'lost') this.settlement.onNotWritten(inFlight);
+    inFlight.learnAccepted(this.replayIndex.takenBitsOf(inFlight.key));
+    const isOtherNodes = verdict !== 'rerouted' && this.isOtherAlive;
+    if (verdict !== 'lost' && !isOtherNodes && this.#goOnWith(inFlight)) return;
+    this.#release(inFlight);
   }
 }

@@ -1,4 +1,4 @@
-// The table of states, and messages through the real sender, settlement, reroute and mover: whatever happens to them in
+// The table of states, and messages through the real sender, settlement, reroute and failover: whatever happens to them in
 // whatever order, none takes an edge that is not in the table, none is acked while something of it is out or pending,
 // and none leaves a timer behind.
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { type InFlightState, edges } from '../../../../actors/carrier/in-flight/states.ts';
-import type { ClaimVerdict } from '../../../../actors/carrier/repeats/intent-claims.ts';
+import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { AssertionFailed } from '../../../../platform/assert.ts';
 import { log } from '../../../../platform/log.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';
@@ -18,8 +18,8 @@ import { Flow, type Known } from './flow.ts';
 log.level = 'silent';
 
 const states = Object.keys(edges) as InFlightState[];
-const known: readonly (Known | null)[] = [null, null, null, null, 'rerouted', 'put_off', 'intent_without_outcome'];
-const verdicts: readonly ClaimVerdict[] = [
+const known: readonly (Known | null)[] = [null, null, null, null, 'rerouted', 'deferred', 'intent_without_outcome'];
+const verdicts: readonly ClaimStatus[] = [
   'new',
   'new',
   'new',
@@ -27,7 +27,7 @@ const verdicts: readonly ClaimVerdict[] = [
   'lost',
   'settled',
   'rerouted',
-  'put_off',
+  'deferred',
   'intent_without_outcome',
 ];
 const answers = [
@@ -94,8 +94,8 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
     run(flow, n) {
       const token = flow.givenUp.shift();
       if (token === undefined) return;
-      const { held, segment, attempt } = token;
-      const { messageId, hop } = held.message;
+      const { inFlight, segment, attempt } = token;
+      const { messageId, hop } = inFlight.message;
       const submitted = { messageId, hop, attempt, segment: n % 4 === 0 ? 0 : segment };
       const kind = n % 2 === 0 ? 'delivered' : 'undelivered';
       flow.writes.push(ifDurable(flow.settlement.onReceipt(submitted as never, kind)));
@@ -110,9 +110,9 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
       flow.sender.wake();
     },
   },
-  keepHold: { weight: 4, run: (flow) => flow.keepHold() },
-  expire: { weight: 2, run: (flow) => flow.mover.expire() },
-  move: { weight: 2, run: (flow) => flow.mover.move('down', 'no_bind') },
+  extendAckDeadline: { weight: 4, run: (flow) => flow.extendAckDeadline() },
+  expire: { weight: 2, run: (flow) => flow.failover.expire() },
+  move: { weight: 2, run: (flow) => flow.failover.move('down', 'no_bind') },
   handBack: { weight: 1, run: (flow) => flow.handBack() },
   standDown: { weight: 1, run: (flow) => flow.standDown() },
   bound: { weight: 2, run: (flow, n) => void (flow.isBound = n % 4 !== 0) },
@@ -135,8 +135,8 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** Everything that can still happen does, in favour of the messages. */
 async function finish(flow: Flow): Promise<void> {
   Object.assign(flow, { isBound: true, isPaced: false, gate: 'open', state: 'good', otherState: 'good' });
-  for (let round = 0; round < 300 && flow.held.size > 0; round += 1) {
-    for (const held of flow.held.values()) flow.redeliver(held);
+  for (let round = 0; round < 300 && flow.inFlight.size > 0; round += 1) {
+    for (const inFlight of flow.inFlight.values()) flow.redeliver(inFlight);
     while (flow.writes.length > 0) flow.writes.shift()?.(true);
     while (flow.publishes.length > 0) flow.publishes.shift()?.({ ok: true, seq: 1, duplicate: false });
     while (flow.claims.length > 0) flow.claim('new');
@@ -145,8 +145,8 @@ async function finish(flow: Flow): Promise<void> {
     flow.sender.wake();
     await turn();
     flow.clock.advance(1_000);
-    flow.keepHold();
-    flow.mover.expire();
+    flow.extendAckDeadline();
+    flow.failover.expire();
   }
 }
 
@@ -206,38 +206,38 @@ describe('the table', () => {
 
   test('a state that may not follow is an assertion, and changes nothing', () => {
     const clock = new ManualClock();
-    const illegal: [InFlightState, InFlightMessage, (held: InFlightMessage) => void][] = [
-      ['lapsed', lapsed(), (held) => held.queue()],
-      ['lapsed', lapsed(), (held) => held.wait(clock, 1, () => {})],
-      ['lapsed', lapsed(), (held) => held.goOnResending()],
-      ['settling', settled(), (held) => held.wait(clock, 1, () => {})],
-      ['settling', settled(), (held) => held.queue()],
-      ['queued', queued(), (held) => held.send()],
-      ['queued', queued(), (held) => held.wait(clock, 1, () => {})],
-      ['released', released(), (held) => held.settle()],
-      ['released', released(), (held) => held.release()],
+    const illegal: [InFlightState, InFlightMessage, (inFlight: InFlightMessage) => void][] = [
+      ['lapsed', lapsed(), (inFlight) => inFlight.queue()],
+      ['lapsed', lapsed(), (inFlight) => inFlight.wait(clock, 1, () => {})],
+      ['lapsed', lapsed(), (inFlight) => inFlight.goOnResending()],
+      ['settling', settled(), (inFlight) => inFlight.wait(clock, 1, () => {})],
+      ['settling', settled(), (inFlight) => inFlight.queue()],
+      ['queued', queued(), (inFlight) => inFlight.send()],
+      ['queued', queued(), (inFlight) => inFlight.wait(clock, 1, () => {})],
+      ['released', released(), (inFlight) => inFlight.settle()],
+      ['released', released(), (inFlight) => inFlight.release()],
     ];
-    for (const [state, held, change] of illegal) {
-      expect(() => change(held)).toThrow(AssertionFailed);
-      expect(held.state).toBe(state);
+    for (const [state, inFlight, change] of illegal) {
+      expect(() => change(inFlight)).toThrow(AssertionFailed);
+      expect(inFlight.state).toBe(state);
     }
     expect(clock.timers).toBe(0);
   });
 
   test('segments are out once, are answered once, and are never left to nobody', () => {
-    const held = sending();
-    held.written(1);
-    expect(() => held.written(1)).toThrow(AssertionFailed);
-    expect(() => held.answered(2)).toThrow(AssertionFailed);
-    held.settle();
-    expect(() => held.release()).toThrow(AssertionFailed);
-    held.answered(1);
-    expect(() => held.answered(1)).toThrow(AssertionFailed);
-    const release = held.hold();
-    expect(held.isDone).toBe(false);
+    const inFlight = sending();
+    inFlight.written(1);
+    expect(() => inFlight.written(1)).toThrow(AssertionFailed);
+    expect(() => inFlight.answered(2)).toThrow(AssertionFailed);
+    inFlight.settle();
+    expect(() => inFlight.release()).toThrow(AssertionFailed);
+    inFlight.answered(1);
+    expect(() => inFlight.answered(1)).toThrow(AssertionFailed);
+    const release = inFlight.hold();
+    expect(inFlight.isDone).toBe(false);
     release();
     expect(() => release()).toThrow(AssertionFailed);
-    expect(held.isDone).toBe(true);
+    expect(inFlight.isDone).toBe(true);
   });
 });
 
@@ -247,32 +247,32 @@ function received(): InFlightMessage {
 }
 
 function queued(): InFlightMessage {
-  const held = received();
-  held.queue();
-  return held;
+  const inFlight = received();
+  inFlight.queue();
+  return inFlight;
 }
 
 function sending(): InFlightMessage {
-  const held = queued();
-  held.beginIntent(0, 0, 1, 1);
-  held.send();
-  return held;
+  const inFlight = queued();
+  inFlight.beginIntent(0, 0, 1, 1);
+  inFlight.send();
+  return inFlight;
 }
 
 function lapsed(): InFlightMessage {
-  const held = sending();
-  held.lapse();
-  return held;
+  const inFlight = sending();
+  inFlight.lapse();
+  return inFlight;
 }
 
 function settled(): InFlightMessage {
-  const held = queued();
-  held.settle();
-  return held;
+  const inFlight = queued();
+  inFlight.settle();
+  return inFlight;
 }
 
 function released(): InFlightMessage {
-  const held = queued();
-  held.release();
-  return held;
+  const inFlight = queued();
+  inFlight.release();
+  return inFlight;
 }

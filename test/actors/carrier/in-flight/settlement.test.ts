@@ -4,14 +4,14 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { Settlement, type SettlementParts, type SubmitAnswer } from '../../../../actors/carrier/outcome/settlement.ts';
-import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
+import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { segmentsOf } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
 import type { DeliveryEvent } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';
-import { carrierWith } from '../../../support/carrier-house.ts';
+import { carrierWith } from '../../../support/carrier-harness.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
@@ -23,7 +23,7 @@ const taken: SubmitAnswer = { status: commandStatus.ESME_ROK, carrierMessageId: 
 function setUp(resends = false) {
   const clock = new ManualClock();
   const done: EventDone[] = [];
-  const told: DeliveryEvent[] = [];
+  const published: DeliveryEvent[] = [];
   const back: InFlightMessage[] = [];
   const acked: InFlightMessage[] = [];
   const parts = {
@@ -31,24 +31,24 @@ function setUp(resends = false) {
     clock,
     events: {
       write(event: DeliveryEvent, over: EventDone) {
-        told.push(event);
+        published.push(event);
         done.push(over);
       },
     },
     pacing: { pauseUntil() {}, slowDown() {} },
-    ledger: new Ledger(clock),
+    replayIndex: new ReplayIndex(clock),
     nextSeq: () => 1,
     intake: () => ({
-      tryAgain(held: InFlightMessage) {
-        held.queue();
-        back.push(held);
+      tryAgain(inFlight: InFlightMessage) {
+        inFlight.queue();
+        back.push(inFlight);
       },
-      release(held: InFlightMessage) {
-        held.release();
-        acked.push(held);
+      release(inFlight: InFlightMessage) {
+        inFlight.release();
+        acked.push(inFlight);
       },
     }),
-    reroute: () => ({ otherWay: () => null }),
+    reroute: () => ({ alternative: () => null }),
     whyAvoided: () => '',
     resendUnknown: () => resends,
     onSubmitted() {},
@@ -59,49 +59,52 @@ function setUp(resends = false) {
     clock,
     back,
     acked,
-    kinds: () => told.map(({ kind }) => kind),
+    kinds: () => published.map(({ kind }) => kind),
     settlement,
     /** All that was written becomes durable. */
     durable() {
       for (const over of done.splice(0)) over(true);
     },
-    answer: (held: InFlightMessage, segment: number, answer = throttled) =>
-      settlement.onAnswer({ held, segment, attempt: held.tries, writtenAtMs: 0, bind: 0, number: 0 }, answer),
-    noAnswer: (held: InFlightMessage, segment: number) =>
-      settlement.onNoAnswer({ held, segment, attempt: held.tries, writtenAtMs: 0, bind: 0, number: 0 }, 'no_response'),
+    answer: (inFlight: InFlightMessage, segment: number, answer = throttled) =>
+      settlement.onAnswer({ inFlight, segment, attempt: inFlight.tries, writtenAtMs: 0, bind: 0, number: 0 }, answer),
+    noAnswer: (inFlight: InFlightMessage, segment: number) =>
+      settlement.onNoAnswer(
+        { inFlight, segment, attempt: inFlight.tries, writtenAtMs: 0, bind: 0, number: 0 },
+        'no_response',
+      ),
   };
 }
 
 /** A message all of whose segments are written, for the first time. */
 function written(changes: Partial<Message> = {}, tries = 1): InFlightMessage {
   const message = messageWith({ body: { text: 'long '.repeat(80) }, segments: 3, ...changes });
-  const held = new InFlightMessage(message.messageId, message, { ack() {} } as JsMsg, 1_000_000);
-  held.pdus = segmentsOf(message, carrier);
-  held.queue();
-  send(held, tries);
-  return held;
+  const inFlight = new InFlightMessage(message.messageId, message, { ack() {} } as JsMsg, 1_000_000);
+  inFlight.pdus = segmentsOf(message, carrier);
+  inFlight.queue();
+  send(inFlight, tries);
+  return inFlight;
 }
 
-function send(held: InFlightMessage, tries: number): void {
-  held.tries = tries - 1;
-  held.beginIntent(0, 0, 1, 1);
-  held.send();
-  for (const segment of held.segmentsToSend()) held.written(segment);
+function send(inFlight: InFlightMessage, tries: number): void {
+  inFlight.tries = tries - 1;
+  inFlight.beginIntent(0, 0, 1, 1);
+  inFlight.send();
+  for (const segment of inFlight.segmentsToSend()) inFlight.written(segment);
 }
 
 test('two segments refused one after the other: neither timer ends the wait that is decided after the next try', () => {
   const { clock, back, answer, durable } = setUp();
-  const held = written();
-  answer(held, 1, taken);
-  answer(held, 2); // half a second to a second
+  const inFlight = written();
+  answer(inFlight, 1, taken);
+  answer(inFlight, 2); // half a second to a second
   clock.advance(400);
-  answer(held, 3);
+  answer(inFlight, 3);
   durable();
   clock.advance(1_000);
   expect(back).toHaveLength(1);
-  send(held, 5);
-  answer(held, 2); // eight seconds to sixteen
-  answer(held, 3);
+  send(inFlight, 5);
+  answer(inFlight, 2); // eight seconds to sixteen
+  answer(inFlight, 3);
   durable();
   clock.advance(7_900);
   expect(back).toHaveLength(1);
@@ -111,58 +114,58 @@ test('two segments refused one after the other: neither timer ends the wait that
 
 test('a later, shorter wait does not shorten a longer one', () => {
   const { clock, back, answer, durable } = setUp();
-  const held = written({}, 6);
-  answer(held, 1, taken);
-  answer(held, 2); // sixteen seconds to 32
-  held.tries = 1;
-  answer(held, 3);
+  const inFlight = written({}, 6);
+  answer(inFlight, 1, taken);
+  answer(inFlight, 2); // sixteen seconds to 32
+  inFlight.tries = 1;
+  answer(inFlight, 3);
   durable();
   clock.advance(15_900);
   expect(back).toEqual([]);
   clock.advance(16_100);
-  expect(back).toEqual([held]);
+  expect(back).toEqual([inFlight]);
 });
 
 test('what is settled while it waits leaves no timer behind', () => {
   const { clock, acked, settlement, answer, durable } = setUp();
-  const held = written();
-  answer(held, 1, taken);
-  answer(held, 2);
-  answer(held, 3);
-  settlement.onRefused(held, 'expired', 'validity_passed');
+  const inFlight = written();
+  answer(inFlight, 1, taken);
+  answer(inFlight, 2);
+  answer(inFlight, 3);
+  settlement.onRefused(inFlight, 'expired', 'validity_passed');
   durable();
-  expect(acked).toEqual([held]);
+  expect(acked).toEqual([inFlight]);
   expect(clock.timers).toBe(0);
 });
 
 test('sent once more while it waits for another segment: the timer of that wait is gone', () => {
   const { clock, back, answer, noAnswer, durable } = setUp(true);
-  const held = written({ category: 'otp' }, 4);
-  answer(held, 1, taken);
-  answer(held, 2);
-  noAnswer(held, 3);
+  const inFlight = written({ category: 'otp' }, 4);
+  answer(inFlight, 1, taken);
+  answer(inFlight, 2);
+  noAnswer(inFlight, 3);
   durable();
-  expect(back).toEqual([held]);
+  expect(back).toEqual([inFlight]);
   expect(clock.timers).toBe(0);
 });
 
 test('an answer of a lapsed message, of whatever kind, does not bring it back into its lane', () => {
   for (const how of ['refused', 'unknown'] as const) {
     const { clock, back, answer, noAnswer, durable, settlement } = setUp(true);
-    const held = written({ category: 'otp' });
-    answer(held, 1, taken);
-    held.lapse();
-    if (how === 'refused') answer(held, 2);
-    else noAnswer(held, 2);
+    const inFlight = written({ category: 'otp' });
+    answer(inFlight, 1, taken);
+    inFlight.lapse();
+    if (how === 'refused') answer(inFlight, 2);
+    else noAnswer(inFlight, 2);
     durable();
-    noAnswer(held, 3);
+    noAnswer(inFlight, 3);
     durable();
     clock.advance(limits.carrier.restMsMax * 2);
-    expect([how, held.state, back.length]).toEqual([how, 'lapsed', 0]);
+    expect([how, inFlight.state, back.length]).toEqual([how, 'lapsed', 0]);
     // Its record comes again: now it is ours, and goes.
-    if (held.redelivered(held.record, 2_000_000)) settlement.onRegained(held);
+    if (inFlight.redelivered(inFlight.record, 2_000_000)) settlement.onRegained(inFlight);
     clock.advance(limits.carrier.resendWaitMs);
-    expect(back).toEqual([held]);
-    expect(held.message.resends).toBe(1);
+    expect(back).toEqual([inFlight]);
+    expect(inFlight.message.resends).toBe(1);
   }
 });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Turned } from '../../../../actors/carrier/intake/fair-queue.ts';
-import { Lanes, keptInLane, slotsKeptFor, tokensKeptFor } from '../../../../actors/carrier/intake/lanes.ts';
+import { Lanes, reservedInLane, slotsReservedFor, tokensReservedFor } from '../../../../actors/carrier/intake/lanes.ts';
 import { messageConsumer } from '../../../../cluster/bus/streams.ts';
 import { type Category, categories } from '../../../../model/message.ts';
 import { limits } from '../../../../platform/limits.ts';
@@ -206,7 +206,7 @@ describe('weights inside a lane', () => {
     expect(light).toBeGreaterThanOrEqual(29);
     expect(light).toBeLessThanOrEqual(31);
   });
-  test('a weight that changes is in force from the next message on', () => {
+  test('a weight that changes is in effect from the next message on', () => {
     let weight = 1;
     const lanes = new Lanes<Item>(1_000, 1_024, (accountId) => (accountId === 'one' ? weight : 1));
     for (let number = 0; number < 200; number += 1) {
@@ -220,34 +220,34 @@ describe('weights inside a lane', () => {
   });
 });
 
-describe('what one account may have waiting in a lane before the rest is set aside', () => {
-  const { keptMin, keptMax, keptOfOneMin } = limits.aside;
+describe('what one account may have waiting in a lane before the rest is moved to overflow', () => {
+  const { reservedMin, reservedMax, reservedOfOneMin } = limits.overflow;
   test('is two windows, within bounds, shared by those that wait', () => {
-    expect([1, 32, 33, 100, 512, 513, 5_000].map((window) => keptInLane(window, 1))).toEqual([
-      keptMin,
-      keptMin,
+    expect([1, 32, 33, 100, 512, 513, 5_000].map((window) => reservedInLane(window, 1))).toEqual([
+      reservedMin,
+      reservedMin,
       66,
       200,
-      keptMax,
-      keptMax,
-      keptMax,
+      reservedMax,
+      reservedMax,
+      reservedMax,
     ]);
-    expect([0, 1, 2, 3, 25, 26, 1_000].map((accounts) => keptInLane(100, accounts))).toEqual([
+    expect([0, 1, 2, 3, 25, 26, 1_000].map((accounts) => reservedInLane(100, accounts))).toEqual([
       200,
       200,
       100,
       66,
-      keptOfOneMin,
-      keptOfOneMin,
-      keptOfOneMin,
+      reservedOfOneMin,
+      reservedOfOneMin,
+      reservedOfOneMin,
     ]);
   });
   test('leaves room in the prefetch of its shard for those that bring less', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 20 }), (window, floods) => {
-        const held = messageConsumer('otp', 'alpha', 0, window).max_ack_pending!;
+        const inFlight = messageConsumer('otp', 'alpha', 0, window).max_ack_pending!;
         // All windows full of this shard, and what all floods may keep waiting.
-        expect(held).toBeGreaterThan(window + floods * keptInLane(window, floods));
+        expect(inFlight).toBeGreaterThan(window + floods * reservedInLane(window, floods));
       }),
     );
   });
@@ -269,20 +269,20 @@ describe('what one account may have waiting in a lane before the rest is set asi
 
 describe('window slots kept from promotional messages', () => {
   test('a tenth, at least two; half of a window that is narrow, and none of a window of one', () => {
-    expect([1, 2, 3, 4, 10, 20, 21, 100, 1_000].map((window) => slotsKeptFor('promotional', window))).toEqual([
+    expect([1, 2, 3, 4, 10, 20, 21, 100, 1_000].map((window) => slotsReservedFor('promotional', window))).toEqual([
       0, 1, 1, 2, 2, 2, 3, 10, 100,
     ]);
   });
   test('are open to everything else', () => {
-    for (const category of ['otp', 'transactional'] as const) expect(slotsKeptFor(category, 100)).toBe(0);
+    for (const category of ['otp', 'transactional'] as const) expect(slotsReservedFor(category, 100)).toBe(0);
   });
   test('and of the segments of a second a fiftieth; what has a backlog of its account behind it leaves a hundredth', () => {
     const rates = [1, 49, 50, 99, 100, 990, 4_950];
-    expect(rates.map((perS) => tokensKeptFor('promotional', perS, 1))).toEqual([0, 0, 1, 1, 2, 19, 99]);
-    const { keptOfOneMin } = limits.aside;
+    expect(rates.map((perS) => tokensReservedFor('promotional', perS, 1))).toEqual([0, 0, 1, 1, 2, 19, 99]);
+    const { reservedOfOneMin } = limits.overflow;
     for (const category of ['otp', 'transactional'] as const) {
-      expect(rates.map((perS) => tokensKeptFor(category, perS, keptOfOneMin - 1))).toEqual(rates.map(() => 0));
-      expect(rates.map((perS) => tokensKeptFor(category, perS, keptOfOneMin))).toEqual([0, 0, 0, 0, 1, 9, 49]);
+      expect(rates.map((perS) => tokensReservedFor(category, perS, reservedOfOneMin - 1))).toEqual(rates.map(() => 0));
+      expect(rates.map((perS) => tokensReservedFor(category, perS, reservedOfOneMin))).toEqual([0, 0, 0, 0, 1, 9, 49]);
     }
   });
 });

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
-import { isBehind } from '../../../../actors/carrier/health/was-taken.ts';
+import { wasPassedOnAfter } from '../../../../actors/carrier/health/was-submitted.ts';
 import { attemptNumber } from '../../../../actors/carrier/in-flight/attempt.ts';
-import { asAgain } from '../../../../cluster/bus/again.ts';
+import { asRepublished } from '../../../../cluster/bus/republished.ts';
 import { Releasers } from '../../../../actors/later/releasers.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
@@ -18,7 +18,7 @@ import { publishLater } from '../../../../cluster/bus/later.ts';
 import { encodeMessage } from '../../../../model/records/message-record.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { waitConsumer } from '../../../../cluster/bus/streams.ts';
-import { asideSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
+import { overflowSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
 import { newMessageId } from '../../../../model/ids.ts';
 import { acceptedEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
@@ -26,19 +26,19 @@ import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type RunningRole, startRole } from '../../../analytics/support/role.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
 import { startBus, waitingIn } from '../../../support/bus.ts';
 import { messageWith } from '../../../support/messages.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 let role: RunningRole | null = null;
 const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-second-records-'));
 afterEach(async () => {
   await role?.end('SIGKILL');
   role = null;
-  await house?.stop();
-  house = undefined as never;
+  await harness?.stop();
+  harness = undefined as never;
   rmSync(dataDir, { recursive: true, force: true });
 });
 
@@ -60,79 +60,79 @@ function newMessage(): { message: Message; nonce: string } {
 async function putAgain(message: Message, subject?: string): Promise<void> {
   const to = subject ?? messageSubject(message.category, message.carrier, message.accountId);
   const record = encodeMessage(message, bodyCipher(bodyKey));
-  expect(await house.publisher.publishOne(to, record, null, asAgain)).toMatchObject({ ok: true });
+  expect(await harness.publisher.publishOne(to, record, null, asRepublished)).toMatchObject({ ok: true });
 }
 
-const waiting = async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages;
+const waiting = async () => (await harness.bus.manager.streams.info('MT_TXN')).state.messages;
 const nothingWaits = () => until('nothing waits', async () => (await waiting()) === 0, { limitMs: 20_000 });
-const times = (nonce: string) => house.simulator.nonceCount(nonce);
-const tell = (events: EventWriter, event: ReturnType<typeof acceptedEvent>) =>
+const times = (nonce: string) => harness.simulator.nonceCount(nonce);
+const publish = (events: EventWriter, event: ReturnType<typeof acceptedEvent>) =>
   new Promise<boolean>((resolve) => events.write(event, resolve, true));
 
 test('is not sent when the first was, however long ago; it waits while the event store is away', async () => {
-  house = await openCarrierHouse();
-  role = await startRole(house.nats.url, dataDir);
-  const first = await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(5);
-  await house.settled(sent);
+  harness = await openCarrierHarness();
+  role = await startRole(harness.nats.url, dataDir);
+  const first = await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(5);
+  await harness.settled(sent);
   await first.drain();
   await role.end('SIGTERM');
   role = null;
   // Nothing of it is in EVENTS any more, so that no replay knows of it.
-  await house.bus.manager.streams.purge('EVENTS');
-  house.simulator.forget();
+  await harness.bus.manager.streams.purge('EVENTS');
+  harness.simulator.forget();
   for (const { messageId, nonce } of sent) {
     await putAgain(messageWith({ messageId: messageId as Message['messageId'], body: { text: `hello #${nonce}#` } }));
   }
-  await house.actor(carrierWith(house.simulator));
-  const other = await house.send(1);
-  await house.settled(other);
+  await harness.actor(carrierWith(harness.simulator));
+  const other = await harness.send(1);
+  await harness.settled(other);
   expect(await waiting()).toBe(5);
-  role = await startRole(house.nats.url, dataDir);
+  role = await startRole(harness.nats.url, dataDir);
   await nothingWaits();
   for (const { nonce } of sent) expect(times(nonce)).toBe(0);
 }, 60_000);
 
 test('is sent once when the first never came, and not when it was given on: put off, or moved to another carrier', async () => {
-  house = await openCarrierHouse();
-  role = await startRole(house.nats.url, dataDir);
-  const [never, putOff, moved, back] = [newMessage(), newMessage(), newMessage(), newMessage()];
-  const events = new EventWriter(house.publisher);
+  harness = await openCarrierHarness();
+  role = await startRole(harness.nats.url, dataDir);
+  const [never, deferral, moved, back] = [newMessage(), newMessage(), newMessage(), newMessage()];
+  const events = new EventWriter(harness.publisher);
   const atMs = systemClock.nowMs();
-  for (const { message } of [putOff, moved, back]) await tell(events, acceptedEvent(message));
-  await tell(
+  for (const { message } of [deferral, moved, back]) await publish(events, acceptedEvent(message));
+  await publish(
     events,
-    eventOfMessage(putOff.message, { kind: 'deferred', attempt: 1, atMs, error: 'x', detail: 'later' }),
+    eventOfMessage(deferral.message, { kind: 'deferred', attempt: 1, atMs, error: 'x', detail: 'later' }),
   );
   const to = { kind: 'rerouted', attempt: 1, atMs, error: 'to beta: no_bind', detail: '0' } as const;
-  for (const { message } of [moved, back]) await tell(events, eventOfMessage(message, to));
+  for (const { message } of [moved, back]) await publish(events, eventOfMessage(message, to));
   // Recorded, and gone from EVENTS: only the event store knows of it.
-  for (const { message } of [putOff, moved, back]) {
+  for (const { message } of [deferral, moved, back]) {
     const question = JSON.stringify({ accountId: message.accountId, messageId: message.messageId, upToDate: true });
     await until('it is taken', async () => {
-      const answer = await house.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
+      const answer = await harness.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
       return answer.json<GetMessageReply>().result === 'found';
     });
   }
   await role.end('SIGTERM');
-  await house.bus.manager.streams.purge('EVENTS');
-  role = await startRole(house.nats.url, dataDir);
-  for (const { message } of [never, putOff, moved]) await putAgain(message);
+  await harness.bus.manager.streams.purge('EVENTS');
+  role = await startRole(harness.nats.url, dataDir);
+  for (const { message } of [never, deferral, moved]) await putAgain(message);
   // One that was moved comes to its next carrier, for the second time or not: nobody has begun with it there.
   await putAgain({ ...back.message, hop: 1 });
-  await house.actor(carrierWith(house.simulator));
+  await harness.actor(carrierWith(harness.simulator));
   await until('both are sent', () => times(never.nonce) + times(back.nonce) === 2, { limitMs: 20_000 });
-  expect([times(putOff.nonce), times(moved.nonce)]).toEqual([0, 0]);
+  expect([times(deferral.nonce), times(moved.nonce)]).toEqual([0, 0]);
 }, 60_000);
 
-test('goes behind what waits aside, because the first may be there, and is asked about when it comes out', async () => {
-  house = await openCarrierHouse();
-  role = await startRole(house.nats.url, dataDir);
+test('goes behind what waits in overflow, because the first may be there, and is asked about when it comes out', async () => {
+  harness = await openCarrierHarness();
+  role = await startRole(harness.nats.url, dataDir);
   const { message, nonce } = newMessage();
-  const aside = asideSubject(message.category, message.carrier, message.accountId);
-  await house.publisher.publishOne(aside, encodeMessage(message, bodyCipher(bodyKey)), null);
+  const overflow = overflowSubject(message.category, message.carrier, message.accountId);
+  await harness.publisher.publishOne(overflow, encodeMessage(message, bodyCipher(bodyKey)), null);
   await putAgain(message);
-  await house.actor(carrierWith(house.simulator, { tps: 50 }));
+  await harness.actor(carrierWith(harness.simulator, { tps: 50 }));
   await nothingWaits();
   expect(times(nonce)).toBe(1);
 }, 60_000);
@@ -182,7 +182,7 @@ describe('which record a message was given on with', () => {
         (hop, delays, on, by, tries) => {
           const passedOn = { kind: 'deferred', hop: on, attempt: attemptNumber(by, tries) } as const;
           const isBefore = hop < on || (hop === on && delays <= by);
-          expect(isBehind({ hop, delays }, passedOn)).toBe(isBefore);
+          expect(wasPassedOnAfter({ hop, delays }, passedOn)).toBe(isBefore);
         },
       ),
     );

@@ -7,46 +7,46 @@ import { laneOf } from '../../../../model/message.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { newAccountInShard } from '../../../support/account-in-shard.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 test('an OTP of another account goes before the OTP backlog of one that came first and is far longer than the prefetch', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const bind = { window: 5, count: 1 };
-  const flood = await house.send(600, { category: 'otp', accountId: newAccountInShard(1) });
-  const other = await house.send(1, { category: 'otp', accountId: newAccountInShard(2) });
-  await house.actor(carrierWith(house.simulator, { tps: 200, bind }));
-  await until('the other is there', () => house.simulator.nonceCount(other[0]!.nonce) === 1, { everyMs: 5 });
-  expect(house.simulator.stats().submits.total).toBeLessThan(100);
-  expect(await house.settled([...flood, ...other])).toMatchObject({ twice: [], never: [] });
+  const flood = await harness.send(600, { category: 'otp', accountId: newAccountInShard(1) });
+  const other = await harness.send(1, { category: 'otp', accountId: newAccountInShard(2) });
+  await harness.actor(carrierWith(harness.simulator, { tps: 200, bind }));
+  await until('the other is there', () => harness.simulator.nonceCount(other[0]!.nonce) === 1, { everyMs: 5 });
+  expect(harness.simulator.stats().submits.total).toBeLessThan(100);
+  expect(await harness.settled([...flood, ...other])).toMatchObject({ twice: [], never: [] });
 });
 
 test('every account shard of every lane has one consumer', async () => {
-  house = await openCarrierHouse();
-  await house.actor(carrierWith(house.simulator));
+  harness = await openCarrierHarness();
+  await harness.actor(carrierWith(harness.simulator));
   for (const [category, lane] of Object.entries(laneOf)) {
     const stream = `MT_${lane.toUpperCase()}`;
     const names: string[] = [];
-    for await (const info of house.bus.manager.consumers.list(stream)) names.push(info.name);
+    for await (const info of harness.bus.manager.consumers.list(stream)) names.push(info.name);
     const wanted = Array.from({ length: limits.bus.accountShards }, (_, at) => messageConsumerName(lane, 'alpha', at));
     expect([category, names.toSorted()]).toEqual([category, wanted.toSorted()]);
   }
 });
 
 test('a consumer of all shards from before is replaced, and what it held without an ack is sent once', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const name = formerConsumerName('txn', 'alpha');
-  await house.bus.manager.consumers.add('MT_TXN', {
+  await harness.bus.manager.consumers.add('MT_TXN', {
     durable_name: name,
     filter_subject: 'mt.txn.alpha.>',
     ack_policy: AckPolicy.Explicit,
   });
-  const sent = await house.send(20, { accountId: newAccountInShard(3) });
-  const former = await house.bus.jetstream.consumers.get('MT_TXN', name);
+  const sent = await harness.send(20, { accountId: newAccountInShard(3) });
+  const former = await harness.bus.jetstream.consumers.get('MT_TXN', name);
   for await (const record of await former.fetch({ max_messages: 5 })) expect(record.redelivered).toBe(false);
-  await house.actor(carrierWith(house.simulator));
-  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-  await expect(house.bus.manager.consumers.info('MT_TXN', name)).rejects.toThrow('consumer not found');
+  await harness.actor(carrierWith(harness.simulator));
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+  await expect(harness.bus.manager.consumers.info('MT_TXN', name)).rejects.toThrow('consumer not found');
 });

@@ -1,49 +1,49 @@
 // A refusal that comes after the response timer: the carrier has said that it did not take the message, so it is not
-// unknown any more. It sends nothing by itself. On a real nats-server and the real simulator, counted at the far end.
+// unknown any more. It sends nothing by itself. On a real nats-server and the real simulator, counted at the SMSC peer.
 import { afterEach, expect, test } from 'vitest';
 import { listFlights, readDecisions } from '../../../../actors/flight/flight.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
-const moves = { otpMovesAfterMs: 60_000, othersMoveAfterMs: 60_000 };
+const moves = { otpFailoverAfterMs: 60_000, othersFailoverAfterMs: 60_000 };
 const decisions = async () => {
-  const [flight] = await listFlights(house.bus, 'alpha');
-  return readDecisions(house.bus, flight!.node);
+  const [flight] = await listFlights(harness.bus, 'alpha');
+  return readDecisions(harness.bus, flight!.node);
 };
-const copies = (sent: readonly SentMessage[]) => sent.map(({ nonce }) => house.simulator.nonceCount(nonce));
+const copies = (sent: readonly SentMessage[]) => sent.map(({ nonce }) => harness.simulator.nonceCount(nonce));
 async function historyOf({ messageId }: SentMessage): Promise<string[]> {
-  const history = (await statesOf(house.bus)).get(messageId)?.history ?? [];
+  const history = (await statesOf(harness.bus)).get(messageId)?.history ?? [];
   return history.map(({ status, error }) => (error === null ? status : `${status} ${error}`));
 }
 
 test.each(['otp', 'promotional'] as const)(
   'ends what was unknown as rejected, with the status: %s',
   async (category) => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('queue-full', { arg: 900, limit: 1 });
-    await house.actor(carrierWith(house.simulator, { responseTimerMs: 400 }), systemClock, moves);
-    const [sent] = await house.send(1, { category });
-    await until('rejected', async () => (await statesOf(house.bus)).get(sent!.messageId)?.status === 'rejected');
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
+    await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400 }), systemClock, moves);
+    const [sent] = await harness.send(1, { category });
+    await until('rejected', async () => (await statesOf(harness.bus)).get(sent!.messageId)?.status === 'rejected');
     expect(await historyOf(sent!)).toEqual(['accepted', 'unknown no_response', 'rejected ESME_RMSGQFUL']);
-    expect(house.simulator.stats().submits.total).toBe(1);
+    expect(harness.simulator.stats().submits.total).toBe(1);
     // Nothing is left that could send it: not here, and not later.
     for (const stream of ['MT_OTP', 'MT_PROMO', 'LATER']) {
-      await until(`${stream} empty`, async () => (await house.bus.manager.streams.info(stream)).state.messages === 0);
+      await until(`${stream} empty`, async () => (await harness.bus.manager.streams.info(stream)).state.messages === 0);
     }
   },
 );
 
 test('speaks of the carrier as every refusal does, and stands among the decisions', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('queue-full', { arg: 900, limit: 1 });
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 400 }), systemClock, moves);
-  const [sent] = await house.send(1, { category: 'otp' });
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400 }), systemClock, moves);
+  const [sent] = await harness.send(1, { category: 'otp' });
   await until('rejected', async () => (await historyOf(sent!)).at(-1) === 'rejected ESME_RMSGQFUL');
   const noted = await decisions();
   expect(
@@ -58,57 +58,57 @@ test('speaks of the carrier as every refusal does, and stands among the decision
 });
 
 test('of us, and not of the message: the carrier rests', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('queue-full', { arg: 900, limit: 1 });
-  const carrier = carrierWith(house.simulator, { responseTimerMs: 400, errors: { ESME_RMSGQFUL: 'stop' } });
-  await house.actor(carrier, systemClock, moves);
-  const [sent] = await house.send(1);
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
+  const carrier = carrierWith(harness.simulator, { responseTimerMs: 400, errors: { ESME_RMSGQFUL: 'stop' } });
+  await harness.actor(carrier, systemClock, moves);
+  const [sent] = await harness.send(1);
   await until('rejected', async () => (await historyOf(sent!)).at(-1) === 'rejected ESME_RMSGQFUL');
   expect((await decisions()).some(({ kind, detail }) => kind === 'pace' && detail.startsWith('paused for'))).toBe(true);
 });
 
 test('of a part: the message is rejected, whatever becomes of its other parts', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:1500' });
-  house.simulator.setFault('queue-full', { arg: 900, limit: 1 });
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 400, bind: { count: 1 } }), systemClock, moves);
-  const [sent] = await house.send(1, { segments: 3 }, (nonce) => `#${nonce}# ${'long '.repeat(80)}`);
+  harness = await openCarrierHarness({ latency: 'fixed:1500' });
+  harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400, bind: { count: 1 } }), systemClock, moves);
+  const [sent] = await harness.send(1, { segments: 3 }, (nonce) => `#${nonce}# ${'long '.repeat(80)}`);
   await until('rejected', async () => (await historyOf(sent!)).at(-1) === 'rejected ESME_RMSGQFUL');
-  await until('the others are receipted', () => house.simulator.stats().receipts.acked === 2);
+  await until('the others are receipted', () => harness.simulator.stats().receipts.acked === 2);
   expect(await historyOf(sent!)).toEqual(['accepted', 'unknown no_response', 'rejected ESME_RMSGQFUL']);
-  expect(house.simulator.stats().submits.total).toBe(3);
+  expect(harness.simulator.stats().submits.total).toBe(3);
 });
 
 test('of a copy whose account wants another: that one goes, and decides', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:50' });
-  house.simulator.setFault('queue-full', { arg: 900, limit: 1 });
-  await house.actor(
-    carrierWith(house.simulator, { responseTimerMs: 400 }),
+  harness = await openCarrierHarness({ latency: 'fixed:50' });
+  harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
+  await harness.actor(
+    carrierWith(harness.simulator, { responseTimerMs: 400 }),
     systemClock,
     moves,
     passLateGates,
     () => true,
   );
-  const sent = await house.send(1, { category: 'otp' });
-  expect(await house.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
+  const sent = await harness.send(1, { category: 'otp' });
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
   await until('the refusal has come', async () => (await decisions()).some(({ detail }) => detail.includes(', late')));
-  expect((await eventsOf(house.bus)).filter(({ kind }) => kind === 'rejected')).toEqual([]);
+  expect((await eventsOf(harness.bus)).filter(({ kind }) => kind === 'rejected')).toEqual([]);
   expect(copies(sent)).toEqual([1]);
 });
 
 test('leaves nothing that the receipt of another message could settle, also after a restart', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('queue-full', { arg: 900, limit: 1 });
-  const carrier = carrierWith(house.simulator, { responseTimerMs: 400 });
-  const first = await house.actor(carrier, systemClock, moves);
-  const [sent] = await house.send(1, { recipient: '+8801812345671', sender: 'HELIO' });
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
+  const carrier = carrierWith(harness.simulator, { responseTimerMs: 400 });
+  const first = await harness.actor(carrier, systemClock, moves);
+  const [sent] = await harness.send(1, { recipient: '+8801812345671', sender: 'HELIO' });
   await until('rejected', async () => (await historyOf(sent!)).at(-1) === 'rejected ESME_RMSGQFUL');
-  const parkedCount = async () => (await house.bus.manager.streams.info('LATER')).state.messages;
+  const parkedCount = async () => (await harness.bus.manager.streams.info('LATER')).state.messages;
   for (const [nth, id] of ['aaa1', 'aaa2'].entries()) {
     if (nth === 1) {
       await first.drain();
-      await house.actor(carrier, systemClock, moves);
+      await harness.actor(carrier, systemClock, moves);
     }
-    house.simulator.deliver({
+    harness.simulator.deliver({
       sourceTon: 1,
       sourceNpi: 1,
       source: '8801812345671',
@@ -121,7 +121,7 @@ test('leaves nothing that the receipt of another message could settle, also afte
       octets: Buffer.from(`id:${id} stat:DELIVRD err:000`),
     });
     await until('parked', async () => (await parkedCount()) > 0);
-    await house.bus.manager.streams.purge('LATER');
+    await harness.bus.manager.streams.purge('LATER');
   }
-  expect((await eventsOf(house.bus)).filter(({ kind }) => kind === 'delivered')).toEqual([]);
+  expect((await eventsOf(harness.bus)).filter(({ kind }) => kind === 'delivered')).toEqual([]);
 });

@@ -3,19 +3,19 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type OutcomeQuestion, decideOutcome, isCarriersDoing } from '../../../../actors/carrier/outcome/outcome.ts';
+import { type OutcomeInput, decideOutcome, isCarriersDoing } from '../../../../actors/carrier/outcome/outcome.ts';
 import { outcomeTable, unnamedStatus } from '../../../../actors/carrier/outcome/outcome-table.ts';
 import { type Category, categories } from '../../../../model/message.ts';
 import { commandStatus, nameOfStatus } from '../../../../smpp/command-status.ts';
 
-const ask = (status: number, more: Partial<OutcomeQuestion> = {}) =>
+const ask = (status: number, more: Partial<OutcomeInput> = {}) =>
   decideOutcome({
     status,
     statusName: nameOfStatus(status),
     category: 'transactional',
     attempt: 1,
     overrides: {},
-    otherWay: 'good',
+    alternative: 'good',
     ...more,
   });
 
@@ -24,11 +24,11 @@ const anyStatus = fc.oneof(
   fc.integer({ min: 0x400, max: 0x4ff }),
   fc.integer({ min: 0, max: 0xffffffff }),
 );
-const anyQuestion = fc.record({
+const anyInput = fc.record({
   status: anyStatus,
   category: fc.constantFrom(...categories),
   attempt: fc.integer({ min: 1, max: 500 }),
-  otherWay: fc.constantFrom('good' as const, 'avoided' as const, 'none' as const),
+  alternative: fc.constantFrom('good' as const, 'avoided' as const, 'none' as const),
 });
 
 test('every status but ESME_ROK has a row', () => {
@@ -38,11 +38,11 @@ test('every status but ESME_ROK has a row', () => {
 
 test('whatever is asked: 0 and only 0 is submitted, nothing goes elsewhere without a way, waits have bounds', () => {
   fc.assert(
-    fc.property(anyQuestion, (question) => {
+    fc.property(anyInput, (question) => {
       const outcome = decideOutcome({ ...question, statusName: nameOfStatus(question.status), overrides: {} });
       expect(outcome.action === 'submitted').toBe(question.status === 0);
-      if (question.otherWay === 'none') expect(outcome.action).not.toBe('next');
-      if (outcome.action === 'stop') expect(outcome.goesElsewhere && question.otherWay !== 'good').toBe(false);
+      if (question.alternative === 'none') expect(outcome.action).not.toBe('next');
+      if (outcome.action === 'stop') expect(outcome.goesElsewhere && question.alternative !== 'good').toBe(false);
       if (outcome.action === 'later') {
         expect(outcome.afterMs).toBeGreaterThan(0);
         expect(outcome.afterMs).toBeLessThanOrEqual(question.category === 'otp' ? 2_000 : 60_000);
@@ -55,17 +55,18 @@ test('whatever is asked: 0 and only 0 is submitted, nothing goes elsewhere witho
 test("a carrier's own meaning wins over the table for every status but 0, by name, number and hexadecimal", () => {
   fc.assert(
     fc.property(
-      anyQuestion.filter(({ status }) => status !== 0),
+      anyInput.filter(({ status }) => status !== 0),
       fc.constantFrom('later' as const, 'next' as const, 'reject' as const, 'stop' as const),
       fc.constantFrom('name', 'number', 'hexadecimal'),
       (question, wanted, by) => {
-        const { status, otherWay, category } = question;
+        const { status, alternative, category } = question;
         const statusName = nameOfStatus(status);
         const key = by === 'name' ? statusName : by === 'number' ? String(status) : `0x${status.toString(16)}`;
         const { action } = decideOutcome({ ...question, statusName, overrides: { [key]: wanted } });
         const isLoad = status === commandStatus.ESME_RTHROTTLED || status === commandStatus.ESME_RMSGQFUL;
-        if (wanted === 'next') expect(action).toBe(otherWay === 'none' ? 'reject' : 'next');
-        else if (wanted === 'later' && isLoad && category === 'otp' && otherWay === 'good') expect(action).toBe('next');
+        if (wanted === 'next') expect(action).toBe(alternative === 'none' ? 'reject' : 'next');
+        else if (wanted === 'later' && isLoad && category === 'otp' && alternative === 'good')
+          expect(action).toBe('next');
         else expect(action).toBe(wanted);
       },
     ),
@@ -74,8 +75,8 @@ test("a carrier's own meaning wins over the table for every status but 0, by nam
 
 describe('a carrier that has too much to do', () => {
   const load = [commandStatus.ESME_RTHROTTLED, commandStatus.ESME_RMSGQFUL];
-  const all = (category: Category, otherWay: OutcomeQuestion['otherWay']) =>
-    load.map((status) => ask(status, { category, otherWay }).action);
+  const all = (category: Category, alternative: OutcomeInput['alternative']) =>
+    load.map((status) => ask(status, { category, alternative }).action);
   test('an OTP goes elsewhere at once, unless the others do no better', () => {
     expect(all('otp', 'good')).toEqual(['next', 'next']);
     expect(all('otp', 'avoided')).toEqual(['later', 'later']);

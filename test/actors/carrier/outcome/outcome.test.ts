@@ -1,19 +1,19 @@
 // The outcome table and the relative validity: pure parts that decide what becomes of a submit.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type OutcomeQuestion, decideOutcome } from '../../../../actors/carrier/outcome/outcome.ts';
+import { type OutcomeInput, decideOutcome } from '../../../../actors/carrier/outcome/outcome.ts';
 import { type Category, categories } from '../../../../model/message.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
 import { messageWith } from '../../../support/messages.ts';
 
-const ask = (status: number, more: Partial<OutcomeQuestion> = {}) =>
+const ask = (status: number, more: Partial<OutcomeInput> = {}) =>
   decideOutcome({
     status,
     statusName: `0x${status.toString(16)}`,
     category: 'transactional',
     attempt: 1,
     overrides: {},
-    otherWay: 'none',
+    alternative: 'none',
     ...more,
   });
 

@@ -17,7 +17,7 @@ import { parseReceipt } from '../../../../smpp/receipt.ts';
 import { ReconnectBudget } from '../../../../smpp/reconnect-budget.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { carrierWith } from '../../../support/carrier-house.ts';
+import { carrierWith } from '../../../support/carrier-harness.ts';
 import { messageWith } from '../../../support/messages.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { message as pduWith } from '../../../smpp/messages.ts';
@@ -36,10 +36,10 @@ describe('a late answered submit', () => {
       query: (fields, done) => state.canAsk && asked.push({ fields, done }) > 0,
       onReceipt: (pdu, respond) => receipts.push({ pdu, respond }),
     });
-    const answer = (told: QueryAnswer) => asked.at(-1)!.done(told);
+    const answer = (published: QueryAnswer) => asked.at(-1)!.done(published);
     return { clock, asked, receipts, state, queries, answer };
   }
-  const told = (state: 'delivered' | 'enroute' | 'undelivered', errorCode = 0): QueryAnswer => {
+  const published = (state: 'delivered' | 'enroute' | 'undelivered', errorCode = 0): QueryAnswer => {
     return { ok: true, carrierMessageId: '77', state, errorCode, finalDate: '' };
   };
   const receiptOf = (pdu: ShortMessagePdu) => {
@@ -54,7 +54,7 @@ describe('a late answered submit', () => {
     expect(asked).toEqual([]);
     clock.advance(1);
     expect(asked[0]!.fields).toEqual({ messageId: '77', sourceTon: 5, sourceNpi: 0, source: 'Heliograph' });
-    answer(told('undelivered', 27));
+    answer(published('undelivered', 27));
     expect(receiptOf(receipts[0]!.pdu)).toMatchObject({
       carrierMessageId: '77',
       state: 'undelivered',
@@ -72,7 +72,7 @@ describe('a late answered submit', () => {
     for (const [index, waitMs] of [firstMs, secondMs, thirdMs].entries()) {
       clock.advance(waitMs);
       expect(asked).toHaveLength(index + 1);
-      answer(index === 1 ? { ok: false, why: 'refused', status: 0x67 } : told('enroute'));
+      answer(index === 1 ? { ok: false, why: 'refused', status: 0x67 } : published('enroute'));
     }
     expect([queries.size, clock.timers]).toEqual([0, 0]);
   });
@@ -94,7 +94,7 @@ describe('a late answered submit', () => {
     const { clock, asked, receipts, queries, answer } = setUp();
     queries.watch('77', pduWith('x'), '+8801712345678');
     clock.advance(firstMs);
-    answer(told('delivered'));
+    answer(published('delivered'));
     receipts[0]!.respond(0x64);
     clock.advance(5_000);
     expect(asked).toHaveLength(2);
@@ -109,7 +109,7 @@ describe('a late answered submit', () => {
     const { clock, receipts, queries, answer } = setUp(receiptId);
     queries.watch(id, pduWith('x'), '+8801712345678');
     clock.advance(firstMs);
-    answer(told('delivered'));
+    answer(published('delivered'));
     expect(receiptOf(receipts[0]!.pdu)?.carrierMessageId).toBe(written);
   });
 
@@ -168,7 +168,7 @@ describe('on real binds', () => {
     await until('the bind', () => binds.boundCount === 1);
     const message = messageWith();
     const pdus = segmentsOf(message, carrier);
-    const token = { held: { message, pdus } as unknown as InFlightMessage, segment: 1, attempt: 1 } as SubmitToken;
+    const token = { inFlight: { message, pdus } as unknown as InFlightMessage, segment: 1, attempt: 1 } as SubmitToken;
     expect(binds.ports[0]!.submit(submitPdu(message, pdus[0]!, carrier, systemClock.nowMs()), token)).toBe(true);
     await until('the late answer', () => seen.late.length === 1);
     const pdu = await until('the receipt made of the answer', () => seen.delivers[0]);

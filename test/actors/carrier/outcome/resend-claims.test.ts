@@ -1,40 +1,40 @@
 // Two nodes hold one record, and one of them decides to send it once more: whoever goes on with it knows that, so that
-// nobody makes a third copy. Pure: a ledger, the claims, and events in stream order.
+// nobody makes a third copy. Pure: a replay index, the claims, and events in stream order.
 import { expect, test } from 'vitest';
 import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import { type ClaimVerdict, SharedClaims } from '../../../../actors/carrier/repeats/intent-claims.ts';
-import { Ledger } from '../../../../actors/carrier/repeats/ledger.ts';
-import { type Happening, eventOfMessage } from '../../../../model/delivery-event.ts';
+import { type ClaimStatus, ClusterClaims } from '../../../../actors/carrier/deduplication/intent-claims.ts';
+import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
+import { type EventDraft, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 const [ours, theirs] = [7, 9];
 
 /** What we hold since before the others told anything, and our intent that comes behind what they told. */
-function claimBehind(...told: Partial<Happening>[]): { verdict: ClaimVerdict | null; resends: number } {
+function claimLost(...published: Partial<EventDraft>[]): { verdict: ClaimStatus | null; resends: number } {
   const clock = new ManualClock();
   const message = messageWith();
-  const ledger = new Ledger(clock);
-  const claims = new SharedClaims(ledger, () => ours, clock);
-  const held = { key: message.messageId, message, epoch: ours, tries: 1 } as unknown as InFlightMessage;
-  const event = (happening: Partial<Happening>) =>
-    eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1, epoch: theirs, ...happening });
-  let verdict: ClaimVerdict | null = null;
-  claims.confirm('intent', held, (said) => (verdict = said));
-  for (const each of told) claims.learn(event(each), false);
+  const replayIndex = new ReplayIndex(clock);
+  const claims = new ClusterClaims(replayIndex, () => ours, clock);
+  const inFlight = { key: message.messageId, message, epoch: ours, tries: 1 } as unknown as InFlightMessage;
+  const event = (draft: Partial<EventDraft>) =>
+    eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1, epoch: theirs, ...draft });
+  let verdict: ClaimStatus | null = null;
+  claims.confirm('intent', inFlight, (said) => (verdict = said));
+  for (const each of published) claims.learn(event(each), false);
   claims.learn(event({ epoch: ours }), true);
-  return { verdict, resends: held.message.resends };
+  return { verdict, resends: inFlight.message.resends };
 }
 
 test('nothing was told: ours counts, and is the first', () => {
-  expect(claimBehind()).toEqual({ verdict: 'new', resends: 0 });
+  expect(claimLost()).toEqual({ verdict: 'new', resends: 0 });
 });
 
 test('decided elsewhere and not begun: ours counts, and is that one further time', () => {
-  expect(claimBehind({}, { kind: 'resent', segment: 1 })).toEqual({ verdict: 'new', resends: 1 });
+  expect(claimLost({}, { kind: 'resent', segment: 1 })).toEqual({ verdict: 'new', resends: 1 });
 });
 
 test('decided and begun elsewhere: theirs counts, and what we hold knows that there is no third', () => {
   const begun = [{}, { kind: 'resent', segment: 1 }, { attempt: 2 }] as const;
-  expect(claimBehind(...begun)).toEqual({ verdict: 'intent_without_outcome', resends: 1 });
+  expect(claimLost(...begun)).toEqual({ verdict: 'intent_without_outcome', resends: 1 });
 });

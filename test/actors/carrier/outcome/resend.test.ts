@@ -1,5 +1,5 @@
 // What is sent once more because nobody knows whether its carrier took it, and its account asks for that: on a real
-// nats-server and the real simulator, counted at the far end. Twice at the most, whatever is killed in between, and
+// nats-server and the real simulator, counted at the SMSC peer. Twice at the most, whatever is killed in between, and
 // not at all when something tells in time that the first copy arrived.
 import { afterEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
@@ -11,33 +11,33 @@ import { limits } from '../../../../platform/limits.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
 import { startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
 import { messageWith } from '../../../support/messages.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
-const moves = { otpMovesAfterMs: 60_000, othersMoveAfterMs: 60_000 };
+const moves = { otpFailoverAfterMs: 60_000, othersFailoverAfterMs: 60_000 };
 const resendAll = () => true;
 const otpOnly = ({ category }: { category: Category }) => category === 'otp';
 const actor = (changes: Parameters<typeof carrierWith>[1] = {}, policy = otpOnly) =>
-  house.actor(carrierWith(house.simulator, changes), systemClock, moves, passLateGates, policy);
+  harness.actor(carrierWith(harness.simulator, changes), systemClock, moves, passLateGates, policy);
 
-const copies = (sent: readonly SentMessage[]) => sent.map(({ nonce }) => house.simulator.nonceCount(nonce));
+const copies = (sent: readonly SentMessage[]) => sent.map(({ nonce }) => harness.simulator.nonceCount(nonce));
 const histories = async (sent: readonly SentMessage[]) => {
-  const states = await statesOf(house.bus);
+  const states = await statesOf(harness.bus);
   return sent.map(({ messageId }) =>
     (states.get(messageId)?.history ?? []).map(({ status, error }) => (error === null ? status : `${status} ${error}`)),
   );
 };
-const kindsOf = async (kind: string) => (await eventsOf(house.bus)).filter((each) => each.kind === kind);
+const kindsOf = async (kind: string) => (await eventsOf(harness.bus)).filter((each) => each.kind === kind);
 
 describe('an answer that does not come', () => {
   test('sends an OTP once more and leaves the rest unknown, as the account asks; history, event and metric tell it', async () => {
-    house = await openCarrierHouse({ latency: 'fixed:50' });
-    await house.eventStore();
-    house.simulator.setFault('no-resp', { limit: 6 });
+    harness = await openCarrierHarness({ latency: 'fixed:50' });
+    await harness.eventStore();
+    harness.simulator.setFault('no-resp', { limit: 6 });
     // The others must be out before the first OTP goes again: all six of the silence are for first copies.
     await actor({ responseTimerMs: 1_000 });
     const counted = async () =>
@@ -45,9 +45,9 @@ describe('an answer that does not come', () => {
         .filter(({ labels }) => labels.carrier === 'alpha' && labels.category === 'otp')
         .reduce((sum, { value }) => sum + value, 0);
     const before = await counted();
-    const otp = await house.send(3, { category: 'otp' });
-    const others = await house.send(3);
-    expect((await house.settled(otp)).statuses).toEqual({ delivered: 3 });
+    const otp = await harness.send(3, { category: 'otp' });
+    const others = await harness.send(3);
+    expect((await harness.settled(otp)).statuses).toEqual({ delivered: 3 });
     expect(copies(otp)).toEqual([2, 2, 2]);
     expect((await counted()) - before).toBe(3);
     expect(await kindsOf('resent')).toHaveLength(3);
@@ -56,60 +56,60 @@ describe('an answer that does not come', () => {
       expect(history.at(-1)).toBe('delivered');
     }
     // Their receipts come, and settle what no answer told.
-    const delivered = async () => (await house.settled(others)).statuses['delivered'] === 3;
+    const delivered = async () => (await harness.settled(others)).statuses['delivered'] === 3;
     await until('what was unknown is delivered', delivered, { limitMs: 15_000 });
     expect(copies(others)).toEqual([1, 1, 1]);
   });
 
   test('to the second copy either: unknown, and no third', async () => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('no-receipt');
-    house.simulator.setFault('no-resp', { limit: 10 });
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp', { limit: 10 });
     await actor({ responseTimerMs: 200 });
-    const sent = await house.send(2, { category: 'otp' });
-    expect((await house.settled(sent)).statuses).toEqual({ unknown: 2 });
+    const sent = await harness.send(2, { category: 'otp' });
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 2 });
     expect(copies(sent)).toEqual([2, 2]);
     for (const history of await histories(sent)) {
       expect(history).toEqual(['accepted', 'unknown resent_by_policy:no_response', 'unknown no_response']);
     }
     // Nothing is left to come back.
     for (const stream of ['MT_OTP', 'LATER']) {
-      await until(`${stream} empty`, async () => (await house.bus.manager.streams.info(stream)).state.messages === 0);
+      await until(`${stream} empty`, async () => (await harness.bus.manager.streams.info(stream)).state.messages === 0);
     }
   });
 
   test('when its validity is over by then: unknown, and not sent again', async () => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('no-receipt');
-    house.simulator.setFault('no-resp', { limit: 2 });
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp', { limit: 2 });
     await actor({ responseTimerMs: 4_000 });
-    const sent = await house.send(1, { category: 'otp', validUntilMs: systemClock.nowMs() + 3_000 });
-    expect((await house.settled(sent)).statuses).toEqual({ unknown: 1 });
+    const sent = await harness.send(1, { category: 'otp', validUntilMs: systemClock.nowMs() + 3_000 });
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 1 });
     expect(copies(sent)).toEqual([1]);
     expect(await kindsOf('resent')).toEqual([]);
   });
 
   test('to a part of a long message: that part alone goes again, under the same reference', async () => {
-    house = await openCarrierHouse({ response: 'fixed:20' });
+    harness = await openCarrierHarness({ response: 'fixed:20' });
     await actor({ responseTimerMs: 400, bind: { count: 1 } });
-    house.simulator.setFault('no-resp', { limit: 1 });
+    harness.simulator.setFault('no-resp', { limit: 1 });
     const text = (nonce: string) => `#${nonce}# ${'long '.repeat(80)}`;
-    const sent = await house.send(1, { category: 'otp', segments: 3 }, text);
-    expect((await house.settled(sent)).statuses).toEqual({ delivered: 1 });
-    expect(house.simulator.stats().submits.total).toBe(4);
+    const sent = await harness.send(1, { category: 'otp', segments: 3 }, text);
+    expect((await harness.settled(sent)).statuses).toEqual({ delivered: 1 });
+    expect(harness.simulator.stats().submits.total).toBe(4);
     expect(await kindsOf('resent')).toMatchObject([{ error: 'resent_by_policy:no_response' }]);
     expect(new Set((await kindsOf('submitted')).map((each) => each.segment))).toEqual(new Set([1, 2, 3]));
   });
 
   test('when the second copy is refused: unknown with the reason, because the first may have arrived', async () => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('no-receipt');
-    house.simulator.setFault('no-resp', { limit: 1 });
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp', { limit: 1 });
     await actor({ responseTimerMs: 200, errors: { ESME_RSYSERR: 'reject' } });
-    const sent = await house.send(1, { category: 'otp' });
+    const sent = await harness.send(1, { category: 'otp' });
     await until('the first copy is there', () => copies(sent)[0] === 1, { everyMs: 5 });
-    house.simulator.setFault('sys-err');
-    expect((await house.settled(sent)).statuses).toEqual({ unknown: 1 });
+    harness.simulator.setFault('sys-err');
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 1 });
     expect((await histories(sent))[0]).toEqual([
       'accepted',
       'unknown resent_by_policy:no_response',
@@ -118,35 +118,35 @@ describe('an answer that does not come', () => {
   });
 
   test('a record that says it was sent again already is not sent again by another carrier either', async () => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('no-receipt');
-    house.simulator.setFault('no-resp', { limit: 2 });
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp', { limit: 2 });
     await actor({ responseTimerMs: 200 }, resendAll);
-    const sent = await house.send(1, { category: 'otp', hop: 1, resends: 1 });
-    expect((await house.settled(sent)).statuses).toEqual({ unknown: 1 });
+    const sent = await harness.send(1, { category: 'otp', hop: 1, resends: 1 });
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 1 });
     expect(copies(sent)).toEqual([1]);
   });
 });
 
 describe('what is no OTP waits a moment for news of its first copy', () => {
   test('a late answer calls the second off', async () => {
-    house = await openCarrierHouse({ response: 'fixed:900', latency: 'fixed:50' });
+    harness = await openCarrierHarness({ response: 'fixed:900', latency: 'fixed:50' });
     await actor({ responseTimerMs: 300 }, resendAll);
-    const sent = await house.send(3);
+    const sent = await harness.send(3);
     await until('they are to go again', async () => (await kindsOf('resent')).length === 3);
-    expect((await house.settled(sent, limits.carrier.resendWaitMs)).statuses).toEqual({ delivered: 3 });
-    await until('all is acked', async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages === 0);
+    expect((await harness.settled(sent, limits.carrier.resendWaitMs)).statuses).toEqual({ delivered: 3 });
+    await until('all is acked', async () => (await harness.bus.manager.streams.info('MT_TXN')).state.messages === 0);
     expect(copies(sent)).toEqual([1, 1, 1]);
   });
 
   test('a late receipt calls the second off', async () => {
-    house = await openCarrierHouse({ latency: 'fixed:400' });
-    await house.eventStore();
-    house.simulator.setFault('no-resp', { limit: 3 });
+    harness = await openCarrierHarness({ latency: 'fixed:400' });
+    await harness.eventStore();
+    harness.simulator.setFault('no-resp', { limit: 3 });
     await actor({ responseTimerMs: 200 }, resendAll);
-    const sent = await house.send(3);
-    expect((await house.settled(sent)).statuses).toEqual({ delivered: 3 });
-    await until('all is acked', async () => (await house.bus.manager.streams.info('MT_TXN')).state.messages === 0);
+    const sent = await harness.send(3);
+    expect((await harness.settled(sent)).statuses).toEqual({ delivered: 3 });
+    await until('all is acked', async () => (await harness.bus.manager.streams.info('MT_TXN')).state.messages === 0);
     expect(copies(sent)).toEqual([1, 1, 1]);
     for (const history of await histories(sent)) {
       expect(history).toEqual(['accepted', 'unknown resent_by_policy:no_response', 'delivered']);
@@ -154,32 +154,32 @@ describe('what is no OTP waits a moment for news of its first copy', () => {
   });
 
   test('without news it goes again', async () => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('no-receipt');
-    house.simulator.setFault('no-resp', { limit: 1 });
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp', { limit: 1 });
     await actor({ responseTimerMs: 200 }, resendAll);
-    const sent = await house.send(1);
+    const sent = await harness.send(1);
     await until('the second copy', () => copies(sent)[0] === 2, { limitMs: 15_000 });
     await until('its answer', async () => (await kindsOf('submitted')).length === 1);
   });
 });
 
 test('a carrier that is gone by then: the one further copy goes to the next of the plan, and that was the last', async () => {
-  house = await openCarrierHouse();
+  harness = await openCarrierHarness();
   const beta = await startSimulator({ magic: false });
   try {
-    for (const simulator of [house.simulator, beta]) simulator.setFault('no-resp', { limit: 5 });
-    for (const simulator of [house.simulator, beta]) simulator.setFault('no-receipt');
-    const quick = { otpMovesAfterMs: 300, othersMoveAfterMs: 500 };
-    const both = [carrierWith(house.simulator), carrierWith(beta, { name: 'beta' })];
+    for (const simulator of [harness.simulator, beta]) simulator.setFault('no-resp', { limit: 5 });
+    for (const simulator of [harness.simulator, beta]) simulator.setFault('no-receipt');
+    const quick = { otpFailoverAfterMs: 300, othersFailoverAfterMs: 500 };
+    const both = [carrierWith(harness.simulator), carrierWith(beta, { name: 'beta' })];
     for (const carrier of both) {
-      await house.actor({ ...carrier, responseTimerMs: 300 }, systemClock, quick, passLateGates, resendAll);
+      await harness.actor({ ...carrier, responseTimerMs: 300 }, systemClock, quick, passLateGates, resendAll);
     }
-    const sent = await house.send(3, { plan: ['beta'] });
+    const sent = await harness.send(3, { plan: ['beta'] });
     await until('they are to go again', async () => (await kindsOf('resent')).length === 3);
-    await house.simulator.close();
-    expect((await house.settled(sent, 20_000)).statuses).toEqual({ unknown: 3 });
-    expect(sent.map(({ nonce }) => [house.simulator.nonceCount(nonce), beta.nonceCount(nonce)])).toEqual(
+    await harness.simulator.close();
+    expect((await harness.settled(sent, 20_000)).statuses).toEqual({ unknown: 3 });
+    expect(sent.map(({ nonce }) => [harness.simulator.nonceCount(nonce), beta.nonceCount(nonce)])).toEqual(
       sent.map(() => [1, 1]),
     );
     expect(await kindsOf('resent')).toHaveLength(3);
@@ -190,28 +190,28 @@ test('a carrier that is gone by then: the one further copy goes to the next of t
 }, 60_000);
 
 test('a session lost in the middle of a window: OTP goes again on the next, once, and both receipts do no harm', async () => {
-  house = await openCarrierHouse({ response: 'fixed:400', latency: 'fixed:700' });
+  harness = await openCarrierHarness({ response: 'fixed:400', latency: 'fixed:700' });
   await actor({ bind: { window: 10, count: 1 } });
-  const sent = await house.send(30, { category: 'otp' });
-  await until('a window is out', () => house.simulator.stats().submits.total >= 10);
-  house.simulator.setFault('unbind', { now: true });
-  const settled = await house.settled(sent, 20_000);
+  const sent = await harness.send(30, { category: 'otp' });
+  await until('a window is out', () => harness.simulator.stats().submits.total >= 10);
+  harness.simulator.setFault('unbind', { now: true });
+  const settled = await harness.settled(sent, 20_000);
   expect(settled).toMatchObject({ never: [], statuses: { delivered: 30 } });
   expect(settled.twice.length).toBeGreaterThan(0);
   expect(Math.max(...copies(sent))).toBe(2);
   // Only what was decided so is there twice.
   const resent = new Set((await kindsOf('resent')).map((each) => each.messageId));
   for (const { messageId, nonce } of sent) {
-    if (house.simulator.nonceCount(nonce) > 1) expect(resent.has(messageId)).toBe(true);
+    if (harness.simulator.nonceCount(nonce) > 1) expect(resent.has(messageId)).toBe(true);
   }
 });
 
 describe('kill -9, with the policy in the directory', () => {
   const child = () =>
-    house.host([carrierWith(house.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 5_000 })]);
+    harness.host([carrierWith(harness.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 5_000 })]);
 
-  async function tellDirectory(resendUnknown: readonly Category[]): Promise<void> {
-    const bucket = await openBucket(house.bus, 'directory');
+  async function publishDirectory(resendUnknown: readonly Category[]): Promise<void> {
+    const bucket = await openBucket(harness.bus, 'directory');
     const { accountId, sender } = messageWith();
     const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [sender], resendUnknown } as const;
     await bucket.put(accountEntryName(accountId), encodeAccountEntry(entry));
@@ -219,10 +219,10 @@ describe('kill -9, with the policy in the directory', () => {
   }
 
   test('after the submit and before its answer: each is sent once more, and a further kill sends none a third time', async () => {
-    house = await openCarrierHouse({ response: 'fixed:2000' });
-    house.simulator.setFault('no-receipt');
-    await tellDirectory(['otp']);
-    const sent = await house.send(10, { category: 'otp' });
+    harness = await openCarrierHarness({ response: 'fixed:2000' });
+    harness.simulator.setFault('no-receipt');
+    await publishDirectory(['otp']);
+    const sent = await harness.send(10, { category: 'otp' });
     const first = await child();
     await until('the first copies', () => copies(sent).every((each) => each === 1), { everyMs: 5 });
     await first.kill9();
@@ -230,24 +230,24 @@ describe('kill -9, with the policy in the directory', () => {
     await until('the second copies', () => copies(sent).every((each) => each === 2), { everyMs: 5 });
     await second.kill9();
     await child();
-    expect((await house.settled(sent, 20_000)).statuses).toEqual({ unknown: 10 });
+    expect((await harness.settled(sent, 20_000)).statuses).toEqual({ unknown: 10 });
     expect(new Set(copies(sent))).toEqual(new Set([2]));
   }, 60_000);
 
   test('between the decision and the second submit: it is sent that once more, and no further time', async () => {
-    house = await openCarrierHouse();
-    house.simulator.setFault('no-receipt');
-    house.simulator.setFault('no-resp', { limit: 5 });
-    await tellDirectory(['transactional']);
-    const sent = await house.send(5);
-    const carrier = carrierWith(house.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 300 });
-    const first = await house.host([carrier]);
+    harness = await openCarrierHarness();
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp', { limit: 5 });
+    await publishDirectory(['transactional']);
+    const sent = await harness.send(5);
+    const carrier = carrierWith(harness.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 300 });
+    const first = await harness.host([carrier]);
     await until('the decision is durable', async () => (await kindsOf('resent')).length === 5, { everyMs: 20 });
     await first.kill9();
     expect(copies(sent)).toEqual([1, 1, 1, 1, 1]);
-    house.simulator.setFault('no-resp', { limit: 5 });
-    await house.host([carrier]);
-    expect((await house.settled(sent, 25_000)).statuses).toEqual({ unknown: 5 });
+    harness.simulator.setFault('no-resp', { limit: 5 });
+    await harness.host([carrier]);
+    expect((await harness.settled(sent, 25_000)).statuses).toEqual({ unknown: 5 });
     expect(copies(sent)).toEqual([2, 2, 2, 2, 2]);
     expect(await kindsOf('resent')).toHaveLength(5);
   }, 60_000);

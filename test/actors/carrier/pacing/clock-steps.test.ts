@@ -3,24 +3,24 @@
 import { afterEach, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 const hourMs = 3_600_000;
 
 test('a wall clock that steps an hour forward and two back changes neither the rate nor the order of anything', async () => {
-  house = await openCarrierHouse({ response: 'fixed:5' });
+  harness = await openCarrierHarness({ response: 'fixed:5' });
   let stepMs = 0;
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + stepMs };
-  await house.actor(carrierWith(house.simulator, { tps: 100 }), clock);
-  const sent = await house.send(300, { category: 'otp', validUntilMs: systemClock.nowMs() + 10 * hourMs });
-  const submits = () => house.simulator.stats().submits.total;
+  await harness.actor(carrierWith(harness.simulator, { tps: 100 }), clock);
+  const sent = await harness.send(300, { category: 'otp', validUntilMs: systemClock.nowMs() + 10 * hourMs });
+  const submits = () => harness.simulator.stats().submits.total;
   await until('under way', () => submits() >= 60, { everyMs: 5 });
   stepMs = hourMs;
   await until('it goes on', () => submits() >= 160, { everyMs: 5 });
   stepMs = -hourMs;
-  expect(await house.settled(sent, 25_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
-  expect(house.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(100);
+  expect(await harness.settled(sent, 25_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
+  expect(harness.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(100);
 });

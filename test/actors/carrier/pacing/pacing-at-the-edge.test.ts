@@ -14,7 +14,7 @@ function between(seed: number, least: number, most: number): () => number {
 
 describe.each(contracts)('a contract of %i per second', (tps) => {
   const seconds = tps === 5_000 ? 12 : 20;
-  test('is used to 98 % and never exceeded by a carrier next door that answers in 1 to 10 ms', () => {
+  test('is used to 98 % and never exceeded by a carrier next entry point that answers in 1 to 10 ms', () => {
     const { share, throttled } = play({ tps, seconds, answerMs: between(1, 1, 10), intentMs: between(2, 3, 12) });
     expect(share).toBeGreaterThan(0.98);
     expect(throttled).toBe(0);
@@ -48,7 +48,7 @@ describe.each(contracts)('a contract of %i per second', (tps) => {
   });
 });
 
-type Way = { way: number; jitter: number };
+type RouteCandidate = { way: number; jitter: number };
 
 const stalls = fc.array(
   fc.record({
@@ -60,7 +60,14 @@ const stalls = fc.array(
 );
 
 /** A line silent for 1.7 s, whose first bind was answered a few milliseconds before the second. */
-const wakesOneBindFirst: [number, number, Record<`${'our' | 'their' | 'line'}Stalls`, Stall[]>, Way, number, number] = [
+const wakesOneBindFirst: [
+  number,
+  number,
+  Record<`${'our' | 'their' | 'line'}Stalls`, Stall[]>,
+  RouteCandidate,
+  number,
+  number,
+] = [
   10,
   4,
   { ourStalls: [], theirStalls: [], lineStalls: [{ atMs: 10_882, forMs: 1_721 }] },

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jitterMs } from '../../../../actors/carrier/pacing/answer-times.ts';
-import { tokensKeptFor } from '../../../../actors/carrier/intake/lanes.ts';
+import { tokensReservedFor } from '../../../../actors/carrier/intake/lanes.ts';
 import { type Pacing, pacing, shareOfContract } from '../../../../actors/carrier/pacing/pacing.ts';
 
 /** The most segments in any one second: what a carrier's counter would see. */
@@ -208,7 +208,7 @@ describe.each([
     // Those of the stall itself wait for its end.
     return waits.slice(Math.ceil((2_000 + stallMs) / 10) + 1);
   }
-  const keeping = (pace: Pacing, nowMs: number) => tokensKeptFor(category, pace.ratePerS(nowMs), 1_000);
+  const keeping = (pace: Pacing, nowMs: number) => tokensReservedFor(category, pace.ratePerS(nowMs), 1_000);
 
   test('an OTP of another account finds room soon, also in the seconds after a stall', () => {
     for (let stallMs = 0; stallMs <= 150; stallMs += 25) {

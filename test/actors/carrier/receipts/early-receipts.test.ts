@@ -1,4 +1,4 @@
-// Receipts that come while the actor still learns what an earlier life did: they wait for the replay, so that none is
+// Receipts that come while the actor still learns what an earlier incarnation did: they wait for the replay, so that none is
 // taken for the receipt of an unknown submit to the same number. On a real bus, with time moved by hand.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
@@ -38,7 +38,7 @@ test('a receipt that comes during the replay is its own segment’s, not that of
     clock,
     lookUp,
     park: () => {},
-    onTold: () => () => {},
+    onPublished: () => () => {},
   });
   const message = messageWith({ segments: 2 });
   const answers: number[] = [];
@@ -58,8 +58,8 @@ test('a receipt that comes during the replay is its own segment’s, not that of
   receipts.open();
 
   await until('the answer', () => answers.length === 1);
-  const told = (await recordsOf(bus.bus, 'EVENTS')).flatMap((record) => decodeEvents(record.data));
-  expect(told).toMatchObject([{ kind: 'delivered', segment: 2, carrierMessageId: '77' }]);
+  const published = (await recordsOf(bus.bus, 'EVENTS')).flatMap((record) => decodeEvents(record.data));
+  expect(published).toMatchObject([{ kind: 'delivered', segment: 2, carrierMessageId: '77' }]);
   expect(unknown.find(message.recipient, message.sender, null)).toMatchObject({ segment: 1 });
   receipts.close();
   events.close();

@@ -8,31 +8,31 @@ import { afterEach, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { type RunningRole, askStore, startRole } from '../../../analytics/support/role.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf } from '../../../support/invariant.ts';
 import { messageWith } from '../../../support/messages.ts';
 
-let house: CarrierHouse;
+let harness: CarrierHarness;
 let role: RunningRole | null = null;
 const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-old-receipts-'));
 afterEach(async () => {
   await role?.end('SIGKILL');
   role = null;
-  await house.stop();
+  await harness.stop();
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-const kinds = async (kind: string) => (await eventsOf(house.bus)).filter((each) => each.kind === kind);
-const messagesIn = async (stream: string) => (await house.bus.manager.streams.info(stream)).state.messages;
-const receipts = () => house.simulator.stats().receipts;
+const kinds = async (kind: string) => (await eventsOf(harness.bus)).filter((each) => each.kind === kind);
+const messagesIn = async (stream: string) => (await harness.bus.manager.streams.info(stream)).state.messages;
+const receipts = () => harness.simulator.stats().receipts;
 const all = (sent: readonly SentMessage[]) => sent.map(({ messageId }) => messageId).toSorted();
 
 /** Submits, records what became of it, and leaves nothing of it in EVENTS: as a carrier does whose receipts take hours. */
 async function submittedLongAgo(count: number): Promise<SentMessage[]> {
-  house = await openCarrierHouse({ ids: 'resp-hex-receipt-decimal', latency: 'fixed:4000' });
-  role = await startRole(house.nats.url, dataDir);
-  const first = await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(count);
+  harness = await openCarrierHarness({ ids: 'resp-hex-receipt-decimal', latency: 'fixed:4000' });
+  role = await startRole(harness.nats.url, dataDir);
+  const first = await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(count);
   await until('all submitted', async () => (await kinds('submitted')).length === count, { everyMs: 20 });
   await first.drain();
   await until('the recorder has taken all of it', async () => {
@@ -47,22 +47,22 @@ async function submittedLongAgo(count: number): Promise<SentMessage[]> {
     "SELECT toUInt32(count()) FROM sms_events WHERE kind = 'submitted'",
   );
   expect(recorded).toBe(count);
-  await house.bus.manager.streams.purge('EVENTS');
+  await harness.bus.manager.streams.purge('EVENTS');
   return sent;
 }
 
 async function statusOf(messageId: string): Promise<string | null> {
   const { accountId } = messageWith();
   const question = JSON.stringify({ accountId, messageId });
-  const answer = await house.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
+  const answer = await harness.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
   const reply = answer.json<GetMessageReply>();
   return reply.result === 'found' ? reply.message.status : null;
 }
 
 test('receipts beyond memory find their submits in the event store, whatever the form of the id', async () => {
   const sent = await submittedLongAgo(30);
-  role = await startRole(house.nats.url, dataDir);
-  await house.actor(carrierWith(house.simulator));
+  role = await startRole(harness.nats.url, dataDir);
+  await harness.actor(carrierWith(harness.simulator));
   await until('all delivered', async () => (await kinds('delivered')).length === 30, { limitMs: 20_000 });
   expect((await kinds('delivered')).map((each) => each.messageId).toSorted()).toEqual(all(sent));
   await until('all answered', () => receipts().acked === 30);
@@ -71,11 +71,11 @@ test('receipts beyond memory find their submits in the event store, whatever the
 
 test('with the event store down they are parked, answered once they are safe, and matched when it is back', async () => {
   const sent = await submittedLongAgo(30);
-  await house.actor(carrierWith(house.simulator));
+  await harness.actor(carrierWith(harness.simulator));
   await until('all parked', async () => (await messagesIn('LATER')) === 30, { limitMs: 20_000 });
   await until('all answered', () => receipts().acked === 30);
   expect(await kinds('delivered')).toEqual([]);
-  role = await startRole(house.nats.url, dataDir);
+  role = await startRole(harness.nats.url, dataDir);
   await until('all delivered', async () => (await kinds('delivered')).length === 30, { limitMs: 40_000 });
   expect((await kinds('delivered')).map((each) => each.messageId).toSorted()).toEqual(all(sent));
   for (const stream of ['LATER', 'INBOUND', 'DEAD']) {
@@ -85,16 +85,16 @@ test('with the event store down they are parked, answered once they are safe, an
 
 test('while nothing can be made durable no receipt is acknowledged; the carrier keeps them, and each is counted once', async () => {
   // No receipt may come before the server is killed.
-  house = await openCarrierHouse({ latency: 'fixed:3000' });
-  await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(40);
+  harness = await openCarrierHarness({ latency: 'fixed:3000' });
+  await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(40);
   await until('all submitted', async () => (await kinds('submitted')).length === 40, { everyMs: 10 });
   expect(receipts().acked).toBe(0);
-  await house.nats.kill9();
+  await harness.nats.kill9();
   await until('all receipts sent', () => receipts().sent >= 40, { limitMs: 15_000 });
   expect(receipts().acked).toBe(0);
-  await house.nats.restart();
-  expect(await house.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
+  await harness.nats.restart();
+  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
   await until('all acknowledged', () => receipts().pending === 0 && receipts().acked >= 40, { limitMs: 30_000 });
   const ids = (await kinds('delivered')).map((each) => each.eventId);
   expect(new Set(ids).size).toBe(40);

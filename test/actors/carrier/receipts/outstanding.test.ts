@@ -100,13 +100,13 @@ test('a receipt that names nobody is believed by its id alone', () => {
 });
 
 test('auto learns the reading that worked, tries it first, and tells it once', () => {
-  const told: string[] = [];
-  const outstanding = new Outstanding('auto', new ManualClock(), (reading) => told.push(reading));
+  const published: string[] = [];
+  const outstanding = new Outstanding('auto', new ManualClock(), (reading) => published.push(reading));
   expect(outstanding.learnt).toBeNull();
   for (const id of ['1f4', '1f5', '1f6']) outstanding.add(submitted(id));
   for (const id of ['500', '501', '999', '502']) outstanding.find(id, '+8801711111111');
   expect(outstanding.learnt).toBe('hex');
-  expect(told).toEqual(['hex']);
+  expect(published).toEqual(['hex']);
 });
 
 describe('a reading that was never needed', () => {

@@ -10,27 +10,27 @@ import { addressForms } from '../../../../policy/country/address-forms.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';
 import type { ShortMessage } from '../../../../smpp/pdu.ts';
 import type { RecordedMessage } from '../../../../smpp/simulator/recording.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import type { HostChild } from '../../../support/host-process.ts';
 import { type SentMessage, statesOf } from '../../../support/invariant.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 const waiting = { limitMs: 20_000 };
-const messagesIn = async (stream: string) => (await house.bus.manager.streams.info(stream)).state.messages;
+const messagesIn = async (stream: string) => (await harness.bus.manager.streams.info(stream)).state.messages;
 
 /** A carrier that reports nothing by itself: the receipts are the test's. */
 async function submittedTo(recipient: string): Promise<{ host: HostChild; sent: SentMessage; taken: RecordedMessage }> {
-  house = await openCarrierHouse();
-  house.simulator.setFault('no-receipt');
-  const host = await house.host([carrierWith(house.simulator, { bind: { count: 1 } })], { logLevel: 'warn' });
-  const [sent] = await house.send(1, { recipient });
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('no-receipt');
+  const host = await harness.host([carrierWith(harness.simulator, { bind: { count: 1 } })], { logLevel: 'warn' });
+  const [sent] = await harness.send(1, { recipient });
   await until('submitted', async () => (await statusOf(sent!)) === 'submitted', waiting);
-  return { host, sent: sent!, taken: house.simulator.messages()[0]! };
+  return { host, sent: sent!, taken: harness.simulator.messages()[0]! };
 }
 
-const statusOf = async ({ messageId }: SentMessage) => (await statesOf(house.bus)).get(messageId)?.status ?? null;
+const statusOf = async ({ messageId }: SentMessage) => (await statesOf(harness.bus)).get(messageId)?.status ?? null;
 
 function receipt(id: string, source: string, destination: string, sourceTon = 1): ShortMessage {
   return {
@@ -58,25 +58,26 @@ describe('with the id of the response, and as its source', () => {
     ['the number behind two zeros', '008801812345671', 0],
   ])('%s: found', async (_form, source, ton) => {
     const { sent, taken } = await submittedTo('+8801812345671');
-    house.simulator.deliver(receipt(taken.id, source, taken.source, ton));
+    harness.simulator.deliver(receipt(taken.id, source, taken.source, ton));
     await until('delivered', async () => (await statusOf(sent)) === 'delivered', waiting);
     expect(await messagesIn('LATER')).toBe(0);
   });
 
   test('the sender, and the recipient as its destination: found', async () => {
     const { sent, taken } = await submittedTo('+8801812345671');
-    house.simulator.deliver({ ...receipt(taken.id, taken.source, '01812345671', 5), destinationTon: 1 });
+    harness.simulator.deliver({ ...receipt(taken.id, taken.source, '01812345671', 5), destinationTon: 1 });
     await until('delivered', async () => (await statusOf(sent)) === 'delivered', waiting);
     expect(await messagesIn('LATER')).toBe(0);
   });
 
   test('another number: parked, and the first time told with both numbers, masked', async () => {
     const { host, sent, taken } = await submittedTo('+8801812345671');
-    house.simulator.deliver(receipt(taken.id, '01899999999', taken.source, 2));
+    harness.simulator.deliver(receipt(taken.id, '01899999999', taken.source, 2));
     await until('parked', async () => (await messagesIn('LATER')) === 1, waiting);
-    const told = () => host.lines().filter(({ msg }) => msg === 'a receipt has the id of a message to another number');
-    await until('told', () => told().length > 0, waiting);
-    expect(told()).toMatchObject([
+    const published = () =>
+      host.lines().filter(({ msg }) => msg === 'a receipt has the id of a message to another number');
+    await until('told', () => published().length > 0, waiting);
+    expect(published()).toMatchObject([
       {
         level: 'warn',
         carrier: 'alpha',
@@ -90,21 +91,21 @@ describe('with the id of the response, and as its source', () => {
 });
 
 test('a receipt with the id of a message to another number is counted, as often as it happens', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('no-receipt');
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('no-receipt');
   const country = addressForms({ callingCode: '+880', nationalLengths: [10], prefixes: {}, trunkPrefix: '0' });
-  await house.actor(carrierWith(house.simulator), undefined, undefined, undefined, undefined, {
+  await harness.actor(carrierWith(harness.simulator), undefined, undefined, undefined, undefined, {
     recipientOf: (address, ton) => country.recipient(address, ton),
   });
-  await house.send(2);
-  await until('both are there', () => house.simulator.messages().length === 2, waiting);
+  await harness.send(2);
+  await until('both are there', () => harness.simulator.messages().length === 2, waiting);
   const counted = async () =>
     (await metrics.receiptsOtherNumber.get()).values.find(({ labels }) => labels.carrier === 'alpha')?.value ?? 0;
   const before = await counted();
-  for (const { id, source } of house.simulator.messages()) {
-    house.simulator.deliver(receipt(id, '01899999999', source, 2));
+  for (const { id, source } of harness.simulator.messages()) {
+    harness.simulator.deliver(receipt(id, '01899999999', source, 2));
   }
-  house.simulator.deliver(receipt('of a stranger', '01899999999', 'HELIO', 2));
+  harness.simulator.deliver(receipt('of a stranger', '01899999999', 'HELIO', 2));
   await until('all are parked', async () => (await messagesIn('LATER')) === 3, waiting);
   expect((await counted()) - before).toBe(2);
 });
@@ -118,9 +119,9 @@ test('a receipt that finds its message at the last look is not told as lost; one
     unsaid: 0,
     sinceMs: systemClock.nowMs(),
   });
-  await house.eventStore();
+  await harness.eventStore();
   for (const id of [taken.id, 'ffff']) {
-    await house.bus.jetstream.publish(inboundSubject('alpha'), JSON.stringify(parked(id)));
+    await harness.bus.jetstream.publish(inboundSubject('alpha'), JSON.stringify(parked(id)));
   }
   await until('delivered', async () => (await statusOf(sent)) === 'delivered', waiting);
   const lost = () => host.lines().filter(({ msg }) => msg === 'a receipt without a message');
@@ -131,11 +132,11 @@ test('a receipt that finds its message at the last look is not told as lost; one
 
 test('a receipt without an id is refused for good, and told with its bind and its numbers', async () => {
   const { host, sent } = await submittedTo('+8801812345671');
-  house.simulator.deliver(receipt('', '8801812345671', 'HELIOGRAPH'));
-  await until('refused', () => house.simulator.stats().receipts.refused === 1, waiting);
-  const told = () => host.lines().filter(({ msg }) => msg === 'a receipt that names no message was refused');
-  await until('told', () => told().length > 0, waiting);
-  expect(told()).toMatchObject([
+  harness.simulator.deliver(receipt('', '8801812345671', 'HELIOGRAPH'));
+  await until('refused', () => harness.simulator.stats().receipts.refused === 1, waiting);
+  const published = () => host.lines().filter(({ msg }) => msg === 'a receipt that names no message was refused');
+  await until('told', () => published().length > 0, waiting);
+  expect(published()).toMatchObject([
     { carrier: 'alpha', bind: 'alpha/1', source: '880181*****71', destination: 'HELIOG**PH', answer: 'ESME_RX_R_APPN' },
   ]);
   expect(commandStatus.ESME_RX_R_APPN).toBe(0x66);

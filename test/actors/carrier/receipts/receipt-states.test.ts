@@ -4,23 +4,23 @@ import { afterEach, expect, test } from 'vitest';
 import { until } from '../../../../platform/deadline.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 const [unknown, enroute, accepted, vendorWord] = [7, 1, 6, 0];
-const kindsOf = async (kind: string) => (await eventsOf(house.bus)).filter((each) => each.kind === kind);
+const kindsOf = async (kind: string) => (await eventsOf(harness.bus)).filter((each) => each.kind === kind);
 const histories = async (sent: readonly SentMessage[]) => {
-  const states = await statesOf(house.bus);
+  const states = await statesOf(harness.bus);
   return sent.map(({ messageId }) => (states.get(messageId)?.history ?? []).map(({ status }) => status));
 };
 const delivered = async (sent: readonly SentMessage[], limitMs = 15_000) =>
   until(
     'all delivered',
     async () => {
-      const states = await statesOf(house.bus);
+      const states = await statesOf(harness.bus);
       return sent.every(({ messageId }) => states.get(messageId)?.status === 'delivered');
     },
     { limitMs, everyMs: 50 },
@@ -36,22 +36,22 @@ test.each([
 ] as const)(
   '%s as %s, and three seconds later DELIVRD: the message is delivered',
   async (_word, receipts, arg, history) => {
-    house = await openCarrierHouse({ receipts });
-    house.simulator.setFault('preceding-receipt', { arg });
-    await house.actor(carrierWith(house.simulator));
-    const sent = await house.send(5);
+    harness = await openCarrierHarness({ receipts });
+    harness.simulator.setFault('preceding-receipt', { arg });
+    await harness.actor(carrierWith(harness.simulator));
+    const sent = await harness.send(5);
     await delivered(sent);
     expect(await histories(sent)).toEqual(sent.map(() => history));
-    await until('all answered', () => house.simulator.stats().receipts.acked === 10);
-    expect(house.simulator.stats().submits.total).toBe(5);
+    await until('all answered', () => harness.simulator.stats().receipts.acked === 10);
+    expect(harness.simulator.stats().submits.total).toBe(5);
   },
 );
 
 test('UNKNOWN for the parts of a long message, each once: it is delivered when all of them are', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('preceding-receipt', { arg: unknown });
-  await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(3, { segments: 2 }, (nonce) => `${'long '.repeat(60)}#${nonce}#`);
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('preceding-receipt', { arg: unknown });
+  await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(3, { segments: 2 }, (nonce) => `${'long '.repeat(60)}#${nonce}#`);
   await delivered(sent);
   const parts = (await kindsOf('unknown')).map(({ messageId, segment }) => `${messageId} ${segment}`);
   expect(parts.toSorted()).toEqual(sent.flatMap(({ messageId }) => [`${messageId} 1`, `${messageId} 2`]).toSorted());
@@ -59,31 +59,31 @@ test('UNKNOWN for the parts of a long message, each once: it is delivered when a
 });
 
 test('UNKNOWN, then a restart, then the last receipt: it is delivered, and nothing goes out again', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('preceding-receipt', { arg: unknown });
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('preceding-receipt', { arg: unknown });
   const resendAll = () => true;
-  const open = () => house.actor(carrierWith(house.simulator), systemClock, undefined, passLateGates, resendAll);
+  const open = () => harness.actor(carrierWith(harness.simulator), systemClock, undefined, passLateGates, resendAll);
   const first = await open();
-  const sent = await house.send(5);
+  const sent = await harness.send(5);
   await until('all unknown', async () => (await kindsOf('unknown')).length === 5, { everyMs: 10 });
   await first.drain();
   expect(await kindsOf('delivered')).toEqual([]);
   await open();
   await delivered(sent);
-  expect(house.simulator.stats().submits.total).toBe(5);
+  expect(harness.simulator.stats().submits.total).toBe(5);
   expect(await kindsOf('resent')).toEqual([]);
 });
 
 test('UNKNOWN, and the submit is found in the event store alone: so is the last receipt', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:1500' });
-  house.simulator.setFault('preceding-receipt', { arg: unknown });
-  await house.eventStore();
-  const first = await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(5);
+  harness = await openCarrierHarness({ latency: 'fixed:1500' });
+  harness.simulator.setFault('preceding-receipt', { arg: unknown });
+  await harness.eventStore();
+  const first = await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(5);
   await until('all submitted', async () => (await kindsOf('submitted')).length === 5, { everyMs: 10 });
-  // The next life remembers nothing of it.
+  // The next incarnation remembers nothing of it.
   await first.drain();
-  await house.actor(carrierWith(house.simulator), longAfter());
+  await harness.actor(carrierWith(harness.simulator), longAfter());
   await delivered(sent, 20_000);
   expect(await histories(sent)).toEqual(sent.map(() => ['accepted', 'submitted', 'unknown', 'delivered']));
 }, 40_000);

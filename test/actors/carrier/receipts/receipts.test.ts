@@ -6,41 +6,41 @@ import { until } from '../../../../platform/deadline.ts';
 import { openSession, type Session } from '../../../../smpp/session.ts';
 import { bindFields } from '../../../../smpp/session-contract.ts';
 import { waitingIn } from '../../../support/bus.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf, statesOf } from '../../../support/invariant.ts';
 
-let house: CarrierHouse;
-afterEach(() => house.stop());
+let harness: CarrierHarness;
+afterEach(() => harness.stop());
 
 const once = { twice: [], never: [] };
 
 test('receipts before their responses are matched', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('receipt-before-resp');
-  await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(50);
-  expect(await house.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 50 } });
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('receipt-before-resp');
+  await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(50);
+  expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 50 } });
 });
 
-test('receipts told twice and out of order make one terminal event each', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('duplicate-receipt');
-  house.simulator.setFault('out-of-order-receipts');
-  await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(50);
-  expect(await house.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 50 } });
-  await until('all receipts answered', () => house.simulator.stats().receipts.acked === 100);
-  const delivered = (await eventsOf(house.bus)).filter((each) => each.kind === 'delivered');
+test('receipts sent twice and out of order make one terminal event each', async () => {
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('duplicate-receipt');
+  harness.simulator.setFault('out-of-order-receipts');
+  await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(50);
+  expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 50 } });
+  await until('all receipts answered', () => harness.simulator.stats().receipts.acked === 100);
+  const delivered = (await eventsOf(harness.bus)).filter((each) => each.kind === 'delivered');
   expect(new Set(delivered.map((each) => each.eventId)).size).toBe(50);
-  expect((await house.bus.manager.streams.info('LATER')).state.messages).toBe(0);
+  expect((await harness.bus.manager.streams.info('LATER')).state.messages).toBe(0);
 });
 
 test('receipts on another bind are matched', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('receipt-other-bind');
-  await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(50);
-  expect(await house.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 50 } });
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('receipt-other-bind');
+  await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(50);
+  expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 50 } });
 });
 
 describe('ids in the form', () => {
@@ -51,52 +51,52 @@ describe('ids in the form', () => {
     ['hexadecimal, then decimal, beyond 2^53', { ids: 'resp-hex-receipt-decimal', idsFrom: 2n ** 60n + 9n }],
     ['decimal beyond 2^53', { ids: 'decimal', idsFrom: 2n ** 63n }],
   ] as const)('%s', async (_form, options) => {
-    house = await openCarrierHouse({ ...options, receipts: 'both' });
-    await house.actor(carrierWith(house.simulator));
-    const sent = await house.send(40);
-    expect(await house.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 40 } });
-    expect((await house.bus.manager.streams.info('LATER')).state.messages).toBe(0);
+    harness = await openCarrierHarness({ ...options, receipts: 'both' });
+    await harness.actor(carrierWith(harness.simulator));
+    const sent = await harness.send(40);
+    expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 40 } });
+    expect((await harness.bus.manager.streams.info('LATER')).state.messages).toBe(0);
   });
 });
 
 test('receipts that come after a restart are matched through the replay', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:1500', ids: 'resp-hex-receipt-decimal' });
-  const first = await house.actor(carrierWith(house.simulator));
-  const sent = await house.send(60);
+  harness = await openCarrierHarness({ latency: 'fixed:1500', ids: 'resp-hex-receipt-decimal' });
+  const first = await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(60);
   await until('all submitted', async () => {
-    const events = await eventsOf(house.bus);
+    const events = await eventsOf(harness.bus);
     return events.filter((each) => each.kind === 'submitted').length === 60;
   });
   await first.drain();
-  await house.actor(carrierWith(house.simulator));
-  expect(await house.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 60 } });
-  expect((await house.bus.manager.streams.info('LATER')).state.messages).toBe(0);
+  await harness.actor(carrierWith(harness.simulator));
+  expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 60 } });
+  expect((await harness.bus.manager.streams.info('LATER')).state.messages).toBe(0);
 });
 
 test('a submit that was never answered frees its place at the response timer and is unknown', async () => {
-  house = await openCarrierHouse();
-  house.simulator.setFault('no-resp');
-  house.simulator.setFault('no-receipt');
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 300, bind: { window: 2, count: 1 } }));
-  const sent = await house.send(6);
-  const settled = await house.settled(sent);
+  harness = await openCarrierHarness();
+  harness.simulator.setFault('no-resp');
+  harness.simulator.setFault('no-receipt');
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 300, bind: { window: 2, count: 1 } }));
+  const sent = await harness.send(6);
+  const settled = await harness.settled(sent);
   expect(settled).toMatchObject({ twice: [], statuses: { unknown: 6 } });
-  // After three in a row the bind is taken for dead and opened anew.
-  await until('the bind is opened anew', () => house.simulator.stats().binds.total > 1);
-  house.simulator.setFault(null);
-  const more = await house.send(10);
-  expect(await house.settled(more)).toMatchObject({ ...once, statuses: { delivered: 10 } });
-  expect((await house.settled(sent)).twice).toEqual([]);
+  // After three in a row the bind is taken for dead and reopened.
+  await until('the bind is reopened', () => harness.simulator.stats().binds.total > 1);
+  harness.simulator.setFault(null);
+  const more = await harness.send(10);
+  expect(await harness.settled(more)).toMatchObject({ ...once, statuses: { delivered: 10 } });
+  expect((await harness.settled(sent)).twice).toEqual([]);
 });
 
 test('an unknown submit is settled by the receipt that comes all the same', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:500' });
-  await house.eventStore();
-  house.simulator.setFault('no-resp', { limit: 3 });
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 300 }));
-  const sent = await house.send(3);
+  harness = await openCarrierHarness({ latency: 'fixed:500' });
+  await harness.eventStore();
+  harness.simulator.setFault('no-resp', { limit: 3 });
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 300 }));
+  const sent = await harness.send(3);
   const states = await until('settled after all', async () => {
-    const all = await statesOf(house.bus);
+    const all = await statesOf(harness.bus);
     return sent.every(({ messageId }) => all.get(messageId)?.status === 'delivered') && all;
   });
   for (const { messageId } of sent) {
@@ -106,11 +106,11 @@ test('an unknown submit is settled by the receipt that comes all the same', asyn
 });
 
 test('an answer after its timer tells the id, and the receipt settles the message', async () => {
-  house = await openCarrierHouse({ response: 'fixed:700', latency: 'fixed:300' });
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 400, bind: { window: 50, count: 1 } }));
-  const sent = await house.send(1);
-  await until('delivered', async () => (await statesOf(house.bus)).get(sent[0]!.messageId)?.status === 'delivered');
-  const states = await statesOf(house.bus);
+  harness = await openCarrierHarness({ response: 'fixed:700', latency: 'fixed:300' });
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400, bind: { window: 50, count: 1 } }));
+  const sent = await harness.send(1);
+  await until('delivered', async () => (await statesOf(harness.bus)).get(sent[0]!.messageId)?.status === 'delivered');
+  const states = await statesOf(harness.bus);
   expect(states.get(sent[0]!.messageId)?.history.map((each) => each.status)).toEqual([
     'accepted',
     'unknown',
@@ -119,25 +119,25 @@ test('an answer after its timer tells the id, and the receipt settles the messag
 });
 
 test('a receipt for a message of somebody else is parked and answered, and settles nothing', async () => {
-  house = await openCarrierHouse({ latency: 'fixed:50' });
-  await house.actor(carrierWith(house.simulator, { bind: { count: 1 } }));
-  const sent = await house.send(5);
-  await house.settled(sent);
-  const stranger = await strangerSubmits(house.simulator.port);
+  harness = await openCarrierHarness({ latency: 'fixed:50' });
+  await harness.actor(carrierWith(harness.simulator, { bind: { count: 1 } }));
+  const sent = await harness.send(5);
+  await harness.settled(sent);
+  const foreign = await foreignSubmits(harness.simulator.port);
   const parked = await until('it is parked', async () => {
-    const records = await waitingIn(house.bus, 'LATER');
+    const records = await waitingIn(harness.bus, 'LATER');
     return records.length > 0 && records;
   });
   expect(parked).toHaveLength(1);
   expect(parked[0]!.header('Heliograph-Subject')).toBe('mo.alpha');
   expect(Buffer.from(parked[0]!.data).toString()).not.toContain('secret text');
-  await until('it is answered', () => house.simulator.stats().receipts.acked === 6);
-  expect((await house.settled(sent)).statuses).toEqual({ delivered: 5 });
-  await stranger.close('done', 100);
+  await until('it is answered', () => harness.simulator.stats().receipts.acked === 6);
+  expect((await harness.settled(sent)).statuses).toEqual({ delivered: 5 });
+  await foreign.close('done', 100);
 });
 
 /** One submit by another client of the same account, bound as transmitter: its receipt comes to our bind. */
-async function strangerSubmits(port: number): Promise<Session<string>> {
+async function foreignSubmits(port: number): Promise<Session<string>> {
   let bound = false;
   const ignore = () => {};
   const session = openSession<string>(

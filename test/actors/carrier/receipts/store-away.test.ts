@@ -16,7 +16,7 @@ import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
-import { type CarrierHouse, carrierWith, openCarrierHouse } from '../../../support/carrier-house.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf, statesOf } from '../../../support/invariant.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
@@ -26,46 +26,46 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-const messagesIn = async (house: CarrierHouse, stream: string) =>
-  (await house.bus.manager.streams.info(stream)).state.messages;
+const messagesIn = async (harness: CarrierHarness, stream: string) =>
+  (await harness.bus.manager.streams.info(stream)).state.messages;
 
 test('a receipt whose message only the store knows does not settle the unknown submit to the same number', async () => {
-  const house = await openCarrierHouse({ latency: 'fixed:6000' });
-  closers.push(() => house.stop());
-  const role = await house.eventStore();
-  const statusOf = async (messageId: string) => (await statesOf(house.bus)).get(messageId)?.status;
-  const kinds = async () => (await eventsOf(house.bus)).map(({ kind }) => kind);
+  const harness = await openCarrierHarness({ latency: 'fixed:6000' });
+  closers.push(() => harness.stop());
+  const role = await harness.eventStore();
+  const statusOf = async (messageId: string) => (await statesOf(harness.bus)).get(messageId)?.status;
+  const kinds = async () => (await eventsOf(harness.bus)).map(({ kind }) => kind);
   const recipient = '+8801711112222';
 
-  const first = await house.actor(carrierWith(house.simulator));
-  const [known] = await house.send(1, { recipient });
+  const first = await harness.actor(carrierWith(harness.simulator));
+  const [known] = await harness.send(1, { recipient });
   await until('it is submitted', async () => (await kinds()).includes('submitted'), { everyMs: 10 });
   await first.drain();
-  const { state } = await house.bus.manager.streams.info('EVENTS');
-  const progress = await openBucket(house.bus, 'recorder');
+  const { state } = await harness.bus.manager.streams.info('EVENTS');
+  const progress = await openBucket(harness.bus, 'recorder');
   await until('the store has taken it', async () => {
     const record = (await progress.get('events'))?.json<{ pending: { last: number } | null }>();
     return (record?.pending?.last ?? 0) >= state.last_seq;
   });
-  // The next life remembers nothing of it.
-  await house.bus.manager.streams.purge('EVENTS');
+  // The next incarnation remembers nothing of it.
+  await harness.bus.manager.streams.purge('EVENTS');
   // It never reached the phone: no answer, and no receipt.
-  house.simulator.setFault('no-resp', { limit: 1 });
-  house.simulator.setFault('no-receipt', { limit: 1 });
-  await house.actor(carrierWith(house.simulator, { responseTimerMs: 200 }));
-  const [unanswered] = await house.send(1, { recipient });
+  harness.simulator.setFault('no-resp', { limit: 1 });
+  harness.simulator.setFault('no-receipt', { limit: 1 });
+  await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 200 }));
+  const [unanswered] = await harness.send(1, { recipient });
   await until('its outcome is unknown', async () => (await statusOf(unanswered!.messageId)) === 'unknown');
 
   role.child.kill('SIGSTOP');
-  await until('its receipt is parked', async () => (await messagesIn(house, 'LATER')) > 0, { limitMs: 20_000 });
+  await until('its receipt is parked', async () => (await messagesIn(harness, 'LATER')) > 0, { limitMs: 20_000 });
   expect(await kinds()).not.toContain('delivered');
   role.child.kill('SIGCONT');
   await until('the receipt found its own', async () => (await kinds()).includes('delivered'), { limitMs: 20_000 });
-  const [delivered] = (await eventsOf(house.bus)).filter(({ kind }) => kind === 'delivered');
+  const [delivered] = (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'delivered');
   expect(delivered?.messageId).toBe(known!.messageId);
   expect(await statusOf(unanswered!.messageId)).toBe('unknown');
   for (const stream of ['LATER', 'INBOUND']) {
-    await until(`${stream} is empty`, async () => (await messagesIn(house, stream)) === 0);
+    await until(`${stream} is empty`, async () => (await messagesIn(harness, stream)) === 0);
   }
 }, 90_000);
 
@@ -103,7 +103,7 @@ describe('a receipt that waits', () => {
         delays.push(delayMs);
         done(true);
       },
-      onTold: () => () => {},
+      onPublished: () => () => {},
     });
     receipts.open();
     closers.push(async () => {
@@ -118,10 +118,10 @@ describe('a receipt that waits', () => {
       /** True when it was parked again. */
       async look(says: FindSubmittedReply): Promise<boolean> {
         reply = says;
-        const [looks, told] = [delays.length, answers.length];
+        const [looks, published] = [delays.length, answers.length];
         receipts.take(receipt, (status) => answers.push(status), parked);
         clock.advance(limits.carrier.earlyReceiptWaitMs + 500);
-        await until('its answer', () => answers.length > told);
+        await until('its answer', () => answers.length > published);
         expect(answers.at(-1)).toBe(commandStatus.ESME_ROK);
         return delays.length > looks;
       },

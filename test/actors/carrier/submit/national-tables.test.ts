@@ -1,4 +1,4 @@
-// National tables from the door to the wire: what was counted when the carrier was not yet known is what each carrier
+// National tables from the ingress to the wire: what was counted when the carrier was not yet known is what each carrier
 // of the plan sends, in whatever form it wants it, and what a handset behind it reads.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -15,7 +15,7 @@ import { admission } from '../../../../policy/admission/admit.ts';
 import type { RoutingRules } from '../../../../policy/contract.ts';
 import type { ShortMessagePdu } from '../../../../smpp/pdu.ts';
 import { bodyOf, textOf } from '../../../../smpp/simulator/reading.ts';
-import { applicant, offer, request, rules } from '../../../policy/rules.ts';
+import { principal, offer, request, rules } from '../../../policy/rules.ts';
 
 const letters: Partial<Record<NationalLanguage, string>> = {
   bengali: 'আপনারকোডটিনিশ্চিতকরুন০১২৩৪৫৬৭৮৯ ',
@@ -67,7 +67,7 @@ function readBack(pdus: readonly Partial<ShortMessagePdu>[], { wire }: SubmitRul
     .join('');
 }
 
-test('segments counted at the door are the PDUs of every carrier of the plan, and the text is read as it was written', () => {
+test('segments counted at the ingress are the PDUs of every carrier of the plan, and the text is read as it was written', () => {
   let national = 0;
   fc.assert(
     fc.property(
@@ -79,7 +79,7 @@ test('segments counted at the door are the PDUs of every carrier of the plan, an
         const text = before + strange + after;
         const tables = { alpha, beta };
         const asked = request({ message: text, encoding, transliterate });
-        const admitted = admission(rulesWith(tables))(applicant(), asked);
+        const admitted = admission(rulesWith(tables))(principal(), asked);
         fc.pre(admitted.ok);
         if (!admitted.ok) return;
         const nowMs = 1_750_000_000_000;
@@ -122,7 +122,7 @@ test('segments counted at the door are the PDUs of every carrier of the plan, an
 
 const turkish = 'Ödemeniz alındı. Doğrulama şifreniz 4711, kimseyle paylaşmayın. ığüşöç İĞŞ. '.repeat(2);
 const countedWith = (tables: Record<string, readonly NationalLanguage[]>, livemode = true) =>
-  admission(rulesWith(tables))(applicant({ livemode }), request({ message: turkish }));
+  admission(rulesWith(tables))(principal({ livemode }), request({ message: turkish }));
 
 test('the tables of a route are those that all of its carriers have', () => {
   expect(countedWith({ alpha: ['turkish'], beta: ['bengali', 'turkish'] })).toMatchObject({
@@ -143,7 +143,7 @@ test('a carrier that cannot take the message has no say', () => {
   const given = rulesWith({ alpha: ['turkish'], beta: [] });
   const onlyOtp = { ...given, carriers: given.carriers.map((each) => ({ ...each })) };
   onlyOtp.carriers[1] = offer('beta', ['otp']);
-  expect(admission(onlyOtp)(applicant(), request({ message: turkish }))).toMatchObject({ encoding: 'gsm7' });
+  expect(admission(onlyOtp)(principal(), request({ message: turkish }))).toMatchObject({ encoding: 'gsm7' });
 });
 
 test('a test key is counted with the tables of the sandbox', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   segmentsOf,
   segmentsPerPdu,
-  segmentToldOf,
+  reportedSegmentOf,
   submitHeader,
   submitPdu,
 } from '../../../../actors/carrier/submit/submit-pdu.ts';
@@ -138,12 +138,12 @@ describe('the PDU of a segment', () => {
     const parts = segmentsOf(long, rules);
     const charged = parts.reduce((sum) => sum + segmentsPerPdu(long, parts), 0);
     expect(charged).toBe(3);
-    expect(parts.map((_, index) => segmentToldOf(long, parts, index + 1))).toEqual(
+    expect(parts.map((_, index) => reportedSegmentOf(long, parts, index + 1))).toEqual(
       concatenation === 'message_payload' ? [0] : [1, 2, 3],
     );
     const short = messageWith();
     expect(segmentsPerPdu(short, segmentsOf(short, rules))).toBe(1);
-    expect(segmentToldOf(short, segmentsOf(short, rules), 1)).toBe(1);
+    expect(reportedSegmentOf(short, segmentsOf(short, rules), 1)).toBe(1);
   });
 
   test('a sender or a recipient that cannot stand in a PDU is refused with its code', () => {

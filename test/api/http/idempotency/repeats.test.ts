@@ -11,20 +11,20 @@ import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
 import { recordsOf } from '../../../support/bus.ts';
 import { type Cut, type CutProxy, cutProxy } from '../../../support/cut-proxy.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse, post } from '../harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from '../harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress({}, 2);
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress({}, 2);
 });
-afterAll(async () => house.stop());
+afterAll(async () => harness.stop());
 afterEach(async () => {
-  await until('the bus', () => house.bus.manager.streams.purge('MT_TXN').catch(() => null));
+  await until('the bus', () => harness.bus.manager.streams.purge('MT_TXN').catch(() => null));
 });
 
 const send = (key: string, body: unknown = goodBody, to = ingress, token = tenant.live) =>
@@ -48,18 +48,18 @@ test('the same body gets the same answer and makes no second message', async () 
   expect(second.body).toEqual(first.body);
   expect(first.headers.get('idempotent-replayed')).toBeNull();
   expect(second.headers.get('idempotent-replayed')).toBe('true');
-  expect(await house.count()).toBe(1);
+  expect(await harness.count()).toBe(1);
 });
 
 test('another body is refused with 422', async () => {
   await send('reused');
   const { body } = await send('reused', { ...goodBody, message: 'another text' });
   expect(body).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
-  expect(await house.count()).toBe(1);
+  expect(await harness.count()).toBe(1);
 });
 
 test('keys of other accounts and of the other mode are other keys', async () => {
-  const other = await house.tenant();
+  const other = await harness.tenant();
   await until('the directory', async () => (await post(ingress, other.live, '{')).status === 400);
   const answers = [
     await send('shared'),
@@ -67,7 +67,7 @@ test('keys of other accounts and of the other mode are other keys', async () => 
     await send('shared', goodBody, ingress, other.live),
   ];
   expect(new Set(answers.map((answer) => answer.body['id'])).size).toBe(3);
-  expect(await house.count()).toBe(3);
+  expect(await harness.count()).toBe(3);
 });
 
 test('a refusal by a gate stores nothing: the corrected request may have the same key', async () => {
@@ -76,12 +76,12 @@ test('a refusal by a gate stores nothing: the corrected request may have the sam
 });
 
 test('a repeat is answered although the gates would now refuse it', async () => {
-  const passing = await house.tenant();
+  const passing = await harness.tenant();
   const kv = `$KV.directory.account.${passing.accountId}`;
   await until('the directory', async () => (await post(ingress, passing.live, '{')).status === 400);
   const first = await send('replayed', goodBody, ingress, passing.live);
   const entry = { v: 1, accountId: passing.accountId, name: 'Test', status: 'suspended', senders: [] };
-  await house.bus.jetstream.publish(kv, JSON.stringify(entry));
+  await harness.bus.jetstream.publish(kv, JSON.stringify(entry));
   await until('the suspension', async () => (await send('x', goodBody, ingress, passing.live)).status === 403);
   const second = await send('replayed', goodBody, ingress, passing.live);
   expect(second.body).toEqual(first.body);
@@ -97,12 +97,12 @@ test.each([
 });
 
 test('100 concurrent requests with one key, over two threads and two processes, make one message', async () => {
-  const second = await house.ingress();
+  const second = await harness.ingress();
   for (let round = 0; round < 3; round += 1) {
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, at) => send(`storm-${round}`, goodBody, at % 2 === 0 ? ingress : second)),
     );
-    expect(await house.count()).toBe(round + 1);
+    expect(await harness.count()).toBe(round + 1);
     const ids = new Set(answers.filter((answer) => answer.status === 202).map((answer) => answer.body['id']));
     expect(ids.size).toBe(1);
     for (const { status } of answers) expect([202, 409]).toContain(status);
@@ -113,23 +113,23 @@ test('100 concurrent requests with one key, over two threads and two processes, 
 
 test('after a restart of NATS that forgot the consumed id, the record still holds', async () => {
   const first = await send('restarted');
-  await house.bus.manager.streams.purge('MT_TXN');
-  await house.nats.restart();
+  await harness.bus.manager.streams.purge('MT_TXN');
+  await harness.nats.restart();
   const again = await sendUntilAccepted('restarted', goodBody, ingress);
   expect(again.body['id']).toBe(first.body['id']);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
-  const counted = await until('the bus', () => house.count().then(String, () => null));
+  const counted = await until('the bus', () => harness.count().then(String, () => null));
   expect(counted).toBe('0');
 });
 
 test('kill -9 of nats-server under load: every request ends accepted once, and none is missing', async () => {
   const keys = Array.from({ length: 300 }, (_, at) => `outage-${at}`);
   const accepted = Promise.all(keys.map((key) => sendUntilAccepted(key, { ...goodBody, message: key }, ingress)));
-  await until('the load', async () => (await house.count()) > 0, { everyMs: 1 });
-  await house.nats.kill9();
-  await house.nats.restart();
+  await until('the load', async () => (await harness.count()) > 0, { everyMs: 1 });
+  await harness.nats.kill9();
+  await harness.nats.restart();
   const ids = (await accepted).map((answer) => answer.body['id'] as string);
-  const messages = await until('the bus', () => house.messages().catch(() => null));
+  const messages = await until('the bus', () => harness.messages().catch(() => null));
   expect(new Set(ids).size).toBe(keys.length);
   expect(messages.map((message) => message.messageId).sort()).toEqual([...ids].sort());
 }, 60_000);
@@ -150,9 +150,9 @@ describe('kill -9 of the ingress', () => {
   test('at any point: no 2xx was sent, and the retry with the same key makes one message', async () => {
     const proxies: CutProxy[] = [];
     const kill = async ([name, cut]: (typeof cuts)[number]) => {
-      const proxy = await cutProxy(house.nats.url, cut);
+      const proxy = await cutProxy(harness.nats.url, cut);
       proxies.push(proxy);
-      const doomed = await house.ingress({ NATS_URL: proxy.url });
+      const doomed = await harness.ingress({ NATS_URL: proxy.url });
       const answer = send(name, { ...goodBody, message: name }, doomed).then(
         ({ status }) => status,
         () => 'no answer',
@@ -166,13 +166,13 @@ describe('kill -9 of the ingress', () => {
     expect(answers).toEqual(cuts.map(() => 'no answer'));
     await until(
       'what was published',
-      async () => (await house.count().catch(() => -1)) === cuts.filter(([, , sent]) => sent === 1).length,
+      async () => (await harness.count().catch(() => -1)) === cuts.filter(([, , sent]) => sent === 1).length,
     );
 
     const retried = await Promise.all(
       cuts.map(([name]) => sendUntilAccepted(name, { ...goodBody, message: name }, ingress)),
     );
-    const messages = await house.messages();
+    const messages = await harness.messages();
     expect(messages.map((each) => ('text' in each.body ? each.body.text : '')).sort()).toEqual(
       cuts.map(([name]) => name).sort(),
     );
@@ -183,8 +183,8 @@ describe('kill -9 of the ingress', () => {
   }, 60_000);
 
   test('without a key and before the ack there was no 2xx either', async () => {
-    const proxy = await cutProxy(house.nats.url, { when: message, times: 1, what: 'answers' });
-    const doomed = await house.ingress({ NATS_URL: proxy.url });
+    const proxy = await cutProxy(harness.nats.url, { when: message, times: 1, what: 'answers' });
+    const doomed = await harness.ingress({ NATS_URL: proxy.url });
     const answer = post(doomed, tenant.live, goodBody).then(
       ({ status }) => status,
       () => 'no answer',
@@ -193,18 +193,18 @@ describe('kill -9 of the ingress', () => {
     await doomed.kill9();
     expect(await answer).toBe('no answer');
     // Or the next test finds it.
-    await until('what was published', async () => (await house.count()) === 1);
+    await until('what was published', async () => (await harness.count()) === 1);
     proxy.close();
   });
 });
 
 test('killed after the publish, the message consumed, NATS restarted: the retry finds it by its id', async () => {
-  const analytics = await house.analytics();
-  const proxy = await cutProxy(house.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
-  const doomed = await house.ingress({ NATS_URL: proxy.url });
+  const analytics = await harness.analytics();
+  const proxy = await cutProxy(harness.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
+  const doomed = await harness.ingress({ NATS_URL: proxy.url });
   const lost = send('consumed', goodBody, doomed).catch((error: unknown) => String(error));
   const [message] = await until('the message', async () => {
-    const found = await house.messages();
+    const found = await harness.messages();
     return found.length > 0 ? found : null;
   });
   await doomed.kill9();
@@ -217,13 +217,13 @@ test('killed after the publish, the message consumed, NATS restarted: the retry 
     attempt: 1,
     segment: 1,
   });
-  await house.bus.jetstream.publish(eventSubject('alpha', 0), encodeEvents([intent]));
-  await house.bus.manager.streams.purge('MT_TXN');
-  await house.nats.restart();
+  await harness.bus.jetstream.publish(eventSubject('alpha', 0), encodeEvents([intent]));
+  await harness.bus.manager.streams.purge('MT_TXN');
+  await harness.nats.restart();
 
   const retried = await sendUntilAccepted('consumed', goodBody, ingress);
   expect(retried.body['id']).toBe(message?.messageId);
-  const counted = await until('the bus', () => house.count().then(String, () => null));
+  const counted = await until('the bus', () => harness.count().then(String, () => null));
   expect(counted).toBe('0');
   await analytics.stop();
 }, 60_000);
@@ -231,7 +231,7 @@ test('killed after the publish, the message consumed, NATS restarted: the retry 
 describe('a key of a client library, auto_<ms>_<random>', () => {
   const random = () => secretBytes(12).toString('hex');
   const automatic = (sentAtMs = systemClock.nowMs()) => `auto_${Math.floor(sentAtMs)}_${random()}`;
-  const entries = async () => (await house.bus.manager.streams.info('KV_idempotency')).state.messages;
+  const entries = async () => (await harness.bus.manager.streams.info('KV_idempotency')).state.messages;
 
   test('makes one message of many tries, and stores nothing', async () => {
     const before = await entries();
@@ -240,7 +240,7 @@ describe('a key of a client library, auto_<ms>_<random>', () => {
     answers.push(await send(key));
     expect(new Set(answers.map(({ status, body }) => `${status} ${String(body['id'])}`)).size).toBe(1);
     expect(answers[0]?.status).toBe(202);
-    expect(await house.count()).toBe(1);
+    expect(await harness.count()).toBe(1);
     expect(await entries()).toBe(before);
     const other = await send(key, goodBody, ingress, tenant.test);
     expect(other.body['id']).not.toBe(answers[0]?.body['id']);
@@ -248,18 +248,18 @@ describe('a key of a client library, auto_<ms>_<random>', () => {
 
   test('makes one message of two tries over kill -9 of the ingress between them', async () => {
     const key = automatic();
-    const proxy = await cutProxy(house.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
-    const doomed = await house.ingress({ NATS_URL: proxy.url });
+    const proxy = await cutProxy(harness.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
+    const doomed = await harness.ingress({ NATS_URL: proxy.url });
     const lost = send(key, goodBody, doomed).then(
       ({ status }) => status,
       () => 'no answer',
     );
-    await until('what was published', async () => (await house.count()) === 1);
+    await until('what was published', async () => (await harness.count()) === 1);
     await doomed.kill9();
     expect(await lost).toBe('no answer');
     proxy.close();
     expect((await send(key)).status).toBe(202);
-    expect(await house.count()).toBe(1);
+    expect(await harness.count()).toBe(1);
   });
 
   test('makes the messages of a batch once', async () => {
@@ -270,7 +270,7 @@ describe('a key of a client library, auto_<ms>_<random>', () => {
     const [first, second] = [await ask(), await ask()];
     expect(first).toMatchObject({ accepted: 2, rejected: 1 });
     expect(second).toEqual(first);
-    expect(await house.count()).toBe(2);
+    expect(await harness.count()).toBe(2);
   });
 
   test.each([
@@ -287,7 +287,7 @@ describe('a key of a client library, auto_<ms>_<random>', () => {
 
 test('a key without the scope to send gets no stored answer of another', async () => {
   expect((await send('scoped')).status).toBe(202);
-  const reader = await house.key(tenant, ['sms:read']);
+  const reader = await harness.key(tenant, ['sms:read']);
   await until('the key', async () => (await post(ingress, reader, '{')).status !== 401);
   const { status, body } = await send('scoped', goodBody, ingress, reader);
   expect([status, body['code']]).toEqual([403, 'scope_missing']);
@@ -299,7 +299,9 @@ test('what is stored holds no number, no text and no plain hash of the body', as
   const batch = { messages: [body, { ...body, to: '+880171' }] };
   await call(ingress, 'POST', '/v1/sms/batch', tenant.live, batch, { 'idempotency-key': 'sealed-batch' });
   const plain = hash('sha256', JSON.stringify(body), 'buffer').subarray(0, 16).toString('latin1');
-  const stored = (await recordsOf(house.bus, 'KV_idempotency')).map(({ data }) => Buffer.from(data).toString('latin1'));
+  const stored = (await recordsOf(harness.bus, 'KV_idempotency')).map(({ data }) =>
+    Buffer.from(data).toString('latin1'),
+  );
   expect(stored.length).toBeGreaterThan(1);
   for (const secret of ['1712345678', '880171', 'Your code', 'order-4711', plain]) {
     expect(stored.filter((each) => each.includes(secret))).toEqual([]);

@@ -1,26 +1,26 @@
 // The ingress dies with a keyed request in its hands, and the client comes back when the stream has forgotten what it may
-// have published: the record that is published then says that it may be the second (again.ts), over every route that
+// have published: the record that is published then says that it may be the second (republished.ts), over every route that
 // publishes, and one within the stream's memory does not. What is read here is the record in its stream.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isAgain } from '../../../../cluster/bus/again.ts';
+import { isAgain } from '../../../../cluster/bus/republished.ts';
 import { subjectInBucket } from '../../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { changedPage, entriesOf, readPage, timesBeginMs } from '../../../../api/http/idempotency/entry.ts';
 import { cutProxy } from '../../../support/cut-proxy.ts';
-import { type House, type Ingress, type Tenant, call, goodBody, openHouse } from '../harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness } from '../harness.ts';
 
-let house: House;
+let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
 beforeAll(async () => {
-  house = await openHouse();
-  tenant = await house.tenant();
-  ingress = await house.ingress();
-  await house.analytics();
+  harness = await openHarness();
+  tenant = await harness.tenant();
+  ingress = await harness.ingress();
+  await harness.analytics();
 });
-afterAll(() => house.stop());
+afterAll(() => harness.stop());
 
 const inAnHour = () => new Date(systemClock.nowMs() + 3_600_000).toISOString();
 const laterAt = inAnHour();
@@ -43,7 +43,7 @@ const routes: [string, { path: string; body: object; stream: string; records: nu
 
 /** As if the time since then were that much longer. */
 async function age(byMs: number): Promise<void> {
-  const { manager, jetstream } = house.bus;
+  const { manager, jetstream } = harness.bus;
   const stream = 'KV_idempotency';
   const { state } = await manager.streams.info(stream, { subjects_filter: subjectInBucket('idempotency', 'p.>') });
   for (const subject of Object.keys(state.subjects ?? {})) {
@@ -60,10 +60,10 @@ async function age(byMs: number): Promise<void> {
 }
 
 async function recordsIn(stream: string) {
-  const { state } = await house.bus.manager.streams.info(stream);
+  const { state } = await harness.bus.manager.streams.info(stream);
   const found = [];
   for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
-    const record = await house.bus.manager.streams.getMessage(stream, { seq });
+    const record = await harness.bus.manager.streams.getMessage(stream, { seq });
     if (record !== null) found.push({ headers: record.header });
   }
   return found;
@@ -77,11 +77,11 @@ test.each(
 )(
   '%s that is taken over %s',
   async (name, when, { path, body, stream, records }, isMarked) => {
-    for (const each of ['MT_TXN', 'SCHEDULED', 'KV_idempotency']) await house.bus.manager.streams.purge(each);
+    for (const each of ['MT_TXN', 'SCHEDULED', 'KV_idempotency']) await harness.bus.manager.streams.purge(each);
     const key = { 'idempotency-key': `${name} ${when}` };
     const publish = stream === 'SCHEDULED' ? 'HPUB scheduled.' : 'HPUB mt.';
-    const proxy = await cutProxy(house.nats.url, { when: publish, times: 1, what: 'requests' });
-    const doomed = await house.ingress({ NATS_URL: proxy.url });
+    const proxy = await cutProxy(harness.nats.url, { when: publish, times: 1, what: 'requests' });
+    const doomed = await harness.ingress({ NATS_URL: proxy.url });
     const lost = call(doomed, 'POST', path, tenant.live, body, key).catch((error: unknown) => error);
     await until('the publish', proxy.isCut, { everyMs: 1 });
     await doomed.kill9();

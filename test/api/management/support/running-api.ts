@@ -9,17 +9,17 @@ import { newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
 import { IdempotentRequests } from '../../../../api/http/idempotency/requests.ts';
 import { keyPlaces, placingSecret } from '../../../../api/http/idempotency/key-place.ts';
 import { idempotencyStore } from '../../../../api/http/idempotency/store.ts';
-import { oncePerKey } from '../../../../api/management/once-per-key.ts';
+import { createIdempotentWrite } from '../../../../api/management/idempotent-write.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
-import { auditOrders } from '../../../../control/audit-orders.ts';
+import { auditCommands } from '../../../../control/audit-commands.ts';
 import { type Scope, scopes } from '../../../../model/api-key.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import { type Shares, defaultShares } from '../../../../platform/limits-shares.ts';
 import { until } from '../../../../platform/deadline.ts';
-import { type DirectoryHouse, openDirectoryHouse } from '../../../support/directory-house.ts';
+import { type DirectoryHarness, openDirectoryHarness } from '../../../support/directory-harness.ts';
 import { newAccount, newKey } from '../../../support/tenants.ts';
 
 export type Reply = { status: number; headers: Headers; body: any };
@@ -32,7 +32,7 @@ export type CallOptions = {
   headers?: Record<string, string>;
 };
 
-export type RunningApi = DirectoryHouse & {
+export type RunningApi = DirectoryHarness & {
   readonly api: ManagementApi;
   readonly accountId: AccountId;
   /** Keys with every scope: two of the account, one of another. */
@@ -45,7 +45,7 @@ export type RunningApi = DirectoryHouse & {
 };
 
 /** Tests of other things ask as much at once as they like. */
-const unhurried: Shares = {
+const lowPriority: Shares = {
   ...defaultShares,
   management_requests: { total: 64, perAccount: 64, reserve: 0 },
   management_writes: { total: 1_000_000, perAccount: 1_000_000, reserve: 0 },
@@ -54,25 +54,33 @@ const unhurried: Shares = {
 /** `carriers`: what is configured; nobody serves them. */
 export async function runApi(
   carriers: readonly CarrierConfig[] = [],
-  shares: Shares = unhurried,
+  shares: Shares = lowPriority,
   keyDaysDefault: () => number | null = () => null,
 ): Promise<RunningApi> {
-  const house = await openDirectoryHouse();
-  const { bus, store, directory } = house;
-  house.project();
+  const harness = await openDirectoryHarness();
+  const { bus, store, directory } = harness;
+  harness.project();
   const keys = new Publisher(bus);
   await openBucket(bus, 'idempotency');
   const bodyKey = Buffer.alloc(32, 7);
-  const once = oncePerKey({
+  const idempotentWrite = createIdempotentWrite({
     requests: new IdempotentRequests(idempotencyStore(bus, keys)),
     cipher: bodyCipher(bodyKey),
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter([bodyKey]),
     rates: new RateLimits(newRateMemory()),
   });
-  const audit = auditOrders(bus, store);
+  const audit = auditCommands(bus, store);
   const operations = { bus, carriers: () => carriers };
-  const api = await startManagementApi({ store, directory, once, operations, shares, keyDaysDefault, port: 0 });
+  const api = await startManagementApi({
+    store,
+    directory,
+    idempotentWrite,
+    operations,
+    shares,
+    keyDaysDefault,
+    port: 0,
+  });
 
   async function knownKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
     const { token } = await newKey(store, of, { livemode, scopes: allowed });
@@ -83,7 +91,7 @@ export async function runApi(
   const live = await knownKey(accountId, true);
 
   return {
-    ...house,
+    ...harness,
     api,
     accountId,
     live,
@@ -112,7 +120,7 @@ export async function runApi(
       await api.close(1_000);
       await audit.close();
       keys.close();
-      await house.stop();
+      await harness.stop();
     },
   };
 }

@@ -1,0 +1,70 @@
+// What an operator's order does to a carrier as a whole: binds first, so that nothing is submitted any more, then the
+// word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
+import type { CarrierCommands, CarrierReport } from '../../../cluster/operator-commands/contract.ts';
+import { commandIds } from '../../../cluster/operator-commands/watch-commands.ts';
+import { log } from '../../../platform/log.ts';
+import type { DecisionRing } from '../../flight/decision-ring.ts';
+import { type AssembledCarrier, contractOf } from '../assemble.ts';
+import type { BindStatus } from './binds.ts';
+
+export function followCommands(made: AssembledCarrier, commands: CarrierCommands): void {
+  const { carrier, binds, health, sender, pacing, shared, flight } = made;
+  publishNew(binds.commands.commands, commands, flight.decided);
+  binds.commands.take(commands);
+  // Among other nodes the carrier's share is reckoned again at every look.
+  if (shared === null && carrier.tpsScope === 'bind') pacing.setContract(contractNow(made));
+  health.command(binds.commands.desiredState);
+  standDown(made);
+  sender.wake();
+}
+
+function publishNew(before: CarrierCommands, commands: CarrierCommands, decided: DecisionRing): void {
+  const known = new Set(commandIds(before));
+  for (const command of [commands.carrier, ...commands.binds.values()]) {
+    if (command === null || known.has(command.id)) continue;
+    const { id, carrier, bind, verb, actor, from, reason } = command;
+    log.info({ command: id, carrier, bind, verb, actor, from, reason }, 'an order is followed');
+    const what = bind === null ? verb : `${verb} of bind ${bind}`;
+    decided.command(`${what}, by ${actor}${reason === '' ? '' : `: ${reason}`}`);
+  }
+}
+
+/** The whole contract; of one that counts for each bind, that of the binds that may submit. */
+export function contractNow({ carrier, binds }: Pick<AssembledCarrier, 'carrier' | 'binds'>): number {
+  if (carrier.tpsScope !== 'bind') return contractOf(carrier);
+  return carrier.tps * Math.max(1, binds.submitters.filter(({ desiredState }) => desiredState === 'running').length);
+}
+
+/** While nothing may be submitted: what has its intent and no PDU waits in its lane, where it can still move or end. */
+export function standDown({ binds, sender, intake }: Pick<AssembledCarrier, 'binds' | 'sender' | 'intake'>): void {
+  if (binds.commands.desiredState === 'running') return;
+  for (const inFlight of sender.standDown()) intake.tryAgain(inFlight);
+}
+
+/** `paces`: some of the contract is this node's. */
+export function reportOf(made: AssembledCarrier, paces: boolean): CarrierReport {
+  const { carrier, binds, health, intake, pacing, clock } = made;
+  return {
+    carrier: carrier.name,
+    state: health.state,
+    why: health.why,
+    commands: commandIds(binds.commands.commands),
+    inFlight: intake.size,
+    pace: paces ? pacing.pace(clock.monotonicMs()) : null,
+    recovering: health.recovering,
+    binds: binds.status.map((status, index) => {
+      const { type, windowUsed, window, nextTryInMs } = status;
+      const state = bindStateOf(status);
+      const reason = sayItself.has(state) ? '' : status.reason;
+      return { bind: index + 1, type, state, reason, windowUsed, window, nextTryInMs };
+    }),
+  };
+}
+
+/** States that need no reason. */
+const sayItself: ReadonlySet<string> = new Set(['bound', 'resting', 'elsewhere']);
+
+/** A bind that rests and was not drained is another node's. */
+export function bindStateOf({ state, desiredState }: Pick<BindStatus, 'state' | 'desiredState'>): string {
+  return state === 'resting' && desiredState !== 'drained' ? 'elsewhere' : state;
+}

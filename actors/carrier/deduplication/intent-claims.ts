@@ -1,0 +1,113 @@
+// Which of two nodes may send a message when both were given its record: the one whose intent stands first in EVENTS.
+// The order of that stream is the only thing all nodes agree on; holds lapse in silence, deliveries are counted again
+// when a server dies, clocks differ. So an intent that is durable still waits until this node has read everything that
+// stands before it. Alone there is nobody to wait for.
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { EventPosition, ReplayIndex, ReplayStatus } from './replay-index.ts';
+
+/** `new`: ours counts, go on · `lost`: that is not known us any more · otherwise what stood before it. */
+export type ClaimStatus = ReplayStatus | 'lost';
+
+export type ClaimKind = 'intent' | 'rerouted';
+
+export type IntentClaims = {
+  /** What our events are told apart by; 0 where there are no other nodes. */
+  epoch(): number;
+  /** The event is durable. `then` is called once: at once, or as soon as everything before the event is known. */
+  confirm(kind: ClaimKind, inFlight: InFlightMessage, then: (status: ClaimStatus) => void): void;
+};
+
+export const localClaims: IntentClaims = { epoch: () => 0, confirm: (_kind, _inFlight, then) => then('new') };
+
+type Waiting = { readonly epoch: number; readonly sinceMs: number; readonly resolve: (status: ClaimStatus) => void };
+
+export class ClusterClaims implements IntentClaims {
+  readonly #replayIndex: ReplayIndex;
+  readonly #epoch: () => number;
+  readonly #clock: Clock;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Those read in EVENTS before their writer was told that they are durable. */
+  readonly #passed = new Map<string, { readonly epoch: number; readonly status: ReplayStatus }>();
+
+  constructor(replayIndex: ReplayIndex, epoch: () => number, clock: Clock) {
+    this.#replayIndex = replayIndex;
+    this.#epoch = epoch;
+    this.#clock = clock;
+  }
+
+  epoch(): number {
+    return this.#epoch();
+  }
+
+  confirm(kind: ClaimKind, inFlight: InFlightMessage, answer: (status: ClaimStatus) => void): void {
+    const { epoch } = inFlight;
+    const then = (status: ClaimStatus) => {
+      // We may hold it since before another node decided to send it once more: ours is that one time.
+      this.#replayIndex.markResent(inFlight);
+      answer(status);
+    };
+    // Another incarnation of this node: what it began before is over.
+    if (epoch !== this.#epoch()) return then('lost');
+    const name = nameOf(kind, inFlight.key, attemptNumber(inFlight.message.delays, inFlight.tries));
+    const passed = this.#passed.get(name);
+    this.#passed.delete(name);
+    if (passed !== undefined && passed.epoch === epoch) return then(passed.status);
+    this.#waiting.set(name, { epoch, sinceMs: this.#clock.monotonicMs(), resolve: then });
+  }
+
+  /** Every event of the carrier in stream order, our own too. The replay index learns it here. */
+  learn(event: DeliveryEvent, isOwn: boolean, place?: EventPosition): void {
+    const { kind } = event;
+    if (!isOwn || (kind !== 'intent' && kind !== 'rerouted')) return this.#replayIndex.learn(event, place);
+    const key = deliveryKey(event.messageId, event.hop, delaysOf(event.attempt));
+    const status = this.#replayIndex.claimStatus(key, event.epoch);
+    this.#replayIndex.learn(event, place);
+    this.#resolve(nameOf(kind, key, event.attempt), event.epoch, status);
+  }
+
+  /** Something durable has not been read in EVENTS for this long: the reading is broken. */
+  get behindMs(): number {
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const waiting of this.#waiting.values()) {
+      sinceMs = waiting.sinceMs;
+      break; // the oldest is the first
+    }
+    return Math.max(0, this.#clock.monotonicMs() - sinceMs);
+  }
+
+  /** What has waited for too long gets its answer: the bus is away, or EVENTS cannot be read. */
+  sweep(): void {
+    const beforeMs = this.#clock.monotonicMs() - limits.carrier.claimWaitMs;
+    for (const [name, waiting] of this.#waiting) {
+      if (waiting.sinceMs > beforeMs && waiting.epoch === this.#epoch()) continue;
+      this.#waiting.delete(name);
+      waiting.resolve('lost');
+    }
+  }
+
+  /** We stop and read no further: what still waits is published as not written, or its intent would stay open. */
+  end(): void {
+    for (const [name, waiting] of this.#waiting) {
+      this.#waiting.delete(name);
+      waiting.resolve('lost');
+    }
+  }
+
+  #resolve(name: string, epoch: number, status: ReplayStatus): void {
+    const waiting = this.#waiting.get(name);
+    if (waiting?.epoch === epoch) {
+      this.#waiting.delete(name);
+      return waiting.resolve(status);
+    }
+    if (this.#passed.size >= limits.events.heldMax) this.#passed.delete(this.#passed.keys().next().value as string);
+    this.#passed.set(name, { epoch, status });
+  }
+}
+
+function nameOf(kind: ClaimKind, key: string, attempt: number): string {
+  return `${kind} ${key} ${attempt}`;
+}

@@ -1,0 +1,181 @@
+// From where a restart of this carrier must read EVENTS, kept up to date in the bus while the carrier lives. It is the
+// lowest of two: the first event of whatever was begun and has no outcome yet, however long that takes, and where
+// EVENTS ended a window ago, because an ack can be lost and its record then comes again. All of it is sequences: no
+// clock is compared with another, and no time passes while nobody is there.
+import { type FloorRecord, ReplayFloors, replayStart } from '../../../cluster/bus/replay-floors.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { oldestStoredAtMs } from '../../../cluster/bus/oldest-message.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { ConsumerUptime } from './consumer-uptime.ts';
+import type { ReplayIndex } from './replay-index.ts';
+
+export type ReplayFloorParts = {
+  readonly bus: Bus;
+  readonly carrier: string;
+  readonly clock: Clock;
+  /** Events of this life get higher sequences than this. */
+  readonly writtenTo: () => number;
+  readonly inFlight: () => Iterable<InFlightMessage>;
+  readonly replayIndex: Pick<ReplayIndex, 'needsFromSeq' | 'forgetBefore' | 'needAll'>;
+  readonly heard: ConsumerUptime;
+  /** Whether the lanes' consumers are heard now. */
+  readonly isHeard: () => boolean;
+  /** Published once more in EVENTS, so that what came long before need not be kept. */
+  readonly republish: (inFlight: InFlightMessage) => void;
+};
+
+/** Where EVENTS ended at a moment, in the time in which the consumers were heard. */
+type Sample = { readonly atMs: number; readonly lastSeq: number };
+
+const { replayWindowMs, floorEveryMs, floorAgainMs } = limits.carrier;
+
+export class ReplayFloor {
+  readonly #parts: ReplayFloorParts;
+  readonly #floors: ReplayFloors;
+  #samples: Sample[] = [];
+  #stored: FloorRecord = { stream: '', seq: 0, beforeAtNs: null, stopped: false };
+  #storedAtMs = 0;
+  #looking = false;
+  #isOpen = false;
+  #cancel: Cancel = () => {};
+  /** Where nodes share the carrier: up to where this one has read what the others wrote. */
+  readTo: () => Promise<number> = async () => Number.POSITIVE_INFINITY;
+
+  constructor(parts: ReplayFloorParts) {
+    this.#parts = parts;
+    this.#floors = new ReplayFloors(parts.bus);
+  }
+
+  /** The first sequence to read. From then on the bus keeps what is needed, as from before any work is taken. */
+  async open(): Promise<number> {
+    const { carrier, clock } = this.#parts;
+    const [floor, ends] = [await this.#floors.read(carrier), await this.#floors.ends()];
+    const isOther = floor !== null && (await this.#floors.isOfAnother(floor, clock));
+    const seq = replayStart(isOther ? null : floor, ends);
+    if (floor !== null && floor.seq !== seq) log.warn({ carrier, floor, ends }, 'the replay floor is not in EVENTS');
+    await this.#store(ends.stream, seq);
+    this.#samples = [{ atMs: this.#parts.heard.ms, lastSeq: seq - 1 }];
+    this.#isOpen = true;
+    this.#cancel = clock.every(floorEveryMs, () => void this.look());
+    return seq;
+  }
+
+  /** No event written from now on gets a lower one. */
+  get nextSeq(): number {
+    return Math.max(this.#parts.writtenTo(), this.#samples.at(-1)?.lastSeq ?? 0) + 1;
+  }
+
+  get isLooking(): boolean {
+    return this.#looking;
+  }
+
+  async look(): Promise<void> {
+    if (this.#looking || !this.#isOpen) return;
+    this.#looking = true;
+    try {
+      await this.#advance();
+    } catch (error) {
+      ignoring(error, 'the replay floor stays where it is until the next look');
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** After a drain. `isAtRest`: nothing was left without an outcome, and nobody else serves the carrier. */
+  async close(isAtRest: boolean): Promise<void> {
+    this.#cancel();
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    if (!isAtRest || this.#pins().some(Number.isFinite)) return;
+    await this.#store(this.#stored.stream, this.#stored.seq, true).catch((error: unknown) =>
+      ignoring(error, 'EVENTS keeps for the next start what it would not need'),
+    );
+  }
+
+  async #advance(): Promise<void> {
+    const { clock, heard, isHeard } = this.#parts;
+    const heardMs = heard.look(isHeard());
+    const { stream, lastSeq } = await this.#floors.ends();
+    if (stream !== this.#stored.stream || lastSeq < (this.#samples.at(-1)?.lastSeq ?? 0)) this.#forgetPlaces();
+    const readTo = await this.readTo();
+    this.#samples = kept([...this.#samples, { atMs: heardMs, lastSeq }], heardMs - replayWindowMs);
+    const windowSeq = (this.#samples[0] as Sample).lastSeq + 1;
+    await this.#forgetWhatIsGone(windowSeq);
+    this.#republishOldOnes(windowSeq);
+    const seq = floorOf(windowSeq, readTo, this.#pins());
+    const isSame = stream === this.#stored.stream && seq <= this.#stored.seq;
+    if (isSame && clock.monotonicMs() - this.#storedAtMs < floorAgainMs) return;
+    await this.#store(stream, isSame ? this.#stored.seq : seq);
+  }
+
+  #pins(): number[] {
+    const { inFlight, replayIndex } = this.#parts;
+    const pins = [replayIndex.needsFromSeq];
+    for (const one of inFlight()) if (isNeeded(one)) pins.push(one.neededFromSeq);
+    return pins;
+  }
+
+  /** An event whose record is in no stream any more (a person purged it) must not keep EVENTS for ever. */
+  async #forgetWhatIsGone(windowSeq: number): Promise<void> {
+    const { bus, carrier, replayIndex } = this.#parts;
+    if (replayIndex.needsFromSeq >= windowSeq) return;
+    const oldestMs = await oldestStoredAtMs(bus, carrier);
+    const forgotten = replayIndex.forgetBefore(oldestMs - replayWindowMs);
+    if (forgotten > 0) log.warn({ carrier, forgotten }, 'begun messages whose records are gone are not waited for');
+  }
+
+  /** What has parts at the carrier and waits must not keep minutes of everybody's events. */
+  #republishOldOnes(windowSeq: number): void {
+    const { inFlight, republish } = this.#parts;
+    let left: number = limits.carrier.republishedAtOnce;
+    for (const one of inFlight()) {
+      if (!isNeeded(one) || one.neededFromSeq >= windowSeq || !one.isAtRest) continue;
+      republish(one);
+      left -= 1;
+      if (left === 0) return;
+    }
+  }
+
+  /** EVENTS has given out a number for the second time: what is written now has lower ones than what was before. */
+  startAgain(): void {
+    this.#forgetPlaces();
+    void this.look();
+  }
+
+  /** Nothing that is known of sequences holds any more; where something is told from now on, 1 is not too late. */
+  #forgetPlaces(): void {
+    const { inFlight, replayIndex, heard } = this.#parts;
+    for (const one of inFlight()) if (one.neededFromSeq > 0) one.neededFromSeq = 1;
+    replayIndex.needAll();
+    this.#samples = [{ atMs: heard.ms, lastSeq: 0 }];
+    this.#stored = { ...this.#stored, seq: 0 };
+  }
+
+  async #store(stream: string, seq: number, stopped = false): Promise<void> {
+    const { stream: storedStream, seq: storedSeq, beforeAtNs: known } = this.#stored;
+    const isSame = stream === storedStream && seq === storedSeq;
+    const record = { stream, seq, beforeAtNs: isSame ? known : await this.#floors.storedAtNs(seq - 1), stopped };
+    await this.#floors.write(this.#parts.carrier, record);
+    this.#stored = record;
+    this.#storedAtMs = this.#parts.clock.monotonicMs();
+  }
+}
+
+/** The first sequence a restart must read: of the window, of what was not read here yet, of what has no outcome. */
+export function floorOf(windowSeq: number, readTo: number, pins: readonly number[]): number {
+  return Math.max(1, Math.min(windowSeq, readTo + 1, ...pins));
+}
+
+/** Those after that moment, and the last one before it. */
+export function kept(samples: readonly Sample[], sinceMs: number): Sample[] {
+  return samples.filter((_, at) => (samples[at + 1]?.atMs ?? Number.POSITIVE_INFINITY) > sinceMs);
+}
+
+/** Something was written about it that a restart must know: not when all was closed again, and nothing was taken. */
+function isNeeded(inFlight: InFlightMessage): boolean {
+  return inFlight.neededFromSeq > 0 && (!inFlight.isAtRest || inFlight.progress !== 0);
+}

@@ -1,0 +1,291 @@
+// A carrier's life among other nodes: opens the binds it has a lease of, paces to their share of the contract, takes
+// work while it can send any, and follows what the others write. What it cannot send it gives back for them. It agrees
+// with nobody itself (actors/lease/), and alone there is no such part.
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type BindConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { CarrierHealthView } from '../../../policy/contract.ts';
+import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
+import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from '../../lease/contract.ts';
+import { shareOf } from '../../lease/contract-share.ts';
+import { bindKey } from '../../lease/lease-records.ts';
+import { type AssembledCarrier, type CarrierActorParts, contractOf } from '../assemble.ts';
+import { type Following, followEvents } from './follow.ts';
+import type { ClusterClaims } from './intent-claims.ts';
+import type { EventPosition } from './replay-index.ts';
+
+export type SharedCarrierParts = {
+  readonly bus: Bus;
+  readonly made: AssembledCarrier;
+  readonly claims: ClusterClaims;
+  readonly leases: BindLeases;
+  readonly simulated: SimulatedPorts;
+  /** How the carrier does on the node where it does best. */
+  readonly carriers: CarrierHealthView;
+  /** Takes work. */
+  readonly begin: () => Promise<void>;
+  /** Takes none any more. */
+  readonly rest: () => Promise<void>;
+  /** It is to stop, perhaps before it has begun. */
+  readonly signal: AbortSignal;
+};
+
+/** Takes work from now on, and stops taking any. */
+export type Work = Pick<SharedCarrierParts, 'begin' | 'rest' | 'signal'>;
+
+/** Null where there are no other nodes. */
+export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, work: Work): SharedCarrier | null {
+  const { bus, simulated, leases, carriers = everyCarrierIsGood } = given;
+  const claims = made.shared;
+  if (claims === null || leases === undefined) return null;
+  return new SharedCarrier({ bus, simulated, leases, carriers, made, claims, ...work });
+}
+
+/** One of our binds. Its share of the contract counts from `countsAtMs` on. */
+type Own = { readonly countsAtMs: number; leaving: boolean };
+
+/** An event that is durable is read a few milliseconds later; after this long its reader is broken. */
+const behindMsMax = 2_000;
+
+export class SharedCarrier {
+  readonly #parts: SharedCarrierParts;
+  readonly #keys: readonly LeasedBind[];
+  readonly #own = new Map<string, Own>();
+  #served: ServedCarrier | null = null;
+  #following: Following | null = null;
+  /** Segments per second we may send; 0 while none of our binds counts. */
+  #share = 0;
+  #working = false;
+  #change: Promise<void> = Promise.resolve();
+  #closed = false;
+  /** Since then no bind may be written to, and nothing can be given back either. */
+  #fenced = false;
+  #mendedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: SharedCarrierParts) {
+    this.#parts = parts;
+    this.#keys = leasedBindsOf(parts);
+  }
+
+  /** Resolves when it knows what it must know; binds come when it is its turn to have them. */
+  async start(): Promise<void> {
+    const { bus, made, claims, leases, signal } = this.#parts;
+    const following = await followEvents({
+      bus,
+      carrier: made.carrier.name,
+      fromSeq: await made.floor.open(),
+      writerId: made.events.id,
+      learn: (event, isOwn, place) => this.#learn(event, isOwn, place),
+      clock: made.clock,
+      signal,
+    });
+    made.floor.readTo = () => following.readTo();
+    this.#following = following;
+    made.receipts.open();
+    this.#served = leases.serve(made.carrier.name, this.#keys, this.#handlers);
+    this.#served.ready();
+    claims.sweep();
+  }
+
+  /** No bind of the carrier is ours: others speak for it. */
+  get isStandby(): boolean {
+    return this.#own.size === 0;
+  }
+
+  /** Some of the contract is ours. */
+  get mayPace(): boolean {
+    return this.#share > 0;
+  }
+
+  /** Bind names and the nodes that have them. */
+  get elsewhere(): ReadonlyMap<string, string> {
+    return this.#served?.heldElsewhere ?? new Map();
+  }
+
+  /** A few times a second: shares that count by now, and whether there is work for us. */
+  look(): void {
+    const { claims, made } = this.#parts;
+    const nowMs = made.clock.monotonicMs();
+    if (claims.behindMs > behindMsMax && nowMs - this.#mendedAtMs > behindMsMax) {
+      this.#mendedAtMs = nowMs;
+      this.#following?.again();
+    }
+    claims.sweep();
+    this.#recount();
+    if (!this.#working && !this.#closed) this.#giveBack();
+  }
+
+  tick(): void {
+    metrics.leasesHeld.set({ carrier: this.#parts.made.carrier.name }, this.#own.size);
+  }
+
+  /** The contract has changed. */
+  configured(): void {
+    this.#share = -1;
+    this.#recount();
+  }
+
+  /** Before the binds are closed: work is neither begun nor ended by itself any more. */
+  async stop(): Promise<void> {
+    this.#closed = true;
+    await this.#change;
+  }
+
+  /** The sessions have ended: what we held is free at once. */
+  async close(): Promise<void> {
+    await this.#served?.close();
+    await this.#following?.stop();
+    metrics.leasesHeld.set({ carrier: this.#parts.made.carrier.name }, 0);
+  }
+
+  readonly #handlers: LeaseHandlers = {
+    onGranted: (key, quietForMs) => {
+      const waitMs = Math.max(0, limits.leases.shareWaitMs - quietForMs);
+      this.#own.set(key, { countsAtMs: this.#parts.made.clock.monotonicMs() + waitMs, leaving: false });
+      this.#gateOf(key)?.lease();
+    },
+    onHandOver: async (key) => {
+      const own = this.#own.get(key);
+      if (own === undefined) return;
+      own.leaving = true;
+      // Ours is less before anybody's is more.
+      this.#recount();
+      await this.#gateOf(key)?.giveUp('given to another node', limits.leases.handOverMs);
+      if (this.#own.get(key) === own) this.#own.delete(key);
+      this.#recount();
+    },
+    onFenced: () => {
+      this.#fenced = true;
+      for (const key of this.#own.keys()) this.#gateOf(key)?.cut('no word from the leases');
+      this.#recount();
+    },
+    onUnfenced: () => {
+      this.#fenced = false;
+      for (const [key, { leaving }] of this.#own) if (!leaving) this.#gateOf(key)?.lease();
+      this.#recount();
+    },
+    onLost: (keys, why) => {
+      this.#fenced = false;
+      for (const key of keys) {
+        this.#own.delete(key);
+        this.#gateOf(key)?.cut(why);
+      }
+      this.#recount();
+      const { sender, intake } = this.#parts.made;
+      // Others have it all by now.
+      if (this.#own.size === 0) {
+        for (const held of sender.standDown()) intake.tryAgain(held);
+        intake.letGo();
+      }
+    },
+  };
+
+  #gateOf(key: string) {
+    return this.#parts.made.binds.gates[this.#keys.findIndex((each) => each.key === key)];
+  }
+
+  #recount(): void {
+    const { made, leases } = this.#parts;
+    const { carrier, clock, pacing, sender } = made;
+    const nowMs = clock.monotonicMs();
+    const submitting = this.#keys.filter(({ submits }) => submits);
+    const counted = submitting.flatMap(({ key }, index) => {
+      const own = this.#own.get(key);
+      return own !== undefined && !own.leaving && own.countsAtMs <= nowMs && this.#gateOf(key)?.leased === true
+        ? [index]
+        : [];
+    });
+    // A bind that an operator stopped keeps its share of the carrier's contract: others may not know of it yet.
+    const carrying = counted.filter((index) => made.binds.submitters[index]?.desiredState === 'running').length;
+    // The bundled simulator of each node is a carrier of its own: nobody shares its contract.
+    const share =
+      carrier.tpsScope === 'bind'
+        ? carrier.tps * Math.max(carrying, Math.min(1, counted.length))
+        : shareOf(counted, submitting.length, contractOf(carrier));
+    if (share !== this.#share) {
+      const isMore = share > this.#share;
+      if (share > 0) pacing.setContract(share);
+      this.#share = share;
+      log.info({ carrier: carrier.name, share, binds: counted.length, of: submitting.length }, 'share of the contract');
+      if (isMore) sender.wake();
+    }
+    for (const [index, { key }] of submitting.entries()) {
+      const gate = this.#gateOf(key);
+      if (gate !== undefined) gate.mayCarry = share > 0 && counted.includes(index);
+    }
+    if (!this.#fenced && leases.mayWrite()) this.#work(share > 0 && !this.#othersAreBetter());
+  }
+
+  /** We have binds and none of them is up, or may be used, while another node's are: what waits here would only wait. */
+  #othersAreBetter(): boolean {
+    const { made, carriers } = this.#parts;
+    const { carrier, health, binds } = made;
+    const isCommanded = binds.commands.desiredState !== 'running';
+    if (!isCommanded && (health.why !== 'no_bind' || binds.boundSubmitters > 0)) return false;
+    if (this.elsewhere.size === 0) return false;
+    const state = carriers.stateOf(carrier.name);
+    return isCommanded ? state !== 'down' : state === 'good';
+  }
+
+  #work(wanted: boolean): void {
+    if (this.#closed || wanted === this.#working) return;
+    this.#working = wanted;
+    const { made, begin, rest } = this.#parts;
+    const { carrier } = made;
+    log.info({ carrier: carrier.name, wanted }, wanted ? 'takes work' : 'takes no work: others do');
+    this.#change = this.#change
+      .then(async () => {
+        if (wanted !== this.#working) return;
+        if (wanted) return begin();
+        await rest();
+      })
+      .catch((error: unknown) => {
+        ignoring(error, 'work could not be begun or ended; the next look tries again');
+        this.#working = !wanted;
+      });
+  }
+
+  /** Others can send what is still here. What had its intent goes when they can know that it was not written. */
+  #giveBack(): void {
+    const { sender, intake } = this.#parts.made;
+    if (intake.size === 0) return;
+    // Into its lane, from where it is given back at the next look, or sent when there is work for us again by then.
+    for (const held of sender.standDown()) intake.tryAgain(held);
+    intake.handBack();
+  }
+
+  #learn(event: DeliveryEvent, isOwn: boolean, place: EventPosition): void {
+    const { claims, made } = this.#parts;
+    claims.learn(event, isOwn, place);
+    // What we wrote ourselves is known where it belongs since then.
+    if (isOwn) return;
+    const { receipts } = made;
+    if (event.kind === 'submitted') receipts.onSubmitted(event);
+    else receipts.learn(event);
+  }
+}
+
+function leasedBindsOf({ made, simulated, leases }: SharedCarrierParts): LeasedBind[] {
+  const { carrier } = made;
+  const ordinals = new Map<string, number>();
+  return bindsOf(carrier, simulated).map((bind) => {
+    const identity = identityOf(bind, carrier.simulate === null ? '' : leases.node);
+    const ordinal = (ordinals.get(identity.join()) ?? 0) + 1;
+    ordinals.set(identity.join(), ordinal);
+    return {
+      key: bindKey(carrier.name, identity, ordinal),
+      name: bind.name,
+      submits: bind.type !== 'receiver',
+      local: carrier.simulate !== null,
+    };
+  });
+}
+
+/** Each node has a simulator of its own: what it plays is no other node's. */
+function identityOf(bind: BindConfig, simulatedOn: string): (string | number)[] {
+  return [bind.host, bind.port, bind.systemId, bind.systemType, bind.type, simulatedOn];
+}

@@ -1,0 +1,271 @@
+// The overflow shards of one carrier that have something in them: opens a consumer for each, counts what waits there, lets
+// it rest when nothing has waited for a while, and tells the entry points which accounts are to send there. What goes into
+// them and what happens to what comes out is overflow-writer.ts's and intake.ts's business. An overflow shard is never given up:
+// whatever an earlier incarnation or another node left in one is found by the look at all of them.
+import type { JsMsg } from '@nats-io/jetstream';
+import { publishOverflowHeartbeat } from '../../../cluster/bus/overflow-heartbeat.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
+import { consumerInfo } from '../../../cluster/bus/ensure.ts';
+import { messageConsumer, messageConsumerName, streamNames } from '../../../cluster/bus/streams.ts';
+import { type OverflowShard, overflowShardOf, messageFilter } from '../../../cluster/bus/subjects.ts';
+import { overflowDepth } from '../../../cluster/bus/overflow-depth.ts';
+import { type Lane, laneOf } from '../../../model/message.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
+import type { AccountQueueMax } from '../../../platform/limits-lanes.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { reservedInLane } from './lanes.ts';
+
+export type OverflowShardsParts = {
+  readonly bus: Bus;
+  readonly carrier: string;
+  /** Identifies this incarnation among the actors that serve the carrier. */
+  readonly node: string;
+  readonly windowPdus: number;
+  /** What one account may have waiting in a lane before it is refused. */
+  readonly accountQueueMax: AccountQueueMax;
+  readonly clock: Clock;
+  readonly take: (record: JsMsg, lane: Lane) => void;
+  readonly onPoison: (record: JsMsg, stream: string, reason: string) => void;
+};
+
+type Open = {
+  readonly lane: Lane;
+  readonly shard: OverflowShard;
+  consumption: Consumption | null;
+  /** As last counted, held ones included. */
+  waiting: number;
+  emptySinceMs: number;
+  full: boolean;
+};
+/** An account seen on its way into an overflow shard, or out of one. */
+type Seen = { readonly open: Open; count: number };
+
+const { overflow } = limits;
+const lanes: readonly Lane[] = Object.values(laneOf);
+
+export class OverflowShards {
+  readonly #parts: OverflowShardsParts;
+  readonly #open = new Map<string, Open>();
+  readonly #accounts: Readonly<Record<Lane, Map<string, Seen>>> = { otp: new Map(), txn: new Map(), promo: new Map() };
+  /** By subject of an account shard: up to which sequence an earlier incarnation had its records, long ago. */
+  readonly #leftUntil = new Map<string, number>();
+  #cancels: Cancel[] = [];
+  #counting = false;
+  #countsSoon: Cancel | null = null;
+  #published = '{}';
+  #publishedAtMs = 0;
+  #running = false;
+
+  constructor(parts: OverflowShardsParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when everything that waits in overflow is being taken. */
+  async start(): Promise<void> {
+    const { clock } = this.#parts;
+    this.#running = true;
+    await Promise.all(lanes.map((lane) => this.#look(lane, true)));
+    // Nothing waits in overflow: no record can have a copy there.
+    if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
+    this.#cancels = [
+      clock.every(overflow.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),
+      clock.every(overflow.countEveryMs, () => void this.#count()),
+    ];
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    for (const cancel of this.#cancels) cancel();
+    this.#countsSoon?.();
+    this.#countsSoon = null;
+    await Promise.all([...this.#open.values()].map(async ({ consumption }) => consumption?.stop()));
+    this.#open.clear();
+    for (const lane of lanes) this.#accounts[lane].clear();
+    this.#publish();
+  }
+
+  isOpen(lane: Lane, accountId: string): boolean {
+    return this.#open.has(nameOf(lane, overflowShardOf(accountId)));
+  }
+
+  /** A record of the account goes into its overflow shard, or has come out of it. */
+  see(lane: Lane, accountId: string): void {
+    if (!this.#running) return;
+    const accounts = this.#accounts[lane];
+    let seen = accounts.get(accountId);
+    if (seen === undefined) {
+      if (accounts.size >= overflow.accountsMax) accounts.delete(accounts.keys().next().value as string);
+      seen = { open: this.#opened(lane, overflowShardOf(accountId)), count: 0 };
+      accounts.set(accountId, seen);
+    }
+    seen.count += 1;
+    if (seen.count === this.#floodsFrom) this.#countSoon();
+  }
+
+  /** Whether so much of the account went to overflow that all of it should, until nothing waits there any more. */
+  floods(lane: Lane, accountId: string): boolean {
+    return (this.#accounts[lane].get(accountId)?.count ?? 0) >= this.#floodsFrom;
+  }
+
+  /** How many records wait in the overflow shard of an account, asked of the server; it throws when that does not answer. */
+  async waitingOf(lane: Lane, accountId: string): Promise<number> {
+    return (await overflowDepth(this.#parts.bus, lane, this.#parts.carrier)).get(overflowShardOf(accountId)) ?? 0;
+  }
+
+  /**
+   * Whether a record of an account shard was delivered to an earlier incarnation, and nobody has served its shard for so long
+   * since that the stream may have forgotten what that life did last.
+   */
+  wasLeft(lane: Lane, record: Pick<JsMsg, 'subject' | 'seq'>): boolean {
+    return record.seq <= (this.#leftUntil.get(record.subject) ?? 0);
+  }
+
+  async #findLeft(lane: Lane): Promise<void> {
+    const { bus, carrier, clock } = this.#parts;
+    for (let shard = 0; shard < limits.bus.accountShards; shard += 1) {
+      const info = await consumerInfo(
+        bus.manager,
+        streamNames.messages[lane],
+        messageConsumerName(lane, carrier, shard),
+      );
+      const servedAtMs = Date.parse(String(info?.delivered.last_active ?? ''));
+      if (info === null || info.num_ack_pending === 0 || Math.abs(clock.nowMs() - servedAtMs) < overflow.unservedMs)
+        continue;
+      this.#leftUntil.set(messageFilter(lane, carrier, shard), info.delivered.stream_seq);
+    }
+  }
+
+  /** An account that brings no more than this into an overflow shard had a moment of bad luck, and nothing is told of it. */
+  get #floodsFrom(): number {
+    return reservedInLane(this.#parts.windowPdus, 1);
+  }
+
+  #opened(lane: Lane, shard: OverflowShard): Open {
+    const name = nameOf(lane, shard);
+    const known = this.#open.get(name);
+    if (known !== undefined) return known;
+    const { clock } = this.#parts;
+    const open: Open = { lane, shard, consumption: null, waiting: 0, emptySinceMs: clock.monotonicMs(), full: false };
+    this.#open.set(name, open);
+    void this.#consume(open);
+    return open;
+  }
+
+  async #consume(open: Open): Promise<void> {
+    const { bus, carrier, windowPdus, clock, take, onPoison } = this.#parts;
+    const { lane, shard } = open;
+    const stream = streamNames.messages[lane];
+    try {
+      const consumption = await consumeStream(bus, {
+        stream,
+        consumer: messageConsumer(lane, carrier, shard, windowPdus),
+        prefetch: Math.max(16, Math.min(overflow.heldMax, windowPdus)),
+        handle: (record) => take(record, lane),
+        onPoison: (record, reason) => onPoison(record, stream, reason),
+        lowPriority: lane !== 'otp',
+        clock,
+      });
+      if (this.#open.get(nameOf(lane, shard)) === open) open.consumption = consumption;
+      else await consumption.stop();
+    } catch (error) {
+      // The next look finds what waits there.
+      log.warn({ carrier, lane, shard, error: messageOf(error) }, 'an overflow shard could not be opened');
+      this.#forget(open);
+    }
+  }
+
+  #forget(open: Open): void {
+    if (this.#open.get(nameOf(open.lane, open.shard)) === open) this.#open.delete(nameOf(open.lane, open.shard));
+    this.#forgetAccounts(open);
+  }
+
+  #forgetAccounts(open: Open): void {
+    const accounts = this.#accounts[open.lane];
+    for (const [accountId, seen] of accounts) if (seen.open === open) accounts.delete(accountId);
+  }
+
+  async #look(lane: Lane, mustWork: boolean): Promise<void> {
+    try {
+      const waiting = await overflowDepth(this.#parts.bus, lane, this.#parts.carrier);
+      for (const shard of waiting.keys()) if (this.#running) this.#opened(lane, shard);
+    } catch (error) {
+      if (mustWork) throw error;
+      ignoring(error, 'what waits in overflow is looked at again in a while');
+    }
+  }
+
+  #countSoon(): void {
+    this.#countsSoon ??= this.#parts.clock.after(overflow.countSoonMs, () => {
+      this.#countsSoon = null;
+      void this.#count();
+    });
+  }
+
+  async #count(): Promise<void> {
+    if (this.#counting || !this.#running || (this.#open.size === 0 && this.#published === '{}')) return;
+    this.#counting = true;
+    try {
+      for (const open of this.#open.values()) await this.#countOne(open);
+    } catch (error) {
+      ignoring(error, 'what waits in overflow is counted again in a moment');
+    }
+    this.#counting = false;
+    if (this.#running) this.#publish();
+  }
+
+  async #countOne(open: Open): Promise<void> {
+    if (open.consumption === null) return;
+    const { bus, carrier, clock } = this.#parts;
+    const { lane, shard } = open;
+    const asked = bus.manager.consumers.info(streamNames.messages[lane], messageConsumerName(lane, carrier, shard));
+    const info = await withDeadline('what waits in overflow', overflow.lookTimeoutMs, asked);
+    open.waiting = info.num_pending + info.num_ack_pending;
+    metrics.overflowWaiting.set({ carrier, lane, shard }, open.waiting);
+    const nowMs = clock.monotonicMs();
+    if (open.waiting > 0) open.emptySinceMs = nowMs;
+    // All of it is in its lane: what comes now stands behind it there.
+    if (info.num_pending === 0) this.#forgetAccounts(open);
+    if (nowMs - open.emptySinceMs < overflow.lingerMs) return;
+    this.#forget(open);
+    await open.consumption.stop();
+  }
+
+  #publish(): void {
+    const { bus, carrier, node, clock } = this.#parts;
+    const published: Partial<Record<Lane, Record<string, boolean>>> = {};
+    for (const lane of lanes) {
+      const flooding = [...this.#accounts[lane]].filter(
+        ([accountId, { open }]) => this.floods(lane, accountId) && open.waiting >= this.#floodsFrom,
+      );
+      if (flooding.length === 0) continue;
+      this.#judgeFull(lane, flooding);
+      published[lane] = Object.fromEntries(flooding.map(([accountId, { open }]) => [accountId, open.full]));
+    }
+    const text = JSON.stringify(published);
+    const nowMs = clock.monotonicMs();
+    // That nobody floods any more is told once: an entry point that misses it believes the last telling a little longer.
+    if (text === this.#published && (text === '{}' || nowMs - this.#publishedAtMs < overflow.publishEveryMs)) return;
+    this.#published = text;
+    this.#publishedAtMs = nowMs;
+    publishOverflowHeartbeat(bus, { carrier, node, lanes: published });
+  }
+
+  /** Floods that share an overflow shard are counted together, and so are their queues. */
+  #judgeFull(lane: Lane, flooding: readonly (readonly [string, Seen])[]): void {
+    const sharing = new Map<Open, number>();
+    for (const [, { open }] of flooding) sharing.set(open, (sharing.get(open) ?? 0) + 1);
+    for (const [open, accounts] of sharing) {
+      const most = this.#parts.accountQueueMax[lane] * accounts;
+      open.full = open.waiting >= (open.full ? most * overflow.refusedUntilShare : most);
+    }
+  }
+}
+
+function nameOf(lane: Lane, shard: OverflowShard): string {
+  return `${lane}.${shard}`;
+}

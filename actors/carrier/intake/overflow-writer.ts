@@ -1,0 +1,268 @@
+// Takes what one account has too much of out of the way of the others in its account shard: the record is published
+// unchanged to the account's overflow shard, and acked when that is durable. What comes out of an overflow shard is taken
+// like anything else and never moved to overflow again. A move may happen twice and must not become two messages:
+// * its id is the record's key, so that a repeat within the stream's memory of ids is dropped; a move is given up long
+//   before that ends, and the overflow shard follows from the account, so that a copy is always in one place;
+// * a record that was delivered before may have a copy from an earlier incarnation. When something waits where that would be,
+//   a blank is published under the copy's id: it is refused when there was a copy. Then the record is acked if the copy
+//   is still there; if not it was taken, and the replay index knows it. A blank that was not refused means there is none;
+// * when nobody served the carrier for so long that the stream may have forgotten ids, the record is moved again and
+//   marked instead: behind its copy it is asked about before it is sent.
+import type { JsMsg } from '@nats-io/jetstream';
+import { asRepublished, isAgain } from '../../../cluster/bus/republished.ts';
+import type { EventStoreAnswer } from '../../ask-event-store.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { overflowSubject } from '../../../cluster/bus/subjects.ts';
+import { type Message, laneOf } from '../../../model/message.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { OverflowShards } from './overflow-shards.ts';
+import { RotatingMap } from '../deduplication/rotating-map.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import { type Lanes, reservedInLane } from './lanes.ts';
+
+export type OverflowWriterParts = {
+  readonly bus: Bus;
+  readonly carrier: string;
+  readonly windowPdus: number;
+  readonly lanes: Pick<Lanes<InFlightMessage>, 'waitingOf' | 'accounts'>;
+  readonly shards: Pick<OverflowShards, 'see' | 'floods' | 'waitingOf' | 'wasLeft'>;
+  readonly clock: Clock;
+  /** Nobody has begun with it, as far as the replay index reaches: it may still wait elsewhere. */
+  readonly isUntouched: (key: string) => boolean;
+  /** It stays: into its lane, whatever waits there. */
+  readonly stay: (inFlight: InFlightMessage) => void;
+  /** Whether the carrier has begun with a message, by its recorded events. */
+  readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
+};
+
+const { overflow } = limits;
+/** On what only asks whether there is a copy. */
+const blankHeader = 'Heliograph-Blank';
+const nothing = new Uint8Array(0);
+
+export class OverflowWriter {
+  readonly #parts: OverflowWriterParts;
+  /** Records of account shards whose move has begun, by key. */
+  readonly #moving = new Map<string, InFlightMessage>();
+  /** Records of overflow shards that are asked about. */
+  readonly #asked = new Map<string, InFlightMessage>();
+  /** Keys of those whose copy is durable: only their acks may have been lost. */
+  readonly #moved: RotatingMap<string, true>;
+  /** When a move was first given up: whether it had come to the stream, nobody knows. */
+  readonly #tried: RotatingMap<string, number>;
+  #publisher: Publisher | null = null;
+  /** Moves in the lanes without hurry that may be made now, and when that was last reckoned. */
+  #allowance: number = overflow.lowPriorityBurst;
+  #allowedAtMs = 0;
+
+  constructor(parts: OverflowWriterParts) {
+    this.#parts = parts;
+    this.#moved = new RotatingMap(overflow.rememberedMs, overflow.rememberedMax, parts.clock);
+    this.#tried = new RotatingMap(overflow.rememberedMs, overflow.rememberedMax, parts.clock);
+  }
+
+  /** Whether a record of an account shard is one whose move this life has begun. Then nothing else is to be done. */
+  knows(inFlight: InFlightMessage): boolean {
+    const moving = this.#moving.get(inFlight.key);
+    if (moving !== undefined) {
+      moving.redelivered(inFlight.record, inFlight.ackDeadlineMs);
+      return true;
+    }
+    if (this.#moved.get(inFlight.key) !== true) return false;
+    inFlight.record.ack();
+    return true;
+  }
+
+  /** A new record of an account shard. False when it stays. */
+  takes(inFlight: InFlightMessage): boolean {
+    const { redelivered } = inFlight.record;
+    if (isAgain(inFlight.record)) return false; // asked about instead
+    if (!redelivered && !this.#isTooMuch(inFlight)) return false;
+    if (!this.#parts.isUntouched(inFlight.key)) return false;
+    if (redelivered) void this.#moveOrStay(inFlight);
+    else if (!this.#mayMove(inFlight)) return false;
+    else this.#move(inFlight, false);
+    return true;
+  }
+
+  /** A new record that is not moved. False when it may go into its lane. */
+  asks(inFlight: InFlightMessage, fromOverflow: boolean): boolean {
+    if (fromOverflow) this.#parts.shards.see(laneOf[inFlight.category], inFlight.message.accountId);
+    if (!isAgain(inFlight.record) || !this.#parts.isUntouched(inFlight.key)) return false;
+    const asked = this.#asked.get(inFlight.key);
+    if (asked === undefined) void this.#askAbout(inFlight, fromOverflow);
+    else asked.redelivered(inFlight.record, inFlight.ackDeadlineMs);
+    return true;
+  }
+
+  /** What was on its way is left to the next incarnation. */
+  close(): void {
+    this.#moving.clear();
+    this.#asked.clear();
+    this.#publisher?.close();
+    this.#publisher = null;
+  }
+
+  #isTooMuch({ category, message }: InFlightMessage): boolean {
+    const { lanes, shards, windowPdus } = this.#parts;
+    // While its excess waits, what comes later must not go before it.
+    if (shards.floods(laneOf[category], message.accountId)) return true;
+    const waiting = lanes.waitingOf(category, message.accountId);
+    // Most have nothing waiting.
+    return waiting >= overflow.reservedOfOneMin && waiting >= reservedInLane(windowPdus, lanes.accounts(category));
+  }
+
+  /**
+   * An OTP behind a flood must not wait for its end. In the other lanes a move only changes who goes first: a backlog
+   * from when nobody served the carrier must not cost twice its work at once.
+   */
+  #mayMove({ category }: InFlightMessage): boolean {
+    if (this.#moving.size >= overflow.inFlightMax) return false;
+    if (category === 'otp') return true;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const { lowPriorityPerS, lowPriorityBurst } = overflow;
+    this.#allowance = Math.min(
+      lowPriorityBurst,
+      this.#allowance + ((nowMs - this.#allowedAtMs) / 1_000) * lowPriorityPerS,
+    );
+    this.#allowedAtMs = nowMs;
+    if (this.#allowance < 1) return false;
+    this.#allowance -= 1;
+    return true;
+  }
+
+  async #moveOrStay(inFlight: InFlightMessage): Promise<void> {
+    const { stay } = this.#parts;
+    this.#moving.set(inFlight.key, inFlight);
+    const waiting = await this.#overflowDepth(inFlight);
+    if (this.#moving.get(inFlight.key) !== inFlight) return;
+    if (waiting !== null && waiting > 0)
+      return this.#isForgotten(inFlight) ? this.#move(inFlight, true) : this.#blank(inFlight);
+    this.#moving.delete(inFlight.key);
+    if (waiting === 0) stay(inFlight);
+    else inFlight.record.nak(limits.bus.nakDelayMsMax);
+  }
+
+  /** How many records wait in the overflow shard of its account; null when the server does not say. */
+  #overflowDepth({ category, message }: InFlightMessage): Promise<number | null> {
+    return this.#parts.shards.waitingOf(laneOf[category], message.accountId).catch((error: unknown) => {
+      ignoring(error, 'the record comes again, and is looked for again');
+      return null;
+    });
+  }
+
+  /** Whether a copy of it may be older than what the stream remembers of ids. */
+  #isForgotten({ key, category, record }: InFlightMessage): boolean {
+    const { shards, clock } = this.#parts;
+    const triedAtMs = this.#tried.get(key) ?? Number.POSITIVE_INFINITY;
+    return clock.monotonicMs() - triedAtMs > overflow.forgottenMs || shards.wasLeft(laneOf[category], record);
+  }
+
+  #move(inFlight: InFlightMessage, again: boolean): void {
+    this.#parts.shards.see(laneOf[inFlight.category], inFlight.message.accountId);
+    const extra = again || isAgain(inFlight.record) ? asRepublished : undefined;
+    this.#publish(inFlight, inFlight.record.data, extra, (seq) => this.#moveIsDone(inFlight, seq));
+  }
+
+  #blank(inFlight: InFlightMessage): void {
+    this.#publish(inFlight, nothing, { [blankHeader]: '1' }, () => this.#parts.stay(inFlight));
+  }
+
+  #publish(
+    inFlight: InFlightMessage,
+    payload: Uint8Array,
+    extra: Record<string, string> | undefined,
+    onStored: (seq: number) => void,
+  ): void {
+    const { bus, carrier } = this.#parts;
+    this.#moving.set(inFlight.key, inFlight);
+    this.#publisher ??= new Publisher(bus, { deadlineMs: overflow.publishMs, gatherMs: limits.http.publishGatherMs });
+    const subject = overflowSubject(inFlight.category, carrier, inFlight.message.accountId);
+    this.#publisher.publish(
+      subject,
+      payload,
+      `${inFlight.key}.to overflow`,
+      (r) => this.#onAnswer(inFlight, r, onStored),
+      extra,
+    );
+  }
+
+  #onAnswer(inFlight: InFlightMessage, result: PublishResult, onStored: (seq: number) => void): void {
+    if (this.#moving.get(inFlight.key) !== inFlight) return; // closed
+    if (result.ok && result.duplicate) return void this.#lookAtCopy(inFlight, result.seq);
+    this.#moving.delete(inFlight.key);
+    if (result.ok) return onStored(result.seq);
+    // Its place is full: it was accepted, and so it is sent from here.
+    const isFull = result.failure === 'subject_full' || result.failure === 'full';
+    if (isFull && !isAgain(inFlight.record)) return this.#parts.stay(inFlight);
+    if (this.#tried.get(inFlight.key) === undefined) this.#tried.set(inFlight.key, this.#parts.clock.monotonicMs());
+    inFlight.record.nak(limits.bus.nakDelayMsMax);
+  }
+
+  #moveIsDone(inFlight: InFlightMessage, seq: number): void {
+    const { clock, carrier } = this.#parts;
+    // Somebody else may have the record by now, and have looked for a copy before there was one: then there is none.
+    if (!inFlight.isOursAt(clock.monotonicMs())) return void this.#takeBack(inFlight, seq);
+    this.#moved.set(inFlight.key, true);
+    metrics.overflowed.inc({ carrier, category: inFlight.category });
+    inFlight.record.ack();
+  }
+
+  /** Something was published under the id of its copy: the copy, or a blank. Gone: settled, or it was a blank. */
+  async #lookAtCopy(inFlight: InFlightMessage, seq: number): Promise<void> {
+    const { bus, stay } = this.#parts;
+    try {
+      const stream = streamNames.messages[laneOf[inFlight.category]];
+      const asked = bus.manager.streams.getMessage(stream, { seq });
+      const copy = await withDeadline('the copy of a record', overflow.lookTimeoutMs, asked);
+      if (this.#moving.get(inFlight.key) !== inFlight) return;
+      this.#moving.delete(inFlight.key);
+      if (copy === null || copy.header.get(blankHeader) !== '') return stay(inFlight);
+      this.#moved.set(inFlight.key, true);
+      inFlight.record.ack();
+    } catch (error) {
+      ignoring(error, 'the record comes again, and is looked for again');
+      if (this.#moving.get(inFlight.key) !== inFlight) return;
+      this.#moving.delete(inFlight.key);
+      inFlight.record.nak(limits.bus.nakDelayMsMax);
+    }
+  }
+
+  async #takeBack(inFlight: InFlightMessage, seq: number): Promise<void> {
+    await this.#parts.bus.manager.streams
+      .deleteMessage(streamNames.messages[laneOf[inFlight.category]], seq)
+      .catch((error: unknown) => ignoring(error, 'it was taken already, or is found to be a copy'));
+  }
+
+  async #askAbout(inFlight: InFlightMessage, fromOverflow: boolean): Promise<void> {
+    this.#asked.set(inFlight.key, inFlight);
+    // Its first record may wait there: it goes behind that one, and is asked about when it comes out.
+    const waiting = fromOverflow ? 0 : await this.#overflowDepth(inFlight);
+    if (this.#asked.get(inFlight.key) !== inFlight) return;
+    if (waiting !== null && waiting > 0) {
+      this.#asked.delete(inFlight.key);
+      return this.#move(inFlight, true);
+    }
+    const begun = waiting === null ? 'unclear' : await this.#parts.wasBegun(inFlight.message);
+    if (this.#asked.get(inFlight.key) !== inFlight) return;
+    this.#asked.delete(inFlight.key);
+    if (begun === 'yes') inFlight.record.ack();
+    else if (begun === 'no') this.#parts.stay(inFlight);
+    else inFlight.record.nak(limits.bus.nakDelayMsMax);
+  }
+}
+
+/** A record of an overflow shard that is no message. */
+export function isBlank(record: JsMsg): boolean {
+  return record.data.length === 0 && hasHeader(record, blankHeader);
+}
+
+function hasHeader(record: JsMsg, name: string): boolean {
+  return (record.headers?.get(name) ?? '') !== '';
+}

@@ -1,0 +1,144 @@
+// Puts a message off into LATER: a durable `deferred` event that says so, the publish, a `deferred` event that ends the
+// record, the ack, in this order. The first event closes the intent of a submit that was clearly refused: whoever kills us
+// after it leaves no `unknown`, and whoever finds it repeats the publish with the same id. What LATER refuses stays here:
+// a further event takes the first one back, and the message rests in memory. What LATER does not answer is neither here
+// nor there: it stays put off until LATER answers or its validity ends, because a copy of it may be there.
+import type { EventStoreAnswer } from '../../ask-event-store.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
+import { publishLater } from '../../../cluster/bus/later.ts';
+import { encodeMessage } from '../../../model/records/message-record.ts';
+import type { PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
+import { messageSubject } from '../../../cluster/bus/subjects.ts';
+import type { EventDraft } from '../../../model/delivery-event.ts';
+import type { Message } from '../../../model/message.ts';
+import { assert } from '../../../platform/assert.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { attemptNumber } from '../in-flight/attempt.ts';
+import type { Deferral } from '../in-flight/facts.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import { type LaterDeferral, deferralText } from './deferral-event.ts';
+
+export type DeferralParts = {
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly clock: Clock;
+  /** Writes an event of the message; `then` is called when it is durable. */
+  readonly write: (inFlight: InFlightMessage, draft: EventDraft, then?: () => void) => void;
+  /** Nothing but its events and its ack is left. */
+  readonly settle: (inFlight: InFlightMessage) => void;
+  /** It stays here, and goes back to its lane after the wait. */
+  readonly rest: (inFlight: InFlightMessage, afterMs: number) => void;
+  /** Whether the carrier has begun with a message: asked when the streams may have forgotten an earlier publish. */
+  readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
+};
+
+export class Deferrals {
+  readonly #parts: DeferralParts;
+
+  constructor(parts: DeferralParts) {
+    this.#parts = parts;
+  }
+
+  /** `refused`: the segment a refusal of the carrier is about; null when the message was not submitted. */
+  begin(inFlight: InFlightMessage, why: string, afterMs: number, refused: number | null): void {
+    assert(inFlight.isUntouched, 'the carrier may have a part of what is put off');
+    const { clock, write } = this.#parts;
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const dueAtMs = Math.min(clock.nowMs() + afterMs, inFlight.message.validUntilMs);
+    const wait: Deferral = { dueAtMs, why, attempt, refused, isRepeat: false };
+    inFlight.defer(wait);
+    if (refused === null) return this.#publish(inFlight, wait);
+    const error = deferralText(dueAtMs, why);
+    const detail = `deferred.${inFlight.tries}`;
+    write(inFlight, { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() }, () =>
+      this.#publish(inFlight, wait),
+    );
+  }
+
+  /** An earlier incarnation told that it is put off, and no more: whether LATER has it, nobody knows. */
+  repeat(inFlight: InFlightMessage, { dueAtMs, why }: LaterDeferral): void {
+    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const wait: Deferral = { dueAtMs, why, attempt, refused: null, isRepeat: true };
+    inFlight.defer(wait);
+    this.#repeat(inFlight, wait);
+  }
+
+  #repeat(inFlight: InFlightMessage, wait: Deferral): void {
+    if (inFlight.deferral !== wait) return;
+    const { clock, wasBegun, settle } = this.#parts;
+    // A second copy would be due in the same second and be released under the same id, which the stream still knows.
+    if (clock.nowMs() < wait.dueAtMs + surelyRememberedMs) return this.#publish(inFlight, wait);
+    void wasBegun(inFlight.message).then((begun) => {
+      if (inFlight.deferral !== wait) return;
+      if (begun === 'yes') return settle(inFlight);
+      if (begun === 'no') return this.#publish(inFlight, wait);
+      this.#again(inFlight, wait);
+    });
+  }
+
+  #again(inFlight: InFlightMessage, wait: Deferral): void {
+    const { clock } = this.#parts;
+    inFlight.deferAgain(clock, limits.carrier.deferralRetryMs, () => this.#repeat(inFlight, wait));
+  }
+
+  #publish(inFlight: InFlightMessage, wait: Deferral): void {
+    if (inFlight.deferral !== wait) return; // it ended meanwhile
+    const { publisher, cipher, clock } = this.#parts;
+    const { message } = inFlight;
+    const delayed = { ...message, delays: message.delays + 1, trace: traceWith(message.trace, wait.why) };
+    const record = {
+      subject: messageSubject(message.category, message.carrier, message.accountId),
+      payload: encodeMessage(delayed, cipher),
+      dueAtMs: wait.dueAtMs,
+      id: `${message.messageId}.${message.hop}.${delayed.delays}`,
+      shardKey: message.messageId,
+    };
+    publishLater(publisher, record, clock.nowMs(), (result) => this.#onPublished(inFlight, wait, result));
+  }
+
+  #onPublished(inFlight: InFlightMessage, wait: Deferral, result: PublishResult): void {
+    if (inFlight.deferral !== wait) return;
+    const { clock, write, settle } = this.#parts;
+    const { why: error, attempt } = wait;
+    if (result.ok) {
+      write(inFlight, { kind: 'deferred', attempt, error, detail: 'later', atMs: clock.nowMs() });
+      return settle(inFlight);
+    }
+    // We stop: the next incarnation finds the event and repeats the publish.
+    if (result.failure === 'closed') return;
+    if (wait.isRepeat || result.failure === 'unavailable') return this.#again(inFlight, wait);
+    this.#stay(inFlight, wait);
+  }
+
+  /** LATER has refused it, so no copy of it is there. */
+  #stay(inFlight: InFlightMessage, wait: Deferral): void {
+    const { clock, write, rest } = this.#parts;
+    const { why: error, attempt, refused } = wait;
+    const back = () => {
+      if (inFlight.deferral !== wait) return;
+      rest(inFlight, Math.min(Math.max(0, wait.dueAtMs - clock.nowMs()), limits.carrier.restMsMax));
+    };
+    metrics.putOffsInMemory.inc({ carrier: inFlight.message.carrier, category: inFlight.category });
+    if (refused === null) return back();
+    const detail = `stays.${inFlight.tries}`;
+    write(inFlight, { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() }, back);
+  }
+}
+
+/** The streams know the id of a publish this long; a repeat within it cannot make a second copy. */
+const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
+
+const refusedMark = 'put off: ';
+
+/** The reason travels with the message into LATER: when it expires there, somebody wants to know why. */
+function traceWith(trace: readonly string[], error: string): readonly string[] {
+  return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
+}
+
+/** What a message that was in LATER was put off for; null when it never was. */
+export function deferralFor({ trace }: Pick<Message, 'trace'>): string | null {
+  const line = trace.at(-1);
+  return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;
+}

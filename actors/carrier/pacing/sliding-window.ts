@@ -1,0 +1,171 @@
+// Which segments the carrier may count into the present second, as many as the contract allows in one: what its own
+// counter sees, wherever its second begins. A segment is counted when the carrier gets to it, not when we write it, so
+// each stands for the latest moment at which it can have been counted: allowed for at first, proven by the answer to it
+// or to a later one on its bind. It says when there is room again and knows nothing of rates.
+import { AnswerTimes, jitterMs } from './answer-times.ts';
+
+export class SlidingWindow {
+  // Rings by a segment's number, as long as the contract is wide.
+  #writtenAtMs: Float64Array;
+  #bindOf: Uint16Array;
+  /** The number of the next one on the same bind, or none. */
+  #nextOnBind: Float64Array;
+  /** When it was counted at the latest; `unproven` until an answer tells. */
+  #countedByMs: Float64Array;
+  /** The number of the next segment; they go up for ever. */
+  #next = 0;
+  /** When everything the rings no longer hold was counted at the latest. */
+  #formerMs = Number.NEGATIVE_INFINITY;
+  #secondMs: number;
+  #distrustedUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the latest of all that were answered was written: up to a while ago, and with those answers since. */
+  #answeredMs = Number.NEGATIVE_INFINITY;
+  #freshlyAnsweredMs = Number.NEGATIVE_INFINITY;
+  #freshSinceMs = Number.NEGATIVE_INFINITY;
+  readonly #binds: Bind[] = [];
+
+  constructor(segmentsPerSecond: number) {
+    const size = sizeFor(segmentsPerSecond);
+    this.#writtenAtMs = new Float64Array(size);
+    this.#bindOf = new Uint16Array(size);
+    this.#nextOnBind = new Float64Array(size);
+    this.#countedByMs = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
+    this.#secondMs = secondFor(segmentsPerSecond);
+  }
+
+  /**
+   * From when on (monotonic) `segments` more are within the contract, after `ahead` others that go first; more than it
+   * allows at all count as all of it. While the oldest's answer is overdue that is a second from now, again and again.
+   */
+  availableAtMs(segments: number, nowMs: number, ahead = 0): number {
+    const size = this.#countedByMs.length;
+    const end = Math.min(ahead + segments, size);
+    let latestMs = this.#formerMs;
+    for (let nth = Math.max(0, end - segments); nth < end; nth += 1) {
+      latestMs = Math.max(latestMs, this.#latestMs((this.#next + nth) % size, nowMs));
+    }
+    return latestMs + this.#secondMs;
+  }
+
+  /** A PDU of `segments` was written to a bind. Gives the number under which its answer is told. */
+  written(segments: number, bind: number, nowMs: number): number {
+    const size = this.#countedByMs.length;
+    for (let left = Math.min(segments, size); left > 0; left -= 1) this.#add(bind, nowMs);
+    return this.#next - 1;
+  }
+
+  /** The carrier answered: it has counted this one and all before it on the bind. */
+  answered(number: number, bind: number, writtenAtMs: number, atMs: number): void {
+    const on = this.#bindAt(bind);
+    const isDistrusted = atMs < this.#distrustedUntilMs;
+    on.times.add(writtenAtMs, atMs);
+    if (atMs - this.#freshSinceMs >= wakingMs) {
+      this.#answeredMs = this.#freshlyAnsweredMs;
+      this.#freshSinceMs = atMs;
+    }
+    this.#freshlyAnsweredMs = Math.max(this.#freshlyAnsweredMs, writtenAtMs);
+    while (on.first <= number) {
+      const at = on.first % this.#countedByMs.length;
+      this.#countedByMs[at] = on.times.countedByMs(this.#writtenAtMs[at] as number, atMs, isDistrusted);
+      on.first = this.#nextOnBind[at] as number;
+    }
+  }
+
+  /** No answer will come any more: counted by now, if at all. */
+  unanswered(number: number, bind: number, nowMs: number): void {
+    const on = this.#bindAt(bind);
+    while (on.first <= number) {
+      const at = on.first % this.#countedByMs.length;
+      this.#countedByMs[at] = nowMs;
+      on.first = this.#nextOnBind[at] as number;
+    }
+  }
+
+  /** The carrier counted otherwise than we believed: for a while the fixed jitter is the least that is allowed for. */
+  distrust(nowMs: number): void {
+    this.#distrustedUntilMs = nowMs + distrustMs;
+  }
+
+  /** Another contract; what went still counts. */
+  resize(segmentsPerSecond: number): void {
+    this.#secondMs = secondFor(segmentsPerSecond);
+    const size = sizeFor(segmentsPerSecond);
+    const before = this.#countedByMs.length;
+    if (size === before) return;
+    for (let left = before - size, at = this.#next; left > 0; left -= 1, at += 1)
+      this.#forget(at % before, Number.NEGATIVE_INFINITY);
+    const [writtenAtMs, bindOf, nextOnBind] = [this.#writtenAtMs, this.#bindOf, this.#nextOnBind];
+    const countedByMs = this.#countedByMs;
+    this.#writtenAtMs = new Float64Array(size);
+    this.#bindOf = new Uint16Array(size);
+    this.#nextOnBind = new Float64Array(size);
+    this.#countedByMs = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
+    for (let number = Math.max(0, this.#next - Math.min(size, before)); number < this.#next; number += 1) {
+      const [to, from] = [number % size, number % before];
+      this.#writtenAtMs[to] = writtenAtMs[from] as number;
+      this.#bindOf[to] = bindOf[from] as number;
+      this.#nextOnBind[to] = nextOnBind[from] as number;
+      this.#countedByMs[to] = countedByMs[from] as number;
+    }
+  }
+
+  #add(bind: number, nowMs: number): void {
+    const size = this.#countedByMs.length;
+    const at = this.#next % size;
+    this.#forget(at, nowMs);
+    const on = this.#bindAt(bind);
+    if (on.first === none) on.first = this.#next;
+    else this.#nextOnBind[on.last % size] = this.#next;
+    on.last = this.#next;
+    this.#writtenAtMs[at] = nowMs;
+    this.#bindOf[at] = bind;
+    this.#nextOnBind[at] = none;
+    this.#countedByMs[at] = unproven;
+    this.#next += 1;
+  }
+
+  /** The oldest leaves the rings: all later ones have to wait for it all the same. */
+  #forget(at: number, nowMs: number): void {
+    this.#formerMs = Math.max(this.#formerMs, this.#latestMs(at, nowMs));
+    if (this.#countedByMs[at] !== unproven) return;
+    this.#bindAt(this.#bindOf[at] as number).first = this.#nextOnBind[at] as number;
+  }
+
+  #latestMs(at: number, nowMs: number): number {
+    const countedByMs = this.#countedByMs[at] as number;
+    if (countedByMs !== unproven) return countedByMs;
+    const writtenAtMs = this.#writtenAtMs[at] as number;
+    const { times } = this.#bindAt(this.#bindOf[at] as number);
+    if (!times.isOverdue(writtenAtMs, nowMs)) return writtenAtMs + jitterMs;
+    // One bind alone is silent: the carrier is not, and what the others could send must not wait for it for long.
+    // A carrier that wakes answers one bind before the other: what came just now does not tell.
+    const isFreshOld = nowMs - this.#freshSinceMs >= 2 * wakingMs;
+    const answeredMs = isFreshOld ? this.#freshlyAnsweredMs : this.#answeredMs;
+    const isAlone = answeredMs - writtenAtMs > aloneMs;
+    return isAlone && nowMs - writtenAtMs > aloneHeldMs ? writtenAtMs + jitterMs : nowMs;
+  }
+
+  #bindAt(bind: number): Bind {
+    return (this.#binds[bind] ??= { times: new AnswerTimes(), first: none, last: none });
+  }
+}
+
+/** Of one bind: what its answers told, and its segments that are written and not proven counted, oldest first. */
+type Bind = { readonly times: AnswerTimes; first: number; last: number };
+
+const none = Number.POSITIVE_INFINITY;
+const unproven = Number.POSITIVE_INFINITY;
+const distrustMs = 60_000;
+const aloneMs = 500;
+const wakingMs = 100;
+/** Long enough for a lost packet to be sent again. */
+const aloneHeldMs = 1_500;
+
+function sizeFor(segmentsPerSecond: number): number {
+  // A share of a contract need not be whole; what the shares have in one second together must not be more.
+  return Math.max(1, Math.floor(segmentsPerSecond));
+}
+
+function secondFor(segmentsPerSecond: number): number {
+  return 1_000 / Math.min(1, Math.max(segmentsPerSecond, 0.001));
+}

@@ -1,0 +1,165 @@
+// Takes the messages of subscribers from the carrier: each deliver_sm becomes a record in INBOUND, and is answered with
+// ESME_ROK only when that is durable. Nothing is read or decided here. Carriers repeat what they believe unanswered,
+// on any bind and with another sequence number; a person may also send the same word twice. The rule: the same octets
+// again are a repeat when our answer is owed, was "not now", or may not have arrived because its session has ended.
+import { createHash } from 'node:crypto';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
+import { encodeInbound } from '../../../model/records/inbound-record.ts';
+import type { PublishResult } from '../../../cluster/bus/publisher.ts';
+import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
+import type { InboundPart } from '../../../model/inbound-part.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import { commandStatus } from '../../../smpp/command-status.ts';
+import { type AlphabetRules, inboundPartOf } from '../../../smpp/inbound-part.ts';
+import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
+import type { Respond } from './receipts.ts';
+
+/** The session a PDU came over, as far as it matters here. */
+export type Source = { readonly isOpen: boolean; readonly bind?: string };
+
+export type DeliverSmHandlerParts = {
+  readonly carrier: string;
+  /** False on the sandbox carrier. */
+  readonly livemode: boolean;
+  /** What the carrier means by its data_coding; asked again, because it may change while it runs. */
+  readonly alphabets: () => AlphabetRules;
+  readonly publish: (subject: string, payload: Uint8Array, id: string, done: (result: PublishResult) => void) => void;
+  readonly cipher: BodyCipher;
+  readonly clock: Clock;
+};
+
+type Delivered = {
+  readonly identity: string;
+  readonly sequence: number;
+  readonly source: Source;
+  readonly atMs: number;
+  readonly occurrence: number;
+  /** Null: the stream has not said yet. */
+  durable: boolean | null;
+  /** How often the carrier was told "not now" about it: so often it comes again. */
+  owed: number;
+  /** Who waits for that: the delivery itself and its repeats meanwhile. */
+  readonly waiting: Set<Waiting>;
+};
+type Waiting = { readonly respond: Respond; readonly giveUp: Cancel };
+type Ended = 'durable' | 'repeat' | 'not_durable' | 'late' | 'no_room';
+
+/** Of one delivery; a carrier that repeats faster than we answer is told to wait. */
+const waitingMax = 16;
+
+export class DeliverSmHandler {
+  readonly #parts: DeliverSmHandlerParts;
+  /** The last delivery of each identity, oldest first. */
+  readonly #remembered = new Map<string, Delivered>();
+  #unanswered = 0;
+
+  constructor(parts: DeliverSmHandlerParts) {
+    this.#parts = parts;
+  }
+
+  take(pdu: ShortMessagePdu, source: Source, respond: Respond): void {
+    const part = inboundPartOf(pdu, this.#parts.alphabets());
+    const identity = identityOf(this.#parts.carrier, part);
+    const before = this.#rememberedOf(identity);
+    if (before !== null && isRepeat(before, pdu.sequence, source, part)) return this.#repeat(before, respond);
+    // The carrier keeps it better than our memory would.
+    if (this.#unanswered >= limits.inbound.unansweredMax) return this.#answer(respond, 'no_room');
+    const delivered: Delivered = {
+      identity,
+      sequence: pdu.sequence,
+      source,
+      atMs: this.#parts.clock.monotonicMs(),
+      occurrence: before === null ? 0 : before.occurrence + 1,
+      durable: null,
+      owed: 0,
+      waiting: new Set(),
+    };
+    this.#wait(delivered, respond);
+    this.#publish(part, delivered);
+  }
+
+  #publish(part: InboundPart, delivered: Delivered): void {
+    const { carrier, livemode, publish, cipher, clock } = this.#parts;
+    const { identity, occurrence } = delivered;
+    this.#remember(delivered);
+    this.#unanswered += 1;
+    const record = {
+      ...part,
+      kind: 'part',
+      identity,
+      occurrence,
+      carrier,
+      livemode,
+      receivedAtMs: clock.nowMs(),
+    } as const;
+    publish(inboundPartSubject(carrier), encodeInbound(record, cipher), `mo.${identity}.${occurrence}`, (result) => {
+      this.#unanswered -= 1;
+      delivered.durable = result.ok;
+      const ended = result.ok ? (result.duplicate ? 'repeat' : 'durable') : 'not_durable';
+      if (!result.ok) log.warn({ carrier, failure: result.failure }, 'a message from a subscriber was not taken');
+      for (const { respond, giveUp } of delivered.waiting) {
+        giveUp();
+        this.#answer(respond, ended);
+      }
+      delivered.waiting.clear();
+    });
+  }
+
+  #repeat(before: Delivered, respond: Respond): void {
+    if (before.owed > 0) before.owed -= 1;
+    if (before.durable === true) return this.#answer(respond, 'repeat');
+    if (before.waiting.size < waitingMax) return this.#wait(before, respond);
+    before.owed += 1;
+    this.#answer(respond, 'no_room');
+  }
+
+  /** It may still become durable after the carrier was told "not now": then its repeat is answered at once. */
+  #wait(delivered: Delivered, respond: Respond): void {
+    const giveUp = this.#parts.clock.after(limits.inbound.answerMs, () => {
+      delivered.waiting.delete(waiting);
+      delivered.owed += 1;
+      this.#answer(respond, 'late');
+    });
+    const waiting = { respond, giveUp };
+    delivered.waiting.add(waiting);
+  }
+
+  #answer(respond: Respond, ended: Ended): void {
+    metrics.inboundParts.inc({ carrier: this.#parts.carrier, ended });
+    // ESME_RX_T_APPN asks the carrier to keep it and to try again.
+    respond(ended === 'durable' || ended === 'repeat' ? commandStatus.ESME_ROK : commandStatus.ESME_RX_T_APPN);
+  }
+
+  /** Null when there was none, or it was not taken: then this one is the first. */
+  #rememberedOf(identity: string): Delivered | null {
+    const before = this.#remembered.get(identity);
+    if (before === undefined || before.durable === false) return null;
+    const isOver = before.atMs < this.#parts.clock.monotonicMs() - limits.inbound.rememberedMs;
+    return isOver && before.durable !== null ? null : before;
+  }
+
+  #remember(delivered: Delivered): void {
+    this.#remembered.delete(delivered.identity);
+    if (this.#remembered.size >= limits.inbound.rememberedMax) {
+      this.#remembered.delete(this.#remembered.keys().next().value as string);
+    }
+    this.#remembered.set(delivered.identity, delivered);
+  }
+}
+
+function isRepeat(before: Delivered, sequence: number, source: Source, part: InboundPart): boolean {
+  // A part is named by its reference: nobody sends the same one twice.
+  if (part.tie !== null || before.durable === null) return true;
+  if (before.owed > 0 || !before.source.isOpen) return true;
+  return before.source === source && before.sequence === sequence;
+}
+
+/** 132 bits over everything that makes a part this part, but for when and over which bind it came. */
+function identityOf(carrier: string, part: InboundPart): string {
+  const { source, destination, dataCoding, shift, tie, octets } = part;
+  const facts = JSON.stringify([carrier, source, destination, dataCoding, shift, tie]);
+  return createHash('sha256').update(facts).update(octets).digest('base64url').slice(0, 22);
+}

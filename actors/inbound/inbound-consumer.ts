@@ -1,0 +1,199 @@
+// Takes subscribers' messages from INBOUND, puts long ones together and has them published; a record is acked when that is
+// done. Every step may happen twice: ids follow from what came, entries are changed by compare-and-set. Any number of
+// inbound consumers on any number of nodes share one consumer, and none of them remembers anything.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
+import {
+  type InboundRecord,
+  type PartRecord,
+  decodeInbound,
+  encodeInbound,
+} from '../../model/records/inbound-record.ts';
+import { publishLater } from '../../cluster/bus/later.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { inboundPartConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
+import { inboundMessageId } from '../../model/ids.ts';
+import { bodyPartOf } from '../../model/inbound-body.ts';
+import { envelopeOf } from '../../model/inbound-part.ts';
+import { AssertionFailed } from '../../platform/assert.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { RejectMessage, RetryLater, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import {
+  type MultipartText,
+  type TiedPart,
+  isOverdue,
+  isWhole,
+  mergePart,
+  nameOfText,
+  publishedTextOf,
+} from './parts.ts';
+import { type TextBucket, keyOfText } from './text-bucket.ts';
+import type { InboundMessage } from './inbound-publisher.ts';
+
+export type InboundConsumerParts = {
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly texts: TextBucket;
+  /** Resolves when the message is published and what it asks for is in effect. `deliveries` counts tries. */
+  readonly publish: (message: InboundMessage, deliveries: number) => Promise<void>;
+  readonly clock: Clock;
+  readonly partsWaitMs?: number;
+};
+
+export class InboundConsumer {
+  readonly #parts: InboundConsumerParts;
+  readonly #partsWaitMs: number;
+  readonly #held = new Set<Promise<void>>();
+  #consumption: Consumption | null = null;
+
+  constructor(parts: InboundConsumerParts) {
+    this.#parts = parts;
+    this.#partsWaitMs = parts.partsWaitMs ?? limits.inbound.partsWaitMs;
+  }
+
+  async start(): Promise<void> {
+    const { bus, publisher, clock } = this.#parts;
+    this.#consumption = await consumeStream(bus, {
+      stream: streamNames.inbound,
+      consumer: inboundPartConsumer(),
+      prefetch: limits.inbound.heldMax,
+      clock,
+      lowPriority: true,
+      onPoison: (from, reason) => moveToDead(publisher, from, streamNames.inbound, reason),
+      handle: (from) => this.#take(from),
+    });
+  }
+
+  /** Takes nothing new and finishes what it holds; what the bus does not answer for is delivered again to another inbound consumer. */
+  async stop(): Promise<void> {
+    await this.#consumption?.stop();
+    await Promise.race([Promise.all(this.#held), this.#parts.clock.sleep(limits.inbound.stopMs)]);
+  }
+
+  #take(from: JsMsg): void {
+    const { publisher, cipher } = this.#parts;
+    let record: InboundRecord;
+    try {
+      record = decodeInbound(from.data, cipher);
+    } catch (error) {
+      return moveToDead(publisher, from, streamNames.inbound, messageOf(error));
+    }
+    const work = this.#settle(record, from).finally(() => this.#held.delete(work));
+    this.#held.add(work);
+  }
+
+  async #settle(record: InboundRecord, from: JsMsg): Promise<void> {
+    try {
+      const deliveries = from.info.deliveryCount;
+      if (record.kind === 'overdue') await this.#lookAgain(record.text, record.begunAtMs, deliveries);
+      else if (record.tie === null) await this.#parts.publish(singleOf(record), deliveries);
+      else await this.#merge(record as TiedPart, deliveries);
+      from.ack();
+    } catch (error) {
+      const { carrier } = record;
+      // The impossible happened to this one, or it is more than a text may be: again would be the same.
+      if (error instanceof AssertionFailed || error instanceof RejectMessage) {
+        return moveToDead(this.#parts.publisher, from, streamNames.inbound, messageOf(error));
+      }
+      if (error instanceof RetryLater && error.afterMs > limits.bus.nakDelayMsMax) {
+        return this.#defer(record, from, error);
+      }
+      log.warn({ carrier, error: messageOf(error) }, 'a message from a subscriber could not be published yet');
+      from.nak(limits.bus.nakDelayMsMax);
+    }
+  }
+
+  /** Comes again as it is. Left in INBOUND, a few hundred such would keep everybody's messages there. */
+  #defer(record: InboundRecord, from: JsMsg, { afterMs, message }: RetryLater): void {
+    const { publisher, cipher, clock } = this.#parts;
+    const nowMs = clock.nowMs();
+    const later = {
+      subject: inboundPartSubject(record.carrier),
+      payload: encodeInbound(record, cipher),
+      dueAtMs: nowMs + afterMs,
+      id: `inbound.waits.${from.seq}`,
+      shardKey: String(from.seq),
+    };
+    log.info({ carrier: record.carrier, error: message, afterMs }, 'a message from a subscriber waits');
+    publishLater(publisher, later, nowMs, (result) => {
+      if (result.ok) from.ack();
+      else from.nak(limits.bus.nakDelayMsMax);
+    });
+  }
+
+  async #merge(part: TiedPart, deliveries: number): Promise<void> {
+    const { texts } = this.#parts;
+    const key = keyOfText(nameOfText(part));
+    for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
+      const { text, revision } = await texts.get(key);
+      const merged = mergePart(text, part);
+      if (merged.kind === 'repeat') return this.#remind(key, merged.text, part);
+      if (merged.kind === 'displaced') await this.#publish(key, merged.before, deliveries);
+      // Published before it is marked: what dies in between is published again, under the same id.
+      if (merged.kind === 'whole') await this.#publish(key, merged.text, deliveries);
+      const next = merged.kind === 'whole' ? publishedTextOf(merged.text) : merged.text;
+      if (await texts.put(key, next, revision)) return this.#remind(key, next, part);
+    }
+    throw new RetryLater('other parts of the same text came at the same moment', limits.bus.nakDelayMsMax);
+  }
+
+  /** The part a text began with orders the look at what is missing; its redelivery orders it again. */
+  async #remind(key: string, text: MultipartText, part: TiedPart): Promise<void> {
+    const { publisher, cipher, clock } = this.#parts;
+    if (text.isPublished || text.begunBy !== part.identity) return;
+    const { carrier, begunAtMs } = text;
+    const nowMs = clock.nowMs();
+    const record = {
+      subject: inboundPartSubject(carrier),
+      payload: encodeInbound({ kind: 'overdue', carrier, text: key, begunAtMs }, cipher),
+      dueAtMs: begunAtMs + this.#partsWaitMs,
+      id: `inbound.${key}.${begunAtMs}`,
+      shardKey: key,
+    };
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    publishLater(publisher, record, nowMs, (result) => resolve(result.ok));
+    if (!(await promise)) throw new RetryLater('LATER did not take the reminder', limits.bus.nakDelayMsMax);
+  }
+
+  async #lookAgain(key: string, begunAtMs: number, deliveries: number): Promise<void> {
+    const { texts } = this.#parts;
+    for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
+      const { text, revision } = await texts.get(key);
+      if (!isOverdue(text, begunAtMs)) return;
+      await this.#publish(key, text, deliveries);
+      if (await texts.put(key, publishedTextOf(text), revision)) return;
+    }
+    throw new RetryLater('parts came at the same moment', limits.bus.nakDelayMsMax);
+  }
+
+  async #publish(key: string, text: MultipartText, deliveries: number): Promise<void> {
+    if (!isWhole(text)) metrics.inboundIncomplete.inc({ carrier: text.carrier });
+    await this.#parts.publish(
+      {
+        ...envelopeOf(text),
+        messageId: inboundMessageId(key, text.begunAtMs),
+        receivedAtMs: text.begunAtMs,
+        parts: text.parts.map((part) => part?.body ?? null),
+      },
+      deliveries,
+    );
+  }
+}
+
+function singleOf(part: PartRecord): InboundMessage {
+  const { identity, occurrence, receivedAtMs } = part;
+  return {
+    ...envelopeOf(part),
+    messageId: inboundMessageId(`${identity}.${occurrence}`, receivedAtMs),
+    receivedAtMs,
+    parts: [bodyPartOf(part)],
+  };
+}

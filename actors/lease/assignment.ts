@@ -1,0 +1,65 @@
+// Which node is to hold which bind of one carrier: pure, the same answer on every node that sees the same. Free binds
+// go one by one to whoever has the fewest; what is held moves only while one node has two more than another. It
+// says what should be; that two nodes who see different things cannot both have a bind is the compare-and-set's part.
+import { createHash } from 'node:crypto';
+
+export type AssignableBind = {
+  readonly key: string;
+  /** The owner's key; null when it is free. */
+  readonly holder: string | null;
+  /** How long it is free. */
+  readonly freeForMs: number;
+};
+
+export type AssignmentInput = {
+  /** What ties are broken by: not every carrier's odd bind goes to the same node. */
+  readonly salt: string;
+  readonly me: string;
+  /** Nodes that can take one, myself among them. */
+  readonly candidates: readonly string[];
+  readonly binds: readonly AssignableBind[];
+  /** Of mine, those I am giving up already. */
+  readonly leaving: ReadonlySet<string>;
+  /** Free for longer than this and anybody may have it. */
+  readonly graceMs: number;
+};
+
+export type Assignment = { readonly claim: readonly string[]; readonly release: readonly string[] };
+
+const nothing: Assignment = { claim: [], release: [] };
+
+export function assignBinds({ salt, me, candidates, binds, leaving, graceMs }: AssignmentInput): Assignment {
+  if (!candidates.includes(me)) return nothing;
+  const ranked = candidates
+    .map((candidate) => ({
+      candidate,
+      rank: createHash('sha256').update(`${salt} ${candidate}`).digest('hex'),
+      count: 0,
+    }))
+    .sort((one, other) => (one.rank < other.rank ? -1 : 1));
+  for (const { holder } of binds) {
+    const owner = ranked.find(({ candidate }) => candidate === holder);
+    if (owner !== undefined) owner.count += 1;
+  }
+  const least = () => ranked.reduce((best, each) => (each.count < best.count ? each : best));
+  /** Of equals the last in rank gives first: the first keeps the odd one. */
+  const most = () => ranked.reduce((best, each) => (each.count >= best.count ? each : best));
+
+  const claim: string[] = [];
+  for (const { key, holder, freeForMs } of binds) {
+    if (holder !== null) continue;
+    const to = least();
+    to.count += 1;
+    if (to.candidate === me || freeForMs > graceMs) claim.push(key);
+  }
+  // What is being given up counts for its old owner until it is free: it must not be given up twice.
+  const mine = binds.filter(({ key, holder }) => holder === me && !leaving.has(key)).map(({ key }) => key);
+  let toRelease = 0;
+  for (let from = most(), to = least(); from.count - to.count > 1; from = most(), to = least()) {
+    from.count -= 1;
+    to.count += 1;
+    if (from.candidate === me) toRelease += 1;
+  }
+  const release = mine.slice(mine.length - Math.min(mine.length, Math.max(0, toRelease - leaving.size)));
+  return { claim, release };
+}

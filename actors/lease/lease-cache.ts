@@ -1,0 +1,134 @@
+// The bucket `leases` as one thread has seen it: who lives, who holds what, and since when each word is unchanged. It
+// may be behind the bucket, never wrong about the past: what is done on its word is a compare-and-set that says which
+// revision it was about. It reads no clock and writes nothing.
+import type { LeaseEntry } from './lease-bucket.ts';
+import { limits } from '../../platform/limits.ts';
+import { type Heartbeat, type Lease, heartbeatKey, isHeartbeatKey, readHeartbeat, readLease } from './lease-records.ts';
+
+type Seen<T> = { readonly revision: number; readonly value: T | null; readonly seenAtMs: number };
+
+export type LeaseView = {
+  readonly revision: number;
+  /** Null: nobody's, or its holder is dead. */
+  readonly holder: Lease | null;
+  /** Since when it is free; meaningless while it is not. */
+  readonly freeSinceMs: number;
+  /** From then on nobody can have written in its name; Infinity: nobody knows. */
+  readonly quietSinceMs: number;
+};
+
+export class LeaseCache {
+  readonly #heartbeats = new Map<string, Seen<Heartbeat>>();
+  readonly #leases = new Map<string, Seen<Lease>>();
+  /** When a holder was found dead, by incarnation: its leases are free since then. */
+  readonly #deadSinceMs = new Map<string, number>();
+  /** When a lease nobody ever had was first asked about. */
+  readonly #firstAskedMs = new Map<string, number>();
+  /** Epochs that have lived as far as we know, and when others were first asked about. */
+  readonly #knownEpochs = new Set<number>();
+  readonly #epochAskedMs = new Map<number, number>();
+  #lastRevision = 0;
+  /** What has begun before this is known by now. */
+  #loadedUpTo = 0;
+
+  /** False when it changes nothing. */
+  apply(entry: LeaseEntry, nowMs: number): boolean {
+    const { key, revision, value } = entry;
+    if (revision <= this.revisionOf(key)) return false;
+    this.#lastRevision = Math.max(this.#lastRevision, revision);
+    if (!isHeartbeatKey(key)) {
+      this.#leases.set(key, { revision, value: readLease(value), seenAtMs: nowMs });
+      return true;
+    }
+    const heartbeat = readHeartbeat(value);
+    this.#heartbeats.set(key, { revision, value: heartbeat, seenAtMs: nowMs });
+    if (heartbeat === null) return true;
+    if (this.#knownEpochs.size >= rememberedMax) this.#knownEpochs.clear();
+    this.#knownEpochs.add(heartbeat.epoch || revision);
+    return true;
+  }
+
+  /** The bucket was lost: what was known of it is of no use. */
+  clear(): void {
+    this.#heartbeats.clear();
+    this.#leases.clear();
+    this.#deadSinceMs.clear();
+    this.#firstAskedMs.clear();
+    this.#knownEpochs.clear();
+    this.#epochAskedMs.clear();
+    this.#lastRevision = 0;
+    this.#loadedUpTo = 0;
+  }
+
+  /** Also of what was deleted; 0 when there never was anything. */
+  revisionOf(key: string): number {
+    return (isHeartbeatKey(key) ? this.#heartbeats : this.#leases).get(key)?.revision ?? 0;
+  }
+
+  /** When the present heartbeat of this key was first seen. */
+  seenAtMs(key: string): number {
+    return this.#heartbeats.get(key)?.seenAtMs ?? Number.NEGATIVE_INFINITY;
+  }
+
+  heartbeatOf(key: string): Heartbeat | null {
+    return this.#heartbeats.get(key)?.value ?? null;
+  }
+
+  /** Everybody who has said that it lives and was not declared dead. */
+  *living(): IterableIterator<{ readonly key: string; readonly heartbeat: Heartbeat; readonly revision: number }> {
+    for (const [key, { value, revision }] of this.#heartbeats)
+      if (value !== null) yield { key, heartbeat: value, revision };
+  }
+
+  isLiving({ node, thread, incarnation }: Pick<Lease, 'node' | 'thread' | 'incarnation'>): boolean {
+    return this.heartbeatOf(heartbeatKey({ node, thread }))?.incarnation === incarnation;
+  }
+
+  /** What has not reached this cache yet counts as living for a while: a node that has just begun, while we are behind. */
+  isLivingEpoch(epoch: number, nowMs: number): boolean {
+    for (const { heartbeat, revision } of this.living()) if ((heartbeat.epoch || revision) === epoch) return true;
+    if (epoch <= this.#loadedUpTo || this.#knownEpochs.has(epoch)) return false;
+    return nowMs - firstAsked(this.#epochAskedMs, epoch, nowMs) < 2 * limits.leases.expireAfterMs;
+  }
+
+  /** All that was there is in the book. */
+  loaded(): void {
+    if (this.#loadedUpTo === 0) this.#loadedUpTo = this.#lastRevision;
+  }
+
+  lease(key: string, nowMs: number): LeaseView {
+    const seen = this.#leases.get(key);
+    const unknown = { holder: null, quietSinceMs: Number.POSITIVE_INFINITY };
+    if (seen === undefined) return { ...unknown, revision: 0, freeSinceMs: firstAsked(this.#firstAskedMs, key, nowMs) };
+    const { revision, value, seenAtMs } = seen;
+    // Its session had ended before it was given up.
+    if (value === null) return { revision, holder: null, freeSinceMs: seenAtMs, quietSinceMs: seenAtMs };
+    if (this.isLiving(value) || this.#mayLive(value, revision, nowMs - seenAtMs)) {
+      this.#deadSinceMs.delete(value.incarnation);
+      return { ...unknown, revision, holder: value, freeSinceMs: nowMs };
+    }
+    const deadSinceMs = firstAsked(this.#deadSinceMs, value.incarnation, nowMs);
+    // Whose heartbeat is gone had written nothing for longer than a second by then: limits-leases.ts, LeaseKeeper.start.
+    return { revision, holder: null, freeSinceMs: deadSinceMs, quietSinceMs: deadSinceMs - limits.leases.shareWaitMs };
+  }
+
+  /**
+   * The bucket keeps one heartbeat for each node: who is behind may read a lease before any heartbeat of its holder. Only what
+   * came after the claim shows that it is dead: its end, or another incarnation under its name. A claim that landed after its
+   * holder's end is followed by neither.
+   */
+  #mayLive(holder: Lease, revision: number, seenForMs: number): boolean {
+    return this.revisionOf(heartbeatKey(holder)) < revision && seenForMs < 2 * limits.leases.expireAfterMs;
+  }
+}
+
+const rememberedMax = 1_024;
+
+/** Forgotten all at once when there are too many: then what is asked about counts as new, which only takes longer. */
+function firstAsked<K>(askedMs: Map<K, number>, key: K, nowMs: number): number {
+  const sinceMs = askedMs.get(key);
+  if (sinceMs !== undefined) return sinceMs;
+  if (askedMs.size >= rememberedMax) askedMs.clear();
+  askedMs.set(key, nowMs);
+  return nowMs;
+}

@@ -1,0 +1,75 @@
+// Who is dead: declares it by deleting the last heartbeat it has seen, by compare-and-set, so that a node whose
+// heartbeat arrives meanwhile stays alive. A heartbeat is deleted only when its node wrote to a carrier for the last time more than a second ago; who reads
+// that it is gone relies on it. It holds no bind and claims none.
+import type { LeaseStore } from './lease-bucket.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { LeaseCache } from './lease-cache.ts';
+import { type Holder, heartbeatKey } from './lease-records.ts';
+
+export type LeaseFailureDetectorParts = {
+  readonly bucket: LeaseStore;
+  readonly cache: LeaseCache;
+  readonly clock: Clock;
+  readonly identity: Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
+  /** Somebody's binds are free. */
+  readonly onEnded: () => void;
+};
+
+export class LeaseFailureDetector {
+  readonly #parts: LeaseFailureDetectorParts;
+  readonly #ownKey: string;
+  /** Heartbeats that are being deleted. */
+  readonly #ending = new Set<string>();
+
+  constructor(parts: LeaseFailureDetectorParts) {
+    this.#parts = parts;
+    this.#ownKey = heartbeatKey(parts.identity);
+  }
+
+  /** The supervisor has seen them end; it may have been just now. */
+  async expirePreviousIncarnations(): Promise<void> {
+    if (this.#previousIncarnations().length === 0) return;
+    await this.#parts.clock.sleep(limits.leases.shareWaitMs);
+    await Promise.all(this.#previousIncarnations().map(({ key, revision }) => this.#end(key, revision)));
+  }
+
+  /** `foreignOnly`: who lives under our own name, and nobody else. `sinceMs`: the bucket takes heartbeats since then. */
+  expireSilent(foreignOnly: boolean, sinceMs: number): void {
+    const { cache, clock } = this.#parts;
+    const beforeMs = clock.monotonicMs() - limits.leases.expireAfterMs;
+    for (const { key, heartbeat, revision } of cache.living()) {
+      if (foreignOnly !== (key === this.#ownKey)) continue;
+      if (Math.max(cache.seenAtMs(key), sinceMs) > beforeMs || this.#ending.has(key)) continue;
+      log.warn({ node: heartbeat.node, thread: heartbeat.thread }, 'a node is silent: its binds are free for others');
+      void this.#end(key, revision);
+    }
+  }
+
+  /** This thread's own previous incarnation, and those of the process before this one. */
+  #previousIncarnations(): { readonly key: string; readonly revision: number }[] {
+    const { cache, identity } = this.#parts;
+    const { node, place, process } = identity;
+    return [...cache.living()].filter(
+      ({ key, heartbeat }) =>
+        heartbeat.node === node && heartbeat.place === place && (heartbeat.process !== process || key === this.#ownKey),
+    );
+  }
+
+  async #end(key: string, revision: number): Promise<void> {
+    const { bucket, cache, clock, onEnded } = this.#parts;
+    this.#ending.add(key);
+    try {
+      const written = await bucket.remove(key, revision);
+      // A conflict: it has beaten meanwhile, or somebody else was faster. The watch will show it.
+      if (typeof written === 'object') {
+        cache.apply({ key, revision: written.revision, value: null }, clock.monotonicMs());
+        onEnded();
+      }
+      if (written === 'unclear') await clock.sleep(limits.leases.requestTimeoutMs);
+    } finally {
+      this.#ending.delete(key);
+    }
+  }
+}

@@ -1,0 +1,21 @@
+// Leases where there is nobody to agree with: everything is ours, nothing is written anywhere, and nothing is waited for.
+import type { BindLeases } from './contract.ts';
+
+/** One machine with a nats-server of its own: every bind is ours for as long as this process lives. */
+export const singleNodeLeases: BindLeases = {
+  shared: false,
+  node: '',
+  epoch: () => 0,
+  mayWrite: () => true,
+  isLiving: () => false,
+  serve(_carrier, binds, on) {
+    return {
+      ready: () => {
+        for (const { key } of binds) on.onGranted(key, Number.POSITIVE_INFINITY);
+      },
+      heldElsewhere: new Map(),
+      close: () => Promise.resolve(),
+    };
+  },
+  close: () => Promise.resolve(),
+};

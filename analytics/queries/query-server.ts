@@ -1,0 +1,135 @@
+// Answers the questions of contract.ts over NATS. A bounded number is held at once and each ends within its deadline:
+// whoever asks always gets a reply, if need be "unavailable". A node that does not record passes a question on to the
+// one that does; only when that one is silent it looks for itself, and then it can find but never say "none". What is
+// asked was checked at the ingress; what would break a statement here is refused all the same.
+import type { Msg, Subscription } from '@nats-io/transport-node';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { RetryLater, ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { SharedBound, Use } from '../../platform/shared-bound.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import {
+  type FindWriter,
+  type GetMessage,
+  type ListMessages,
+  queryQueueGroup,
+  querySubjects,
+  recorderSubject,
+} from '../contract.ts';
+import type { Engine } from '../store/engine.ts';
+import { submittedSearch } from './find-submitted.ts';
+import { findWriter } from './find-writer.ts';
+import { type Sources, getMessage, useOf } from './get-message.ts';
+import { listMessages } from './list-messages.ts';
+import { unavailable } from './up-to-date.ts';
+
+export type QueryServer = {
+  /** This node records from now on: the others pass their questions on to it. */
+  beginToRecord(): void;
+  endToRecord(): void;
+  /** Takes no more questions; those held are still answered. */
+  stop(): Promise<void>;
+};
+
+type Ask = (query: never) => Promise<{ readonly result: string }>;
+
+export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places: SharedBound): QueryServer {
+  const clock = sources.clock ?? systemClock;
+  const held = new Set<Promise<void>>();
+  const { unflushed, upToDate } = sources;
+  const asks: Readonly<Record<string, Ask>> = {
+    [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
+    [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
+    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, query),
+    [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
+  };
+  let passedOn: readonly Subscription[] = [];
+  let isRecording = false;
+
+  function take(name: string, ask: Ask, msg: Msg): void {
+    // Of a question that cannot be read nothing is done but to say so.
+    const { accountId, use } = askerOf(name, msg);
+    const taken = places.take(accountId, use);
+    if (taken !== 'taken') return respond(msg, unavailable('busy', `too many questions at once: ${taken}`));
+    const work = reply(clock, name, msg, ask).finally(() => {
+      held.delete(work);
+      places.giveBack(accountId, use);
+    });
+    held.add(work);
+  }
+
+  const fromOutside = Object.entries(asks).map(([name, ask]) =>
+    bus.connection.subscribe(name, {
+      queue: queryQueueGroup,
+      callback: (_error, msg) => take(name, isRecording ? ask : (query) => passOn(name, query, ask), msg),
+    }),
+  );
+
+  async function passOn(name: string, query: never, ask: Ask): Promise<{ readonly result: string }> {
+    try {
+      const request = { timeout: limits.queries.passOnMs };
+      const answer = await bus.connection.request(recorderSubject(name), JSON.stringify(query), request);
+      return answer.json();
+    } catch (error) {
+      ignoring(error, 'the node that records did not answer');
+      return ask(query);
+    }
+  }
+
+  return {
+    beginToRecord() {
+      isRecording = true;
+      passedOn = Object.entries(asks).map(([name, ask]) =>
+        bus.connection.subscribe(recorderSubject(name), { callback: (_error, msg) => take(name, ask, msg) }),
+      );
+    },
+    endToRecord() {
+      isRecording = false;
+      for (const each of passedOn) each.unsubscribe();
+      passedOn = [];
+    },
+    async stop() {
+      await Promise.all([...fromOutside, ...passedOn].map((each) => each.drain())).catch((error: unknown) =>
+        ignoring(error, 'the connection is gone and its subscriptions with it'),
+      );
+      await Promise.all(held);
+    },
+  };
+}
+
+function askerOf(name: string, msg: Msg): { readonly accountId: string; readonly use: Use } {
+  if (name !== querySubjects.get && name !== querySubjects.list) return { accountId: '', use: 'system' };
+  try {
+    const query = msg.json<GetMessage | null>();
+    return { accountId: String(query?.accountId), use: query === null ? 'ordinary' : useOf(query) };
+  } catch (error) {
+    ignoring(error, 'it is refused when it is answered');
+    return { accountId: '', use: 'ordinary' };
+  }
+}
+
+async function reply(clock: Clock, query: string, msg: Msg, ask: Ask): Promise<void> {
+  const startedAtMs = clock.monotonicMs();
+  let answered: { readonly result: string };
+  try {
+    const asked = msg.json<never>();
+    answered = await withDeadline('a question', limits.queries.deadlineMs, ask(asked), clock);
+  } catch (error) {
+    log.warn({ query, error: messageOf(error) }, 'a question could not be answered');
+    answered = unavailable(error instanceof RetryLater ? 'busy' : 'away', messageOf(error));
+  }
+  metrics.storeQueries.inc({ query, ended: answered.result });
+  metrics.storeQuerySeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
+  respond(msg, answered);
+}
+
+function respond(msg: Msg, answered: object): void {
+  try {
+    msg.respond(JSON.stringify(answered));
+  } catch (error) {
+    ignoring(error, 'the connection closed before the answer was ready');
+  }
+}

@@ -1,0 +1,54 @@
+// Lets a fixed number of jobs through at a time and refuses more than a bounded crowd. The system's own go first, so that a
+// receipt never waits behind the lists of an account; of the others each comes to its turn.
+import { RetryLater } from '../../platform/errors.ts';
+import { RingQueue } from '../../platform/ring-queue.ts';
+
+/** system: somebody waits to act on the answer · account: to be shown it · background: nobody waits. */
+export type Turn = 'system' | 'account' | 'background';
+
+/** Runs `job` when its turn has come; rejects with RetryLater at once when too many wait. */
+export type FairSemaphore = <T>(job: () => Promise<T>, turn?: Turn) => Promise<T>;
+
+/** So many jobs of accounts go before one of the background when both wait. */
+const accountsBeforeBackground = 4;
+
+export function fairSemaphore(atOnce: number, waitingMax: number): FairSemaphore {
+  const queues: Readonly<Record<Turn, RingQueue<() => void>>> = {
+    system: new RingQueue<() => void>(waitingMax),
+    account: new RingQueue<() => void>(waitingMax),
+    background: new RingQueue<() => void>(waitingMax),
+  };
+  let inside = 0;
+  let accountsInARow = 0;
+
+  function next(): (() => void) | undefined {
+    const system = queues.system.shift();
+    if (system !== undefined) return system;
+    const first = accountsInARow < accountsBeforeBackground ? queues.account : queues.background;
+    const [job, of] = takeFrom(first) ?? takeFrom(first === queues.account ? queues.background : queues.account) ?? [];
+    accountsInARow = of === queues.account ? accountsInARow + 1 : 0;
+    return job;
+  }
+
+  return async (job, turn = 'system') => {
+    if (inside >= atOnce) {
+      const mine = Promise.withResolvers<void>();
+      if (!queues[turn].push(mine.resolve)) throw new RetryLater('too many questions at once', 100);
+      await mine.promise; // whoever left handed their place over, so `inside` counts us already
+    } else {
+      inside += 1;
+    }
+    try {
+      return await job();
+    } finally {
+      const waiting = next();
+      if (waiting === undefined) inside -= 1;
+      else waiting();
+    }
+  };
+}
+
+function takeFrom(queue: RingQueue<() => void>): readonly [() => void, RingQueue<() => void>] | null {
+  const job = queue.shift();
+  return job === undefined ? null : [job, queue];
+}

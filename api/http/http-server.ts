@@ -1,0 +1,147 @@
+// The listening half of one ingress thread: which path goes where. Hot routes are answered here, all others go to
+// the control role. It listens, counts what is open, and stops in an order that loses nothing; what the routes
+// need is handed in.
+import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { SetupError } from '../../platform/errors.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { problem } from '../problem.ts';
+import { type HttpServer, Exchange } from './exchange.ts';
+import type { Forwarder } from './forward.ts';
+import type { Guard } from './guard.ts';
+import { refuseQuery } from './no-query.ts';
+import { refuseSlowBodies } from './read-body.ts';
+
+/** A route answers its exchange; it reads `req` before it returns. */
+export type Route = (exchange: Exchange, req: HttpRequest) => void;
+
+export type HttpRoutes = {
+  readonly sendSms: Route;
+  readonly sendBatch: Route;
+  readonly cancelSms: Route;
+  readonly getSms: Route;
+  readonly listSms: Route;
+  readonly live: Route;
+  readonly ready: Route;
+  readonly forwarder: Forwarder;
+};
+
+export type ListeningHttpServer = {
+  readonly port: number;
+  /** No new connections; requests on old ones get 503. Resolves when nothing is open, or after `limitMs`. */
+  stopTaking(limitMs: number): Promise<void>;
+  /** Closes what is left. The thread may end after this, and never before. */
+  close(): void;
+};
+
+const sweepEveryMs = 250;
+
+export function newHttpServer(): HttpServer {
+  return { open: new Set(), draining: false };
+}
+
+/** Throws SetupError when the port cannot be had. Port 0 lets the system choose. */
+export async function openHttpServer(
+  httpServer: HttpServer,
+  routes: HttpRoutes,
+  address: { readonly host: string; readonly port: number; readonly shared: boolean },
+  guard: Guard,
+  clock: Clock = systemClock,
+): Promise<ListeningHttpServer> {
+  withoutAdvertisement();
+  const app = uWS.App();
+
+  const on = (name: string, route: Route) => (res: HttpResponse, req: HttpRequest) => {
+    const exchange = new Exchange(httpServer, name, res, req, clock);
+    if (httpServer.draining) return exchange.refuse(stopping, [], true);
+    // Its length may be hidden from this parser: behind a header without a name uWebSockets.js reads none.
+    exchange.closes = !exchange.headerCounts.hasBody && writes.has(req.getMethod());
+    // With an answer, what stands behind it would still be read.
+    if (exchange.headerCounts.contentLength > 1) return exchange.abort();
+    guard(exchange, () => route(exchange, req));
+  };
+
+  // Whatever answers GET answers HEAD (RFC 9110 section 9.3.2); the exchange leaves the body out.
+  const read = (path: string, handler: (res: HttpResponse, req: HttpRequest) => void) =>
+    app.get(path, handler).head(path, handler);
+  app.post('/v1/sms', on('POST /v1/sms', withoutQuery(routes.sendSms)));
+  app.post('/v1/sms/batch', on('POST /v1/sms/batch', withoutQuery(routes.sendBatch)));
+  read('/v1/sms', on('GET /v1/sms', routes.listSms));
+  read('/v1/sms/:id', on('GET /v1/sms/{id}', withoutQuery(routes.getSms)));
+  app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', withoutQuery(routes.cancelSms)));
+  read('/health/live', on('health', routes.live));
+  read('/health/ready', on('health', routes.ready));
+  app.any(
+    '/*',
+    on('forwarded', (exchange, req) => routes.forwarder.forward(exchange, req)),
+  );
+
+  const socket = await listen(app, address);
+  const stopSweep = clock.every(sweepEveryMs, () => {
+    metrics.httpInFlight.set(httpServer.open.size);
+    refuseSlowBodies(httpServer.open);
+  });
+  let listening = true;
+  const stopListening = () => {
+    if (listening) uWS.us_listen_socket_close(socket);
+    listening = false;
+  };
+
+  return {
+    port: uWS.us_socket_local_port(socket),
+    async stopTaking(limitMs) {
+      httpServer.draining = true;
+      stopListening();
+      const endAtMs = clock.monotonicMs() + limitMs;
+      while (httpServer.open.size > 0 && clock.monotonicMs() < endAtMs) await clock.sleep(5);
+    },
+    close() {
+      stopListening();
+      stopSweep();
+      routes.forwarder.close();
+      app.close();
+    },
+  };
+}
+
+function withoutQuery(route: Route): Route {
+  return (exchange, req) => {
+    const refusal = refuseQuery(req);
+    if (refusal === null) route(exchange, req);
+    else exchange.refuse(refusal);
+  };
+}
+
+/** Drops the header that names the server and its version; the switch is missing from the type declarations. */
+function withoutAdvertisement(): void {
+  (uWS as unknown as { _cfg?: (option: string) => void })._cfg?.('silent');
+}
+
+/** uWebSockets.js takes host and options together; its type declarations forget this form. */
+type HostListener = {
+  listen(host: string, port: number, options: number, cb: (socket: us_listen_socket | false) => void): void;
+};
+/** LIBUS_LISTEN_EXCLUSIVE_PORT */
+const exclusivePort = 1;
+
+function listen(
+  app: uWS.TemplatedApp,
+  { host, port, shared }: { host: string; port: number; shared: boolean },
+): Promise<us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    const onListen = (socket: us_listen_socket | false) => {
+      if (socket) return resolve(socket);
+      reject(
+        new SetupError(`port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`),
+      );
+    };
+    // Threads share one port (SO_REUSEPORT); a lone thread takes it for itself.
+    if (shared) app.listen(host, port, onListen);
+    else (app as unknown as HostListener).listen(host, port, exclusivePort, onListen);
+  });
+}
+
+/** Methods whose requests have a body, or a length of 0. */
+const writes: ReadonlySet<string> = new Set(['post', 'put', 'patch']);
+
+const stopping = problem(503, 'overloaded', 'this server is stopping: connect again', [], 1);

@@ -1,0 +1,85 @@
+// Asks the analytics role about messages: request/reply over core NATS with a deadline and a place of the account's share.
+// Cancels use the reserve, and what the system itself must know to publish nothing twice is limited by no share. Whatever
+// goes wrong becomes `unavailable`; "none" is only ever what the event store itself said.
+import {
+  type GetMessage,
+  type GetMessageReply,
+  type ListMessages,
+  type ListMessagesReply,
+  type Unavailable,
+  type UnavailableWhy,
+  querySubjects,
+} from '../../analytics/contract.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { isMessageId, timeOfMessageId } from '../../model/ids.ts';
+import { assert } from '../../platform/assert.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { SharedBound, Use } from '../../platform/shared-bound.ts';
+import type { Problem } from '../problem.ts';
+import { refuseTaken } from './places.ts';
+
+/** The account has as many questions as it may. */
+export type NoPlace = { readonly result: 'no_place'; readonly problem: Problem };
+
+export type StatusQueryClient = {
+  get(query: GetMessage, use?: 'ordinary' | 'otp'): Promise<GetMessageReply | NoPlace>;
+  list(query: ListMessages): Promise<ListMessagesReply | NoPlace>;
+  /** For what the system must know itself, in any account's name. */
+  ofSystem(query: GetMessage): Promise<GetMessageReply>;
+};
+
+export function statusQueryClient(
+  bus: Pick<Bus, 'connection'>,
+  places: SharedBound,
+  clock: Clock = systemClock,
+): StatusQueryClient {
+  async function asked<Reply>(
+    subject: string,
+    query: GetMessage | ListMessages,
+    use: Use,
+  ): Promise<Reply | Unavailable | NoPlace> {
+    const { accountId } = query;
+    const taken = places.take(accountId, use);
+    if (taken === 'full') return unavailable('busy', 'too many questions wait for their answer');
+    const refusal = refuseTaken(places, taken);
+    if (refusal !== null) return { result: 'no_place', problem: refusal };
+    try {
+      const payload = JSON.stringify(query);
+      const answer = await bus.connection.request(subject, payload, { timeout: limits.http.statusMs });
+      return answer.json<Reply>();
+    } catch (error) {
+      ignoring(error, 'the event store did not answer');
+      return unavailable('away', 'the event store did not answer');
+    } finally {
+      places.giveBack(accountId, use);
+    }
+  }
+
+  const get = (query: GetMessage, use: Use) => {
+    const wait = query.wait !== false && mayBeArriving(query.messageId, clock.nowMs());
+    return asked<GetMessageReply>(querySubjects.get, { ...query, wait, use }, use);
+  };
+  return {
+    get: (query, use = 'ordinary') => get(query, use),
+    list: (query) => asked<ListMessagesReply>(querySubjects.list, query, 'ordinary'),
+    async ofSystem(query) {
+      const reply = await get(query, 'system');
+      assert(reply.result !== 'no_place', 'a share of an account limited a question of the system');
+      return reply;
+    },
+  };
+}
+
+/**
+ * Whether an id is of a message that may just have been accepted, so that its events are waited for. Of any other time it
+ * was made up, and would hold a place of the event store for a second.
+ */
+export function mayBeArriving(messageId: string, nowMs: number): boolean {
+  if (!isMessageId(messageId)) return false;
+  const ageMs = nowMs - timeOfMessageId(messageId);
+  return ageMs <= limits.queries.youngMs && ageMs >= -limits.queries.aheadMs;
+}
+
+const unavailable = (why: UnavailableWhy, detail: string): Unavailable => ({ result: 'unavailable', why, detail });

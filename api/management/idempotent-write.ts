@@ -1,0 +1,101 @@
+// Idempotency keys on management writes, by the rules of the hot entry point: the same request gets the stored answer, another
+// body is refused, a second one at the same time waits or gets 409, and an account has the same quota of keys. Answers are
+// stored sealed and without what is shown once, such as a new API key's secret. A request whose process died is run again:
+// unique names, and not the key, then distinguish it.
+import type { Context } from 'hono';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Account } from '../../directory/contract.ts';
+import type { BodyPrinter } from '../http/idempotency/body-print.ts';
+import type { KeyPlaces } from '../http/idempotency/key-place.ts';
+import type { IdempotentRequests } from '../http/idempotency/requests.ts';
+import type { RateLimits } from '../http/rate-limits/rate-limits.ts';
+import { type Problem, problemOfFields } from '../problem.ts';
+import type { HandlerResult } from './endpoint.ts';
+
+export type Keyed = {
+  readonly account: Pick<Account, 'accountId' | 'idempotencyKeysPerHour'>;
+  readonly livemode: boolean;
+  /** Method and path. */
+  readonly operation: string;
+  readonly idempotencyKey: string;
+  readonly body: Uint8Array;
+  /** Fields of the answer that only the first answer shows; a repeat has null for them. */
+  readonly shownOnce: readonly string[];
+};
+
+export type IdempotentWrite = {
+  run(keyed: Keyed, work: () => Promise<HandlerResult>): Promise<HandlerResult & { readonly replayed?: boolean }>;
+};
+
+export type IdempotentWriteParts = {
+  readonly requests: IdempotentRequests;
+  readonly cipher: BodyCipher;
+  readonly keyPlaces: KeyPlaces;
+  readonly bodyPrints: BodyPrinter;
+  readonly rates: Pick<RateLimits, 'keyQuota'>;
+};
+
+export function createIdempotentWrite({
+  requests,
+  cipher,
+  keyPlaces,
+  bodyPrints,
+  rates,
+}: IdempotentWriteParts): IdempotentWrite {
+  return {
+    async run({ account, livemode, operation, idempotencyKey, body, shownOnce }, work) {
+      const { accountId } = account;
+      const place = keyPlaces(accountId, livemode, operation, idempotencyKey);
+      let thrown: { readonly error: unknown } | null = null;
+      const outcome = await requests.run(
+        {
+          place,
+          bodyPrints: bodyPrints(body),
+          accountId,
+          livemode,
+          idempotencyKey,
+          answerOf: (kept) => cipher.open(kept, place.hash).toString('utf8'),
+          quota: rates.keyQuota(account),
+        },
+        async () => {
+          try {
+            const answer = await work();
+            if ('problem' in answer) return { problem: answer.problem, isPublished: 'no' };
+            const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
+            return {
+              body: JSON.stringify(answer.body),
+              kept: cipher.seal(Buffer.from(JSON.stringify(kept)), place.hash),
+            };
+          } catch (error) {
+            thrown = { error };
+            // Whether it happened is not known: nobody repeats it before the lease has ended.
+            return { problem: unknownOutcome, isPublished: 'unknown' };
+          }
+        },
+      );
+      if (thrown !== null) throw (thrown as { readonly error: unknown }).error;
+      if (!outcome.ok) return { problem: outcome.problem };
+      return { body: JSON.parse(outcome.body) as unknown, replayed: outcome.replayed };
+    },
+  };
+}
+
+/** The request's key; empty when it has none. */
+export function readIdempotencyKey(c: Context): { readonly key: string } | { readonly problem: Problem } {
+  const key = c.req.header('idempotency-key');
+  const { idempotencyKeyCharsMax } = limits.http;
+  if (key === undefined) return { key: '' };
+  if (key.length >= 1 && key.length <= idempotencyKeyCharsMax && printable.test(key)) return { key };
+  const detail = `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;
+  return { problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]) };
+}
+
+const printable = /^[\x20-\x7e]+$/;
+const unknownOutcome: Problem = {
+  status: 503,
+  code: 'control_plane_unavailable',
+  detail: 'whether it was done is not known',
+  errors: [],
+  retryAfterS: 10,
+};

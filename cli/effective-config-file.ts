@@ -1,0 +1,37 @@
+// Which heliograph.yaml a command goes by: that of the running system, wherever it was started from. Only where nothing
+// runs on the data folder is it the file that a start in this shell would read.
+import { loadSettings } from '../config/settings.ts';
+import { isAlive } from '../cluster/embedded/processes.ts';
+import { type Connections, readConnections } from '../cluster/supervisor/data-folder.ts';
+
+export type EffectiveConfigFile = {
+  readonly file: string;
+  /** The running system has read it. */
+  readonly isRunning: boolean;
+  /** HELIOGRAPH_CONFIG of this shell names another file than the one in effect. */
+  readonly warning: string | null;
+};
+
+type Env = Record<string, string | undefined>;
+
+export function effectiveConfigFile(env: Env = process.env): EffectiveConfigFile {
+  const { configFile, dataDir } = loadSettings(env);
+  const running = runningOn(dataDir)?.configFile ?? null;
+  if (running === null) return { file: configFile, isRunning: false, warning: null };
+  const isAnother = Boolean(env['HELIOGRAPH_CONFIG']) && configFile !== running;
+  const warning = `HELIOGRAPH_CONFIG is ${configFile}, but the running system was started with ${running}: this command goes by the latter`;
+  return { file: running, isRunning: true, warning: isAnother ? warning : null };
+}
+
+/** The same, with the warning on standard error. */
+export function effectiveConfigFileOrWarn(): EffectiveConfigFile {
+  const found = effectiveConfigFile();
+  if (found.warning !== null) process.stderr.write(`! ${found.warning}\n`);
+  return found;
+}
+
+/** Null also where a supervisor was killed and left its word behind. */
+export function runningOn(dataDir: string): Connections | null {
+  const connections = readConnections(dataDir);
+  return connections !== null && isAlive(connections.pid) ? connections : null;
+}

@@ -1,0 +1,81 @@
+// Records that nobody could read or handle while DEAD was full: they wait in the stream they came from, on subjects that
+// no carrier takes, and go to DEAD when it has room again. Any number of threads and nodes share the consumers.
+import type { JsMsg } from '@nats-io/jetstream';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from './connect.ts';
+import { type Consumption, consumeStream } from './consume.ts';
+import type { Publisher } from './publisher.ts';
+import { fallbackConsumer, streamNames } from './streams.ts';
+import { fallbackFilters, deadSubject } from './subjects.ts';
+
+/** Resolves when every stream that there is is looked at; then it goes on until it is stopped. */
+export async function takeFromFallback(
+  bus: Bus,
+  publisher: Publisher,
+  clock: Clock = systemClock,
+): Promise<Pick<Consumption, 'stop'>> {
+  const streams = [...Object.values(streamNames.messages), ...Object.values(streamNames.waiting), streamNames.inbound];
+  const all = await Promise.all(streams.map((stream) => takeFrom(bus, publisher, stream, clock)));
+  return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) };
+}
+
+/** A stream that is away, or has no leader, is opened later: what waits in it is in nobody's way, and others are not stopped by it. */
+async function takeFrom(
+  bus: Bus,
+  publisher: Publisher,
+  stream: string,
+  clock: Clock,
+): Promise<Pick<Consumption, 'stop'>> {
+  let consumption: Consumption | null = null;
+  let stopped = false;
+  let cancel: Cancel = () => {};
+  async function open(): Promise<void> {
+    try {
+      consumption = await consumeStream(bus, {
+        stream,
+        consumer: fallbackConsumer(fallbackFilters[stream]),
+        prefetch: limits.bus.fallbackHeldMax,
+        lowPriority: true,
+        clock,
+        handle: (record) => move(publisher, record, stream),
+      });
+      if (stopped) await consumption.stop();
+    } catch (error) {
+      if (stopped) return ignoring(error, 'it was stopped before the stream could be opened');
+      log.warn({ stream, error: messageOf(error) }, 'what waits for DEAD in this stream is looked at later');
+      cancel = clock.after(limits.bus.fallbackRetryMs, () => void open());
+    }
+  }
+  await open();
+  return {
+    async stop() {
+      stopped = true;
+      cancel();
+      await consumption?.stop();
+    },
+  };
+}
+
+/** With the headers DEAD was to have from the beginning. */
+function move(publisher: Publisher, record: JsMsg, stream: string): void {
+  const extra: Record<string, string> = {};
+  for (const [name, values] of record.headers ?? []) {
+    if (name.startsWith('Heliograph-')) extra[name] = values.at(-1) ?? '';
+  }
+  publisher.publish(
+    deadSubject(stream),
+    record.data,
+    `dead.beside.${stream}.${record.seq}`,
+    (result) => {
+      if (!result.ok) return record.nak(limits.bus.fallbackRetryMs);
+      metrics.deadRecords.inc({ stream });
+      log.error({ alarm: 'dead_record', stream, seq: record.seq }, 'a record was moved to DEAD');
+      record.ack();
+    },
+    extra,
+  );
+}

@@ -1,0 +1,68 @@
+// A place in a stream by which a reader finds out whether the stream is still the one it has read. A stream that was
+// deleted and made again, restored from a backup, or lost its end with the power gives its numbers out again; who goes on
+// behind the last number it knows never sees those records. When a stream was made, where it ends and when the record at
+// the place was stored distinguish such a stream from the old one.
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import type { Bus } from './connect.ts';
+
+export type StreamPosition = {
+  /** When the stream was made, in the server's words. */
+  readonly made: string;
+  /** The last record that was read; 0 before the first. */
+  readonly seq: number;
+  /** When the server stored that record; null when it is not known. */
+  readonly storedAtNs: bigint | null;
+};
+
+/** The stream is not the one that was read so far: what is known of its sequences holds no more. */
+export class StreamChanged extends Error {
+  constructor(stream: string, how: string) {
+    super(`${stream} has changed: ${how}`);
+    this.name = 'StreamChanged';
+  }
+}
+
+/** When the stream at hand was made. */
+export async function streamMade(bus: Bus, stream: string): Promise<string> {
+  return String((await infoOf(bus, stream)).created);
+}
+
+const answerWithinMs = 3_000;
+/** A member of a cluster that has just become the leader may lag for a moment behind one that has delivered. */
+const looksAtEnd = 3;
+const betweenLooksMs = 500;
+
+/** Null when the stream still has up to that place what was read there; otherwise what became of it. */
+export async function changeSince(
+  bus: Bus,
+  stream: string,
+  place: StreamPosition,
+  clock: Clock = systemClock,
+): Promise<string | null> {
+  for (let look = 1; ; look += 1) {
+    const { created, state } = await infoOf(bus, stream);
+    if (String(created) !== place.made) return `it was recreated at ${String(created)}`;
+    if (state.last_seq >= place.seq) break;
+    if (look === looksAtEnd) return `it ends at ${state.last_seq} and was read up to ${place.seq}`;
+    await clock.sleep(betweenLooksMs);
+  }
+  if (place.seq === 0 || place.storedAtNs === null) return null;
+  const asked = bus.manager.streams.getMessage(stream, { seq: place.seq });
+  const record = await withDeadline('a record of a stream', answerWithinMs, asked);
+  if (record !== null) {
+    return nanosOf(record.timestamp) === place.storedAtNs ? null : `record ${place.seq} is another one`;
+  }
+  const { state } = await infoOf(bus, stream);
+  return state.first_seq > place.seq ? null : `record ${place.seq} is gone, and older ones are not`;
+}
+
+async function infoOf(bus: Bus, stream: string) {
+  return withDeadline('the state of a stream', answerWithinMs, bus.manager.streams.info(stream));
+}
+
+/** Of an RFC 3339 time with up to nine digits behind the second. */
+export function nanosOf(time: string): bigint {
+  const [, seconds = '', fraction = '', zone = 'Z'] = /^([^.Z+]*?)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/.exec(time) ?? [];
+  return BigInt(Date.parse(`${seconds}${zone}`)) * 1_000_000n + BigInt(fraction.padEnd(9, '0'));
+}

@@ -1,0 +1,107 @@
+// Orders as records of the stream ORDERS: one publish is at once what is in effect (the last record of its subject) and
+// what the audit log will say, so that neither can be without the other. No database is needed for it. Pure but for
+// issueCommand, readCommands and their bus.
+import type { StoredMsg } from '@nats-io/jetstream';
+import { type AuditId, newAuditId } from '../../model/ids.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { RejectMessage, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { Bus } from '../bus/connect.ts';
+import { streamNames } from '../bus/streams.ts';
+import { commandSubject, commandsChangedSubject } from '../bus/subjects.ts';
+import type { CarrierCommands, OperatorCommand, CommandVerb, DesiredState } from './contract.ts';
+
+const verbs: readonly CommandVerb[] = ['pause', 'drain', 'resume'];
+export const noCommands: CarrierCommands = { carrier: null, binds: new Map() };
+
+export const issuedBy = (command: OperatorCommand | null | undefined): DesiredState =>
+  command === null || command === undefined ? 'running' : comesTo[command.verb];
+
+const comesTo = { pause: 'paused', drain: 'drained', resume: 'running' } as const;
+const strictness: readonly DesiredState[] = ['running', 'paused', 'drained'];
+
+/** What a bind is to be: its own order and its carrier's, the stricter of them. */
+export function desiredStateOfBind(commands: CarrierCommands, bind: number): DesiredState {
+  const [own, carriers] = [issuedBy(commands.binds.get(bind)), issuedBy(commands.carrier)];
+  return strictness.indexOf(own) > strictness.indexOf(carriers) ? own : carriers;
+}
+
+export type NewCommand = Pick<OperatorCommand, 'verb' | 'carrier' | 'bind' | 'reason' | 'actor' | 'from'>;
+
+/** Resolves when the order is durable; those who serve the carrier hear of it at once. Rejects when unsure. */
+export async function issueCommand(bus: Bus, given: NewCommand, clock: Clock = systemClock): Promise<OperatorCommand> {
+  const atMs = clock.nowMs();
+  const command: OperatorCommand = { v: 1, id: newAuditId(atMs), atMs, ...given };
+  const publish = () =>
+    withDeadline(
+      'the order',
+      limits.operations.callTimeoutMs,
+      bus.jetstream.publish(commandSubject(command.carrier, command.bind), JSON.stringify(command), {
+        msgID: command.id,
+      }),
+    );
+  // A lost answer is no lost order: the id makes the second publish harmless.
+  await publish().catch(publish);
+  bus.connection.publish(commandsChangedSubject, command.carrier);
+  return command;
+}
+
+/** Every order that stands, by carrier. */
+export async function readCommands(bus: Bus): Promise<ReadonlyMap<string, CarrierCommands>> {
+  const call = <T>(work: Promise<T>) => withDeadline('reading orders', limits.operations.callTimeoutMs, work);
+  const { state } = await call(bus.manager.streams.info(streamNames.orders, { subjects_filter: 'ops.>' }));
+  const subjects = Object.keys(state.subjects ?? {});
+  const stored = await Promise.all(
+    subjects.map((subject) => call(bus.manager.streams.getMessage(streamNames.orders, { last_by_subj: subject }))),
+  );
+  const all = new Map<string, { carrier: OperatorCommand | null; binds: Map<number, OperatorCommand> }>();
+  for (const record of stored) {
+    const command = record === null ? null : readable(record);
+    if (command === null) continue;
+    const of = all.get(command.carrier) ?? { carrier: null, binds: new Map<number, OperatorCommand>() };
+    all.set(command.carrier, of);
+    if (command.bind === null) of.carrier = command;
+    else of.binds.set(command.bind, command);
+  }
+  return all;
+}
+
+/** One that cannot be read is not in effect, and must not keep the others from being read. */
+function readable({ data, seq, subject }: StoredMsg): OperatorCommand | null {
+  try {
+    return decodeCommand(data);
+  } catch (error) {
+    log.error({ alarm: 'order_unreadable', seq, subject, error: messageOf(error) }, 'an order cannot be read');
+    return null;
+  }
+}
+
+/** Throws RejectMessage('poison_record') for what is no order of this version. */
+export function decodeCommand(octets: Uint8Array): OperatorCommand {
+  try {
+    const read = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<keyof OperatorCommand, unknown>;
+    const { v, id, atMs, verb, carrier, bind, reason, actor, from } = read;
+    const isSound =
+      v === 1 &&
+      [id, carrier, reason, actor, from].every((each) => typeof each === 'string') &&
+      Number.isInteger(atMs) &&
+      verbs.includes(verb as CommandVerb) &&
+      (bind === null || (Number.isInteger(bind) && (bind as number) > 0));
+    if (!isSound) throw new Error('a field is missing or has another kind of value');
+    return {
+      v: 1,
+      id: id as AuditId,
+      atMs: atMs as number,
+      verb: verb as CommandVerb,
+      carrier: carrier as string,
+      bind: bind as number | null,
+      reason: reason as string,
+      actor: actor as string,
+      from: from as string,
+    };
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable order: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,89 @@
+// The orders that stand, as a thread that serves carriers knows them: read at the start, again at every word of a new
+// one, and once a second for a word that was lost. While NATS is away what was known stays in effect; it never goes
+// back to "running" because it cannot look.
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { Bus } from '../bus/connect.ts';
+import { streamNames } from '../bus/streams.ts';
+import { commandsChangedSubject } from '../bus/subjects.ts';
+import type { CarrierCommands } from './contract.ts';
+import { noCommands, readCommands } from './commands.ts';
+
+export type CommandsWatch = {
+  of(carrier: string): CarrierCommands;
+  /** Calls `run` with a carrier's name when its orders are others than before. */
+  onChange(run: (carrier: string) => void): void;
+  stop(): void;
+};
+
+/** Resolves when all standing orders are known: a carrier must not send a message before it knows that it may. */
+export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promise<CommandsWatch> {
+  let known: ReadonlyMap<string, CarrierCommands> = new Map();
+  let seenSeq = -1;
+  let looking: Promise<void> | null = null;
+  let again = false;
+  let stopped = false;
+  let failing = false;
+  let notify: (carrier: string) => void = () => {};
+
+  async function read(): Promise<void> {
+    const info = bus.manager.streams.info(streamNames.orders);
+    const { state } = await withDeadline('looking for orders', limits.operations.callTimeoutMs, info);
+    // Asked before the reading: an order that comes in between is read again, not missed.
+    if (state.last_seq === seenSeq) return;
+    const next = await readCommands(bus);
+    const before = known;
+    known = next;
+    seenSeq = state.last_seq;
+    for (const carrier of new Set([...before.keys(), ...next.keys()])) {
+      if (fingerprint(before.get(carrier)) !== fingerprint(next.get(carrier))) notify(carrier);
+    }
+  }
+
+  function look(): void {
+    again = looking !== null;
+    if (again || stopped || !bus.connected()) return;
+    looking = read()
+      .then(() => {
+        failing = false;
+      })
+      .catch((error: unknown) => {
+        if (stopped) return ignoring(error, 'the watch of orders ended');
+        // Said once, not once a second.
+        if (!failing) log.warn({ error: messageOf(error) }, 'orders cannot be read: those known stay in effect');
+        failing = true;
+      })
+      .finally(() => {
+        looking = null;
+        if (again) look();
+      });
+  }
+
+  const registryUpdate = bus.connection.subscribe(commandsChangedSubject, { callback: () => look() });
+  await read().catch((error: unknown) => {
+    registryUpdate.unsubscribe();
+    throw error;
+  });
+  const stopLooks = clock.every(limits.operations.lookEveryMs, look);
+  return {
+    of: (carrier) => known.get(carrier) ?? noCommands,
+    onChange(run) {
+      notify = run;
+    },
+    stop() {
+      stopped = true;
+      stopLooks();
+      registryUpdate.unsubscribe();
+    },
+  };
+}
+
+const fingerprint = (commands: CarrierCommands | undefined) => commandIds(commands ?? noCommands).join();
+
+/** The ids of all orders that stand for a carrier: how everybody says which they know. */
+export function commandIds({ carrier, binds }: CarrierCommands): string[] {
+  return [...(carrier === null ? [] : [carrier.id]), ...[...binds.values()].map(({ id }) => id)].sort();
+}

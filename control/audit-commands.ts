@@ -1,0 +1,125 @@
+// Brings orders from the stream into the audit log of PostgreSQL: one at a time over all nodes, in their order, for as
+// long as it takes. While the database is away they wait in the stream; what was written there is taken out of it, but
+// for the last order of each carrier and bind, which is the one in effect.
+import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { ignoring, messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { log } from '../platform/log.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { ensureConsumer } from '../cluster/bus/ensure.ts';
+import { streamNames } from '../cluster/bus/streams.ts';
+import { auditNoteSubject } from '../cluster/bus/subjects.ts';
+import { type NewAuditRecord, addAuditRecords } from './store/audit-log.ts';
+import type { Store } from './store/store.ts';
+import { decodeAuditNote } from './audit-notes.ts';
+import type { OperatorCommand } from '../cluster/operator-commands/contract.ts';
+import { decodeCommand } from '../cluster/operator-commands/commands.ts';
+import { pruneCommands } from './prune-commands.ts';
+
+export type CommandsAudit = {
+  /** Null while it works; otherwise what stops it. */
+  failure(): string | null;
+  close(): Promise<void>;
+};
+
+const consumerName = 'audit';
+const { auditRetryMs, auditPullMs, auditAckWaitMs, callTimeoutMs } = limits.operations;
+const call = <T>(what: string, work: Promise<T>) => withDeadline(what, callTimeoutMs, work);
+
+export function auditCommands(bus: Bus, store: Store, clock: Clock = systemClock): CommandsAudit {
+  const stopping = new AbortController();
+  let failure: string | null = null;
+  let written = 0;
+  let owing = false;
+
+  async function run(): Promise<void> {
+    let consumer: Consumer | null = null;
+    while (!stopping.signal.aborted) {
+      try {
+        consumer ??= await openConsumer(bus);
+        const record = await withDeadline('the next order', auditPullMs * 2, consumer.next({ expires: auditPullMs }));
+        // One that could not be written comes back a second later: until then nothing is well again.
+        if (record === null && owing) continue;
+        if (record === null) {
+          failure = null;
+          continue;
+        }
+        owing = true;
+        await write(store, record);
+        owing = false;
+        failure = null;
+        // Now and then, and once soon after a start: what is left over is only room.
+        if (written % limits.operations.tidyEvery === 0) await pruneCommands(bus, record.seq);
+        written += 1;
+      } catch (error) {
+        consumer = null;
+        const why = messageOf(error);
+        if (why !== failure && !stopping.signal.aborted) log.warn({ error: why }, 'orders wait for the audit log');
+        failure = why;
+        await clock
+          .sleep(auditRetryMs, stopping.signal)
+          .catch((stopped: unknown) => ignoring(stopped, 'the audit of orders ends'));
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    failure: () => failure,
+    async close() {
+      stopping.abort(new Error('the audit of orders is closed'));
+      await running;
+    },
+  };
+}
+
+async function openConsumer(bus: Bus): Promise<Consumer> {
+  await call(
+    'opening the orders',
+    ensureConsumer(bus.manager, streamNames.orders, {
+      durable_name: consumerName,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(auditAckWaitMs),
+      max_deliver: -1,
+      // Whatever stands before the one in hand is in the database: that is what makes forgetting it right.
+      max_ack_pending: 1,
+    }),
+  );
+  return call('opening the orders', bus.jetstream.consumers.get(streamNames.orders, consumerName));
+}
+
+async function write(store: Store, record: JsMsg): Promise<void> {
+  let entry: NewAuditRecord;
+  try {
+    entry = record.subject === auditNoteSubject ? decodeAuditNote(record.data) : auditOf(decodeCommand(record.data));
+  } catch (error) {
+    // Somebody else's record: there is nothing an audit could say about it, and it must not stand in the way.
+    log.error({ alarm: 'order_unreadable', seq: record.seq, error: messageOf(error) }, 'an order cannot be read');
+    return record.term();
+  }
+  try {
+    await addAuditRecords(store, [entry]);
+  } catch (error) {
+    record.nak(auditRetryMs);
+    throw error;
+  }
+  await call('taking note of an order', record.ackAck());
+}
+
+const actions = { pause: 'paused', drain: 'drained', resume: 'resumed' } as const;
+
+/** A later order never changes what this one says. */
+export function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: OperatorCommand): NewAuditRecord {
+  return {
+    recordId: id,
+    atMs,
+    actor,
+    origin: from,
+    action: `${bind === null ? 'carrier' : 'bind'}.${actions[verb]}`,
+    target: bind === null ? carrier : `${carrier}/${bind}`,
+    detail: { reason },
+  };
+}

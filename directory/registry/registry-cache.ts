@@ -1,0 +1,21 @@
+// The registries of one thread: opened on the memory its process shares, replaced as a whole between two messages.
+import type { Registries } from '../../policy/registry/contract.ts';
+import { openTable } from '../../policy/registry/number-table.ts';
+import type { RegistryVersionEvent } from './contract.ts';
+
+export type RegistryCache = {
+  /** For every message again: a version may be replaced between two of them. */
+  readonly current: () => Registries;
+  apply(registryUpdate: RegistryVersionEvent): void;
+};
+
+export function registryCache(registryUpdate: readonly RegistryVersionEvent[]): RegistryCache {
+  let registries: Registries = { dnd: null, ported: null };
+  const apply = (each: RegistryVersionEvent) => {
+    const empty = each.version === 'none' ? null : 'unknown';
+    const state = 'buffer' in each ? openTable(each.buffer, each.version) : empty;
+    registries = { ...registries, [each.name]: state };
+  };
+  for (const each of registryUpdate) apply(each);
+  return { current: () => registries, apply };
+}

@@ -1,0 +1,98 @@
+// A process's hold on the registries: looks twice a second whether there is a new version, loads it whole into shared
+// memory, and hands it to whoever asked. Until a new version is complete the old one answers; one that cannot be loaded
+// changes nothing but the alarm. It runs in the process's main thread and never in one that carries traffic.
+import { type RegistryName, registryNames } from '../../policy/registry/contract.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import type { RegistryVersionEvent } from './contract.ts';
+import { RegistryVersions, versionName } from './versions.ts';
+
+export type RegistryWatcher = {
+  /** What every new thread is given at its start. */
+  registryUpdate(): readonly RegistryVersionEvent[];
+  stop(): void;
+};
+
+/** Resolves after the first look, so that no message is let pass by a process that had not asked yet. */
+export async function watchRegistries(
+  bus: Bus,
+  onVersion: (registryUpdate: RegistryVersionEvent) => void,
+  clock: Clock = systemClock,
+): Promise<RegistryWatcher> {
+  const versions = await RegistryVersions.open(bus);
+  const held = new Map<RegistryName, RegistryVersionEvent>();
+  let stopped = false;
+  let looking = false;
+  const failing = new Set<RegistryName>();
+
+  async function look(name: RegistryName): Promise<void> {
+    const pointer = await versions.current(name);
+    if (pointer === null) {
+      // A version in memory is better than a bucket that lost its own.
+      if (held.get(name)?.version === 'unknown') publish({ name, version: 'none' });
+      return;
+    }
+    const version = versionName(pointer.value);
+    if (held.get(name)?.version === version) return;
+    try {
+      const loading = versions.load(name, pointer.value);
+      const buffer = await withDeadline(`the ${name} registry`, limits.registry.loadTimeoutMs, loading, clock);
+      publish({ name, version, buffer });
+      metrics.registryLoads.inc({ registry: name, ended: 'complete' });
+      metrics.registryNumbers.set({ registry: name }, pointer.value.count);
+      metrics.registryVersion.set({ registry: name }, pointer.value.number);
+      log.info({ registry: name, version, numbers: pointer.value.count }, 'registry version in effect');
+    } catch (error) {
+      metrics.registryLoads.inc({ registry: name, ended: 'failed' });
+      throw error;
+    }
+  }
+
+  function publish(registryUpdate: RegistryVersionEvent): void {
+    if (stopped) return;
+    held.set(registryUpdate.name, registryUpdate);
+    onVersion(registryUpdate);
+  }
+
+  async function lookAtAll(): Promise<void> {
+    for (const name of registryNames) {
+      try {
+        await look(name);
+        failing.delete(name);
+      } catch (error) {
+        // The bus was closed under it.
+        if (stopped) return;
+        if (!held.has(name)) publish({ name, version: 'unknown' });
+        // Said once, not twice a second.
+        if (failing.has(name)) continue;
+        failing.add(name);
+        log.error(
+          { alarm: 'registry_not_loaded', registry: name, error: messageOf(error) },
+          'a registry version cannot be loaded: what was in effect stays in effect',
+        );
+      }
+    }
+  }
+
+  await lookAtAll();
+  const stopLooking = clock.every(limits.registry.lookEveryMs, () => {
+    if (looking || !bus.connected()) return;
+    looking = true;
+    void lookAtAll().then(() => {
+      looking = false;
+    });
+  });
+
+  return {
+    registryUpdate: () => [...held.values()],
+    stop() {
+      stopped = true;
+      stopLooking();
+    },
+  };
+}

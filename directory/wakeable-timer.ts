@@ -1,0 +1,33 @@
+// A wait that can be cut short: for loops that do their work every so often, and at once when they are called.
+// A ring before the wait is not lost; many rings are one.
+import { type Clock } from '../platform/clock.ts';
+
+export class WakeableTimer {
+  readonly #clock: Clock;
+  #notified = false;
+  #wake: (() => void) | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  notify(): void {
+    this.#notified = true;
+    this.#wake?.();
+  }
+
+  /** Resolves after `limitMs`, or at once when it rang since the last wait. One waiter at a time. */
+  async wait(limitMs: number): Promise<void> {
+    if (!this.#notified) {
+      await new Promise<void>((resolve) => {
+        const cancel = this.#clock.after(limitMs, resolve);
+        this.#wake = () => {
+          cancel();
+          resolve();
+        };
+      });
+      this.#wake = null;
+    }
+    this.#notified = false;
+  }
+}

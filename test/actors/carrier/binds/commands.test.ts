@@ -1,0 +1,282 @@
+// Pause, drain and resume, counted at the SMSC peer: carriers served by a real process with real threads, which is also
+// killed. While a carrier is paused nothing is submitted and receipts come in; afterwards nothing is lost, nothing twice.
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Given, commandCarrier, viewCarriers } from '../../../../cluster/operator-commands/carriers.ts';
+import { askForCarriers } from '../../../../cluster/operator-commands/reports.ts';
+import type { CommandVerb } from '../../../../cluster/operator-commands/contract.ts';
+import type { CarrierConfig } from '../../../../config/configuration.ts';
+import { newAccountId } from '../../../../model/ids.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { until } from '../../../../platform/deadline.ts';
+import { parseLatency } from '../../../../smpp/simulator/latency.ts';
+import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
+import { type HostChild, nodeNamed } from '../../../support/host-process.ts';
+import { eventsOf } from '../../../support/invariant.ts';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
+
+let harness: CarrierHarness;
+let host: HostChild | undefined;
+const others: Simulator[] = [];
+afterEach(async () => {
+  await harness?.stop();
+  await Promise.all(others.splice(0).map((each) => each.close()));
+});
+
+async function command(verb: CommandVerb, carrier = 'alpha', bind: number | null = null): Promise<Given> {
+  const given = await commandCarrier(harness.bus, [], {
+    verb,
+    carrier,
+    bind,
+    reason: 'test',
+    actor: 'operator',
+    from: 'test',
+  });
+  if (!given.ok) throw new Error(`no such ${given.what}: ${given.there.join()}`);
+  expect(given.inEffect).toBe(true);
+  return given;
+}
+
+/** What a killed process held comes back after the streams' ack_wait of ten seconds, and the machine may be busy. */
+const settledMs = 40_000;
+const patience = { timeout: 90_000 };
+const waiting = { limitMs: 20_000 };
+
+const total = () => harness.simulator.stats().submits.total;
+/** On a busy machine who serves it may answer too late to be heard: then it is asked again. */
+const viewOf = (name = 'alpha') =>
+  until(
+    `${name} is seen`,
+    async () => (await viewCarriers(harness.bus, [])).find((each) => each.name === name),
+    waiting,
+  );
+
+/** At 200 a second, with receipts that take a while: a pause comes into the middle of everything. */
+async function inTheMiddle(changes: Parameters<typeof carrierWith>[1] = {}) {
+  harness = await openCarrierHarness({ latency: 'fixed:400', response: 'fixed:30' });
+  const alpha = carrierWith(harness.simulator, { tps: 200, ...changes });
+  host = await harness.host([alpha]);
+  // Of many accounts, as traffic is.
+  const accounts = Array.from({ length: 10 }, () => newAccountId(systemClock.nowMs()));
+  const sent = (await Promise.all(accounts.map((accountId) => harness.send(30, { accountId })))).flat();
+  await until('submits flow', () => total() > 50, waiting);
+  return { alpha, sent };
+}
+
+const spent = () =>
+  until('all receipts are there', () => {
+    const { submits, receipts } = harness.simulator.stats();
+    return receipts.acked === submits.accepted;
+  });
+
+describe('a paused carrier', () => {
+  it('submits nothing more, keeps its sessions, takes its receipts, and goes on where it was', patience, async () => {
+    const { sent } = await inTheMiddle();
+    expect((await command('pause')).carrier).toMatchObject({ desiredState: 'paused', state: 'down', why: 'paused' });
+    const before = total();
+    expect(before).toBeLessThan(sent.length);
+    sent.push(...(await harness.send(20, { category: 'otp' })));
+    await spent();
+    await until('they are held', async () => (await viewOf()).inFlight > 20, waiting);
+    expect(total()).toBe(before);
+    expect(harness.simulator.stats().binds).toMatchObject({ now: 2, total: 2 });
+    expect((await viewOf()).binds.map(({ state }) => state)).toEqual(['bound', 'bound']);
+
+    expect((await command('resume')).carrier.desiredState).toBe('running');
+    expect(await harness.settled(sent, settledMs)).toMatchObject({
+      statuses: { delivered: 320 },
+      twice: [],
+      never: [],
+    });
+  });
+
+  it('stays paused when its process is killed and another one takes over', patience, async () => {
+    const { alpha, sent } = await inTheMiddle();
+    await command('pause');
+    await spent();
+    const before = total();
+    // What was chosen and not written is told as such: nothing of it may become unknown.
+    await until('nothing is about to go out', async () => openIntents(await eventsOf(harness.bus)) === 0, waiting);
+    await host!.kill9();
+    host = await harness.host([alpha]);
+    await until('it is bound again', () => harness.simulator.stats().binds.now === 2, waiting);
+    await until('it holds what waits', async () => (await viewOf()).inFlight > 0, waiting);
+    expect(await viewOf()).toMatchObject({ desiredState: 'paused', why: 'paused' });
+    expect(total()).toBe(before);
+    await command('resume');
+    expect(await harness.settled(sent, settledMs)).toMatchObject({
+      statuses: { delivered: 300 },
+      twice: [],
+      never: [],
+    });
+  });
+
+  it('loses to another one of the plan what may go there', patience, async () => {
+    harness = await openCarrierHarness();
+    const beta = await startSimulator({
+      magic: false,
+      latency: parseLatency('fixed:20')!,
+      response: parseLatency('fixed:0')!,
+    });
+    others.push(beta);
+    const carriers: CarrierConfig[] = [carrierWith(harness.simulator), carrierWith(beta, { name: 'beta' })];
+    host = await harness.host(carriers, { threads: 2 });
+    await until('both are served', async () => (await viewCarriers(harness.bus, [])).length === 2, waiting);
+    await command('pause');
+    await harness.send(20, { category: 'otp', plan: ['beta'] });
+    await harness.send(20, { category: 'promotional', plan: ['beta'] });
+    const stays = await harness.send(5);
+    await until('they went the other way', () => beta.stats().submits.total === 40, waiting);
+    const moved = (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'rerouted');
+    expect(new Set(moved.map(({ error }) => error))).toEqual(new Set(['to beta: paused']));
+    expect(total()).toBe(0);
+    await command('resume');
+    expect(await harness.settled(stays, settledMs)).toMatchObject({ statuses: { delivered: 5 }, twice: [], never: [] });
+  });
+});
+
+describe('a drained carrier', () => {
+  it(
+    'lets what is out be answered, unbinds, and stays so through a restart until it is resumed',
+    patience,
+    async () => {
+      const { alpha, sent } = await inTheMiddle();
+      await command('drain');
+      await until('it is unbound', () => harness.simulator.stats().binds.now === 0, waiting);
+      const before = total();
+      expect((await viewOf()).binds.map(({ state }) => state)).toEqual(['resting', 'resting']);
+      expect(harness.simulator.stats().submits.unanswered).toBe(0);
+      await host!.drain(5_000);
+      host = await harness.host([alpha]);
+      await until('it is served again', async () => (await viewOf()).why === 'drained', waiting);
+      await until('it holds what waits', async () => (await viewOf()).inFlight > 0, waiting);
+      expect(harness.simulator.stats()).toMatchObject({ binds: { now: 0, total: 2 }, submits: { total: before } });
+
+      await command('resume');
+      expect(await harness.settled(sent, settledMs)).toMatchObject({
+        statuses: { delivered: 300 },
+        twice: [],
+        never: [],
+      });
+      expect(harness.simulator.stats().binds).toMatchObject({ now: 2, total: 4 });
+    },
+  );
+
+  it('becomes a paused one when that is ordered: bound, and nothing goes out', patience, async () => {
+    harness = await openCarrierHarness();
+    host = await harness.host([carrierWith(harness.simulator)]);
+    await until('it is bound', () => harness.simulator.stats().binds.now === 2, waiting);
+    await command('drain');
+    await until('it is unbound', () => harness.simulator.stats().binds.now === 0, waiting);
+    await command('pause');
+    await until('it is bound again', () => harness.simulator.stats().binds.now === 2, waiting);
+    const sent = await harness.send(10);
+    await until('they are held', async () => (await viewOf()).inFlight === 10, waiting);
+    expect(total()).toBe(0);
+    await command('resume');
+    expect(await harness.settled(sent, settledMs)).toMatchObject({ twice: [], never: [] });
+  });
+});
+
+describe('one bind', () => {
+  it('is drained or paused while the other goes on, and everything goes out', patience, async () => {
+    const { sent } = await inTheMiddle();
+    await command('drain', 'alpha', 2);
+    await until('it is unbound', () => harness.simulator.stats().binds.now === 1, waiting);
+    const view = await viewOf();
+    expect(view).toMatchObject({
+      desiredState: 'running',
+      state: 'good',
+      binds: [
+        { desiredState: 'running', state: 'bound' },
+        { desiredState: 'drained', state: 'resting' },
+      ],
+    });
+    expect(await harness.settled(sent, settledMs)).toMatchObject({
+      statuses: { delivered: 300 },
+      twice: [],
+      never: [],
+    });
+    await command('resume', 'alpha', 2);
+    await until('it is back', () => harness.simulator.stats().binds.now === 2, waiting);
+  });
+
+  it('and the other one too: then the carrier is as good as paused', patience, async () => {
+    harness = await openCarrierHarness();
+    host = await harness.host([carrierWith(harness.simulator)]);
+    await until('it is served', async () => (await viewOf()).state === 'good', waiting);
+    await command('pause', 'alpha', 1);
+    expect((await command('drain', 'alpha', 2)).carrier).toMatchObject({
+      desiredState: 'running',
+      state: 'down',
+      why: 'paused',
+    });
+    const sent = await harness.send(10);
+    await until('they are held', async () => (await viewOf()).inFlight === 10, waiting);
+    expect(total()).toBe(0);
+    await command('resume', 'alpha', 1);
+    expect(await harness.settled(sent, settledMs)).toMatchObject({ twice: [], never: [] });
+  });
+
+  it('that was given up for a wrong password is tried again when it is resumed', patience, async () => {
+    harness = await openCarrierHarness();
+    const port = await freePort();
+    const wrong = await startSimulator({ port, accounts: [{ systemId: 'heliograph', password: 'other', tps: 0 }] });
+    const alpha = carrierWith(wrong, { bind: { count: 1 } });
+    host = await harness.host([alpha]);
+    await until('it is given up', async () => (await viewOf()).binds[0]?.state === 'stopped', waiting);
+    expect((await viewOf()).binds[0]?.reason).toContain('ESME_RINVPASWD');
+    await wrong.close();
+    const mended = await startSimulator({ port });
+    others.push(mended);
+    await command('resume');
+    await until('it is bound', () => mended.stats().binds.now === 1, waiting);
+  });
+});
+
+describe('a carrier of two nodes', () => {
+  it('is paused on both; a bind that is paused leaves its work to the other node', patience, async () => {
+    harness = await openCarrierHarness({ latency: 'fixed:50' });
+    const alpha = carrierWith(harness.simulator, { tps: 200 });
+    for (const name of ['one', 'two']) await harness.host([alpha], { shared: nodeNamed(name) });
+    const states = async () =>
+      (await askForCarriers(harness.bus)).map(({ binds }) =>
+        binds
+          .map(({ state }) => state)
+          .sort()
+          .join(),
+      );
+    const eachHasOne = 'bound,elsewhere bound,elsewhere';
+    await until('each has one', async () => (await states()).join(' ') === eachHasOne, waiting);
+    // Who answers long after the other is not in the view.
+    const view = await until(
+      'both are seen',
+      async () => {
+        const seen = await viewOf();
+        return seen.servedBy === 2 && seen;
+      },
+      waiting,
+    );
+    expect(view.binds).toMatchObject([{ state: 'bound' }, { state: 'bound' }]);
+
+    await command('pause');
+    const sent = await harness.send(40);
+    await until('they are held', async () => (await viewOf()).inFlight > 0, waiting);
+    expect((await viewOf()).state).toBe('down');
+    expect(total()).toBe(0);
+    await command('resume');
+    expect(await harness.settled(sent, settledMs)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
+
+    await command('pause', 'alpha', 1);
+    const more = await harness.send(40);
+    expect(await harness.settled(more, settledMs)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
+    await until('both are seen to be good', async () => (await viewOf()).state === 'good', waiting);
+    expect((await viewOf()).desiredState).toBe('running');
+  });
+});
+
+/** Intents without anything behind them. */
+function openIntents(events: Awaited<ReturnType<typeof eventsOf>>): number {
+  const last = new Map(events.map((event) => [event.messageId, event.kind]));
+  return [...last.values()].filter((kind) => kind === 'intent').length;
+}

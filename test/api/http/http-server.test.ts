@@ -1,0 +1,88 @@
+// The catch-all of the ingress: a route that throws, at once, later or while it reads a body, costs its own request
+// a 500 and nothing else. Without it the thread and with it the process would be gone.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { clientAddress } from '../../../api/http/client-address.ts';
+import { type ListeningHttpServer, newHttpServer, openHttpServer } from '../../../api/http/http-server.ts';
+import { forwarder } from '../../../api/http/forward.ts';
+import { guard } from '../../../api/http/guard.ts';
+import { placesOf } from '../../../api/http/places.ts';
+import { RateLimits } from '../../../api/http/rate-limits/rate-limits.ts';
+import { newRateMemory } from '../../../api/http/rate-limits/rate-table.ts';
+import { readBody } from '../../../api/http/read-body.ts';
+import { Tenants } from '../../../directory/tenants.ts';
+import { defaultShares } from '../../../platform/limits-shares.ts';
+import { log } from '../../../platform/log.ts';
+
+const access = {
+  directory: { authenticate: (token: string | undefined) => new Tenants().authenticate(token, 0) },
+  addressOf: clientAddress({ trustedProxies: [], proxyHeader: 'x-forwarded-for' }),
+  rates: new RateLimits(newRateMemory(64)),
+  places: placesOf(defaultShares),
+  used: { note: () => {} },
+};
+let httpServer: ListeningHttpServer;
+const state = newHttpServer();
+const level = log.level;
+
+beforeAll(async () => {
+  log.level = 'silent'; // these failures are meant
+  const routes = {
+    sendSms: () => {
+      throw new Error('at once');
+    },
+    listSms: (exchange) => guard(exchange, () => Promise.reject(new Error('later'))),
+    getSms: (exchange) => exchange.json(200, '{}'),
+    sendBatch: (exchange) => exchange.json(200, '{}'),
+    cancelSms: (exchange) => exchange.json(200, '{}'),
+    live: (exchange) => exchange.json(200, '{}'),
+    ready: (exchange) =>
+      readBody(exchange, '', access.places.bodies, { account: 'a' }, () =>
+        guard(exchange, () => {
+          throw new Error('while reading');
+        }),
+      ),
+    forwarder: forwarder({ controlPort: 0, controlSecret: '' }, access, guard),
+  } satisfies Parameters<typeof openHttpServer>[1];
+  httpServer = await openHttpServer(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
+});
+afterAll(async () => {
+  log.level = level;
+  await httpServer.stopTaking(1_000);
+  httpServer.close();
+});
+
+test.each([
+  ['at once', 'POST', '/v1/sms'],
+  ['later', 'GET', '/v1/sms'],
+  ['while it reads the body', 'GET', '/health/ready'],
+])('a route that throws %s answers 500 and the ingress stays open', async (_name, method, path) => {
+  const response = await fetch(`http://127.0.0.1:${httpServer.port}${path}`, { method });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toMatchObject({ code: 'internal_error', request_id: expect.stringMatching(/^req_/) });
+  expect((await fetch(`http://127.0.0.1:${httpServer.port}/health/live`)).status).toBe(200);
+  expect(state.open.size).toBe(0);
+});
+
+test.each(['/v1/sms/sms_1', '/health/live'])('HEAD %s has the head of GET and no body', async (path) => {
+  const address = `http://127.0.0.1:${httpServer.port}${path}`;
+  const response = await fetch(address, { method: 'HEAD' });
+  expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([200, '2', '']);
+  // On the same connection: octets of a body would have been read as this answer.
+  expect(await (await fetch(address)).text()).toBe('{}');
+});
+
+test.each([
+  ['POST', '/v1/sms'],
+  ['POST', '/v1/sms/batch'],
+  ['GET', '/v1/sms/sms_1'],
+  ['DELETE', '/v1/sms/sms_1'],
+])('%s %s refuses query parameters by name, because dropped ones could change what is meant', async (method, path) => {
+  const address = `http://127.0.0.1:${httpServer.port}${path}`;
+  const response = await fetch(`${address}?dry_run=explain&b`, { method });
+  expect(response.status).toBe(422);
+  expect(await response.json()).toMatchObject({
+    code: 'unknown_field',
+    errors: [{ field: 'dry_run' }, { field: 'b' }],
+  });
+  expect((await fetch(`${address}?`, { method })).status).not.toBe(422);
+});

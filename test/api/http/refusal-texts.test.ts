@@ -1,0 +1,90 @@
+// What a refusal tells its reader: the words must be true of the request they refuse, and name what would be taken.
+import { describe, expect, test } from 'vitest';
+import { parseListParameters } from '../../../api/http/list-parameters.ts';
+import { parseSmsRequest } from '../../../api/http/sms-request.ts';
+import { optOutGate } from '../../../policy/admission/opt-out-gate.ts';
+import { explanation } from '../../../policy/admission/explain.ts';
+import { senderGate } from '../../../policy/admission/sender-gate.ts';
+import { principal, request, rules } from '../../policy/rules.ts';
+
+const good = { to: '+8801712345678', from: 'HELIO', message: 'x' };
+
+function detailOf(body: object, field: string): string | undefined {
+  const parsed = parseSmsRequest(Buffer.from(JSON.stringify(body)));
+  return parsed.ok ? undefined : parsed.problem.errors.find((each) => each.field === field)?.detail;
+}
+
+describe('of a message', () => {
+  test('without a text the other way to give one is named', () => {
+    expect(detailOf({}, 'message')).toBe('is required, unless template_id names a template');
+    expect(detailOf({}, 'to')).toBe('is required');
+  });
+
+  test.each(['2030-02-30T09:00:00Z', '2030-13-01T09:00:00Z', '2030-01-01T24:00:00+06:00', '2030-01-01T09:00:00+24:00'])(
+    'send_at %s has the right form, and is told to be no moment there is',
+    (moment) => {
+      expect(detailOf({ ...good, send_at: moment }, 'send_at')).toBe(
+        'there is no such moment: look at its month, day, hour and offset',
+      );
+    },
+  );
+
+  test('send_at in another form is told the form', () => {
+    expect(detailOf({ ...good, send_at: '2030-01-01' }, 'send_at')).toMatch(/^must be a time with its offset/);
+    expect(detailOf({ ...good, send_at: 5 }, 'send_at')).toMatch(/^must be a time with its offset/);
+  });
+
+  test('what was found stands there in English', () => {
+    expect(detailOf({ ...good, to: {} }, 'to')).toMatch(/found an object$/);
+    expect(detailOf({ ...good, to: [] }, 'to')).toMatch(/found an array$/);
+    expect(detailOf({ ...good, to: 5 }, 'to')).toMatch(/found a number$/);
+  });
+
+  test('a sender with a blank at its end is told where blanks may stand', () => {
+    const refusal = senderGate(principal(), request({ from: 'HELIO ' }));
+    expect(refusal?.detail).toContain('blanks only between them');
+  });
+
+  test('who opted out did so from a sender, perhaps with STOP', () => {
+    const refusal = optOutGate({ has: () => true }, { to: good.to, from: 'HELIO', category: 'promotional' });
+    expect(refusal?.detail).toContain('from HELIO');
+    expect(refusal?.detail).toContain('STOP');
+  });
+});
+
+describe('of the list', () => {
+  const detail = (query: string) => {
+    const parsed = parseListParameters(query);
+    return parsed.ok ? null : parsed.problem.errors[0]?.detail;
+  };
+
+  test('a day is taken for its first moment in UTC, and the words say so', () => {
+    expect(parseListParameters('created_after=2026-11-20')).toEqual({
+      ok: true,
+      question: { createdAfterMs: Date.UTC(2026, 10, 20) },
+    });
+    expect(detail('created_after=20.11.2026')).toBe(
+      'must be a time with its offset such as 2026-01-31T09:00:00Z, or a day such as 2026-01-31 (from 00:00 UTC)',
+    );
+  });
+
+  test.each(['2026-02-30', '2026-02-30T09:00:00Z', '2026-13-01', '2026-01-01T25:00Z'])('%s is no moment', (moment) => {
+    expect(detail(`created_before=${moment}`)).toBe('there is no such moment: look at its month, day, hour and offset');
+  });
+});
+
+test('where nothing is charged, credit is not asked for', () => {
+  const credit = (livemode: boolean) =>
+    explanation(rules)(principal({ livemode }), request({}), 'sms_1').gates.find(({ gate }) => gate === 'credit');
+  for (const livemode of [true, false]) {
+    expect(credit(livemode)).toMatchObject({ verdict: 'not_asked', detail: 'nothing is charged in this version' });
+  }
+});
+
+test('where messages are charged, a live one is asked for and a test one is not', () => {
+  const explain = explanation(rules, undefined, {}, () => null);
+  const credit = (livemode: boolean) =>
+    explain(principal({ livemode }), request({}), 'sms_1').gates.find(({ gate }) => gate === 'credit');
+  expect(credit(true)).toMatchObject({ verdict: 'passed' });
+  expect(credit(false)).toMatchObject({ verdict: 'not_asked', detail: 'test messages are not charged' });
+});

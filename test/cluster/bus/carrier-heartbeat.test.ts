@@ -1,0 +1,116 @@
+// Heartbeats of carriers: what is heard from one node and from several, what silence means, what is no heartbeat; and on a
+// real server that a change is known everywhere at once.
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  CarrierHeartbeats,
+  readHeartbeat,
+  publishHeartbeat,
+  watchCarriers,
+} from '../../../cluster/bus/carrier-heartbeat.ts';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import type { CarrierState } from '../../../model/carrier-state.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const { staleMs, silentDownMs, carriersMax, nodesMax } = limits.heartbeats;
+const heartbeat = (carrier: string, state: CarrierState, node = 'a') => ({ carrier, node, state, why: 'no_bind' });
+
+describe('what is heard', () => {
+  test('a carrier nobody told of is good', () => {
+    expect(new CarrierHeartbeats(new ManualClock()).stateOf('alpha')).toBe('good');
+  });
+  test('the last word of a node counts, and of several nodes the best', () => {
+    const heard = new CarrierHeartbeats(new ManualClock());
+    heard.take(heartbeat('alpha', 'good'));
+    heard.take(heartbeat('alpha', 'down'));
+    expect([heard.stateOf('alpha'), heard.reasonOf('alpha')]).toEqual(['down', 'no_bind']);
+    heard.take(heartbeat('alpha', 'weak', 'b'));
+    expect(heard.stateOf('alpha')).toBe('weak');
+    heard.take(heartbeat('alpha', 'good', 'c'));
+    expect(heard.stateOf('alpha')).toBe('good');
+  });
+  test('a node that is silent is left out, and what it said last forgotten', () => {
+    const clock = new ManualClock();
+    const heard = new CarrierHeartbeats(clock);
+    heard.take(heartbeat('alpha', 'good', 'gone'));
+    clock.advance(staleMs - 1);
+    heard.take(heartbeat('alpha', 'down', 'stays'));
+    expect(heard.stateOf('alpha')).toBe('good');
+    clock.advance(2);
+    expect(heard.stateOf('alpha')).toBe('down');
+  });
+  test('a silent carrier is weak, then down, while others are heard', () => {
+    const clock = new ManualClock();
+    const heard = new CarrierHeartbeats(clock);
+    const passed = (ms: number) => {
+      clock.advance(ms);
+      heard.take(heartbeat('beta', 'good'));
+      return heard.stateOf('alpha');
+    };
+    heard.take(heartbeat('alpha', 'good'));
+    expect([passed(staleMs), passed(1), passed(silentDownMs - staleMs - 1), passed(1)]).toEqual([
+      'good',
+      'weak',
+      'weak',
+      'down',
+    ]);
+  });
+  test('silence of all is our own trouble: nobody is avoided', () => {
+    const clock = new ManualClock();
+    const heard = new CarrierHeartbeats(clock);
+    heard.take(heartbeat('alpha', 'down'));
+    heard.take(heartbeat('beta', 'good'));
+    clock.advance(staleMs + 1);
+    expect([heard.stateOf('alpha'), heard.stateOf('beta')]).toEqual(['good', 'good']);
+  });
+  test('it holds a bounded number of carriers and nodes', () => {
+    const heard = new CarrierHeartbeats(new ManualClock());
+    for (let at = 0; at <= carriersMax; at += 1) heard.take(heartbeat(`c${at}`, 'down'));
+    expect(heard.stateOf(`c${carriersMax - 1}`)).toBe('down');
+    expect(heard.stateOf(`c${carriersMax}`)).toBe('good');
+    heard.take(heartbeat('c0', 'good', 'first'));
+    for (let at = 0; at < nodesMax; at += 1) heard.take(heartbeat('c0', 'down', `n${at}`));
+    expect(heard.stateOf('c0')).toBe('down');
+  });
+});
+
+test('whatever comes on the subject is a heartbeat or nothing', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.uint8Array({ maxLength: 2_000 }),
+        fc.json().map((text) => Buffer.from(text)),
+      ),
+      (octets) => {
+        const read = readHeartbeat(octets);
+        if (read !== null) expect(['good', 'weak', 'down']).toContain(read.state);
+      },
+    ),
+  );
+  const octets = (value: unknown) => Buffer.from(JSON.stringify(value));
+  expect(readHeartbeat(octets({ ...heartbeat('alpha', 'weak'), later: 1 }))).toEqual(heartbeat('alpha', 'weak'));
+  expect(readHeartbeat(octets({ ...heartbeat('alpha', 'weak'), state: 'sick' }))).toBeNull();
+  expect(
+    readHeartbeat(octets({ ...heartbeat('alpha', 'weak'), why: 'x'.repeat(limits.heartbeats.bytesMax) })),
+  ).toBeNull();
+});
+
+describe('over a real server', () => {
+  let harness: TestBus;
+  afterEach(() => harness.stop());
+  test('what one connection tells another knows at once', async () => {
+    harness = await startBus();
+    const other = await connectBus(harness.nats.url, 'other');
+    const watch = watchCarriers(other);
+    await other.connection.flush();
+    for (const state of ['down', 'weak', 'good'] as const) {
+      publishHeartbeat(harness.bus, heartbeat('alpha', state));
+      await until(state, () => watch.stateOf('alpha') === state, { everyMs: 1 });
+    }
+    watch.stop();
+    await other.close();
+  });
+});

@@ -1,0 +1,18 @@
+// What is said at most once in a while, and how much was left unsaid.
+import { expect, test } from 'vitest';
+import { LogThrottle } from '../../platform/log-throttle.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+test('the first is said at once, then one in each while with how many were not', () => {
+  const clock = new ManualClock();
+  const throttle = new LogThrottle(1_000, clock);
+  expect(throttle.allow()).toBe(0);
+  expect([throttle.allow(), throttle.allow()]).toEqual([null, null]);
+  clock.advance(999);
+  expect(throttle.allow()).toBeNull();
+  clock.advance(1);
+  expect(throttle.allow()).toBe(3);
+  expect(throttle.allow()).toBeNull();
+  clock.advance(5_000);
+  expect(throttle.allow()).toBe(1);
+});

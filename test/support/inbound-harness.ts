@@ -1,0 +1,94 @@
+// A carrier harness whose subscribers write: what they say at one end, what the carrier saw answered and what was told at
+// the other. The inbound consumer that tells it runs here, or in an actors process that can be killed.
+import type { AccountId } from '../../model/ids.ts';
+import { until } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import type { Inbound } from '../../smpp/simulator/inbound.ts';
+import { type CarrierHarness, openCarrierHarness } from './carrier-harness.ts';
+import {
+  type TestInboundConsumer,
+  type PublishedInbound,
+  accountA,
+  openTestInboundConsumer,
+  receivedIn,
+} from './inbound-consumer.ts';
+
+export const subscriber = '+8801712345678';
+export const patient = { limitMs: 20_000, everyMs: 50 };
+
+export type SubscribersHarness = CarrierHarness & {
+  /** To 16000, from `subscriber`, unless told otherwise. */
+  say(text: string, more?: Partial<Inbound>): void;
+  /** Waits until the carrier saw so many deliver_sm answered. */
+  answered(count: number): Promise<void>;
+  /** Waits until so many messages are told, and gives all that are. */
+  published(count: number): Promise<readonly PublishedInbound[]>;
+  /** How much of INBOUND is not done with; -1 while the server cannot be asked. */
+  waiting(): Promise<number>;
+  nothingWaits(): Promise<void>;
+};
+
+export type InboundHarness = SubscribersHarness & {
+  readonly inboundConsumer: TestInboundConsumer;
+  /** Whether an entry point refuses messages from this sender to the subscriber. */
+  suppressed(accountId?: AccountId, sender?: string): boolean;
+};
+
+/** Nobody tells what comes: the inbound consumer is in the actors process that the test starts. */
+export async function openSubscribersHarness(
+  options: Parameters<typeof openCarrierHarness>[0] = {},
+): Promise<SubscribersHarness> {
+  const harness = await openCarrierHarness(options);
+  const waiting = () =>
+    harness.bus.manager.streams.info('INBOUND').then(
+      ({ state }) => state.messages,
+      (error: unknown) => {
+        ignoring(error, 'the server was killed a moment ago');
+        return -1;
+      },
+    );
+  return {
+    ...harness,
+    say: (text, more = {}) => void harness.simulator.sendInbound({ from: subscriber, to: '16000', text, ...more }),
+    async answered(count) {
+      await until(`${count} deliver_sm answered`, () => harness.simulator.stats().inbound.acked >= count, patient);
+    },
+    published: (count) =>
+      until(
+        `${count} messages told`,
+        async () => {
+          // The server may have been killed a moment ago.
+          const all = await receivedIn(harness).catch((error: unknown) => {
+            ignoring(error, 'what was told could not be read this time');
+            return [];
+          });
+          return all.length >= count && all;
+        },
+        patient,
+      ),
+    waiting,
+    async nothingWaits() {
+      await until('INBOUND is empty', async () => (await waiting()) === 0, patient);
+    },
+  };
+}
+
+/** With a inbound consumer, and account A, which has the numbers 16000 and HELIO. */
+export async function openInboundHarness(
+  consumerOptions: Parameters<typeof openTestInboundConsumer>[1] = {},
+): Promise<InboundHarness> {
+  const harness = await openSubscribersHarness();
+  const inboundConsumer = await openTestInboundConsumer(harness, consumerOptions);
+  await inboundConsumer.putAccount(accountA, ['16000', 'HELIO']);
+  await until('the account is known', () => inboundConsumer.directory.account(accountA));
+  return {
+    ...harness,
+    inboundConsumer,
+    suppressed: (accountId = accountA, sender = '16000') =>
+      inboundConsumer.directory.account(accountId)?.suppressions.has(subscriber, sender, 'transactional') === true,
+    async stop() {
+      await inboundConsumer.stop();
+      await harness.stop();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+// The whole system between a client with the demo account's live key and three carriers: what most tests of the whole
+// stand on. The carriers and the clients live in this process, so they outlast every end of the system.
+import { type SmscPeerOptions, type SmscPeers, startSmscPeers } from './smsc-peers.ts';
+import { SmsClient } from './sms-client.ts';
+import { endSystems } from './system.ts';
+import { type WholeSystem, startWholeSystem } from './whole-system.ts';
+
+export type SystemHarness = {
+  readonly smscPeers: SmscPeers;
+  /** The one that runs now. */
+  readonly system: WholeSystem;
+  readonly client: SmsClient;
+  /** Its heliograph.yaml. */
+  readonly configuration: string;
+  clientOf(key: string): SmsClient;
+  /** Starts the system, which has ended, on what it left. */
+  startAgain(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export type SystemHarnessOptions = SmscPeerOptions & {
+  /** Makes heliograph.yaml from that of the carriers. */
+  readonly configured?: (configuration: string) => string;
+};
+
+export async function openSystemHarness(options: SystemHarnessOptions = {}): Promise<SystemHarness> {
+  const smscPeers = await startSmscPeers(options);
+  const configuration = options.configured?.(smscPeers.configuration) ?? smscPeers.configuration;
+  const clients: SmsClient[] = [];
+  const stop = async () => {
+    for (const client of clients) client.close();
+    await endSystems();
+    await smscPeers.close();
+  };
+  const start = (before?: WholeSystem) =>
+    startWholeSystem(configuration, before).catch(async (error: unknown) => {
+      await stop();
+      throw error;
+    });
+  let system = await start();
+  const clientOf = (key: string) => {
+    const client = new SmsClient(system.httpPort, key);
+    clients.push(client);
+    return client;
+  };
+  return {
+    smscPeers,
+    get system() {
+      return system;
+    },
+    client: clientOf(system.keys.liveKey),
+    configuration,
+    clientOf,
+    async startAgain() {
+      system = await start(system);
+    },
+    stop,
+  };
+}
