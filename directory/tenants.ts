@@ -100,7 +100,7 @@ export class Tenants {
       ...entry,
       senders: new Set(entry.senders),
       senderCategories: new Map(Object.entries(entry.senderCategories ?? {})),
-      // Entries come in any order: the shelf and the list fill and empty while the account stays as it is.
+      // Entries come in any order: the index and the list fill and empty while the account stays as it is.
       templates: this.#templateIndexOf(entry.accountId),
       suppressions: this.#suppressionsOf(entry.accountId),
     };

@@ -104,7 +104,7 @@ export type EventDraft = {
   readonly error?: string | null;
   readonly epoch?: number;
   readonly progress?: number;
-  /** Tells apart two happenings that are otherwise alike (a second deferral, say). */
+  /** Distinguishes two events that are otherwise alike (a second deferral, say). */
   readonly detail?: string;
 };
 

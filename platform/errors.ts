@@ -34,7 +34,7 @@ export class CloseSession extends Error {
 export class SetupError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
-    this.name = 'FixSetup';
+    this.name = 'SetupError';
   }
 }
 

@@ -334,11 +334,9 @@ assert(
   limits.recorder.insertRowsMax * 2 <= limits.recorder.heldRowsMax,
   'the recorder could not collect a batch while it inserts another',
 );
+const { publishMs, unservedMs, forgottenMs } = limits.overflow;
 assert(
-  limits.overflow.publishMs +
-    Math.max(limits.overflow.unservedMs, limits.overflow.forgottenMs) +
-    limits.carrier.ackWaitMs <
-    limits.bus.duplicateWindowMs,
+  publishMs + Math.max(unservedMs, forgottenMs) + limits.carrier.ackWaitMs < limits.bus.duplicateWindowMs,
   'a record could be moved to overflow twice, because the stream has forgotten the first time',
 );
 assert(

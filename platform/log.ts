@@ -1,4 +1,4 @@
-// One JSON line per happening, on standard error. Standard output belongs to what a command prints for
+// One JSON line per entry, on standard error. Standard output belongs to what a command prints for
 // people and scripts. Bodies and whole phone numbers never come here: use maskNumber.
 import pino, { type Logger } from 'pino';
 

@@ -86,11 +86,9 @@ export const metrics = {
     'Events this version cannot read (a newer one wrote them), by reader; the recorder moves its own to DEAD',
     ['reader'],
   ),
-  eventsShortened: counter(
-    'events_shortened_total',
-    'Events too large for a record, published without what was too long',
-    ['carrier'],
-  ),
+  eventsShortened: counter('events_shortened_total', 'Events too large for a record, published without long texts', [
+    'carrier',
+  ]),
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
   clockOffset: gauge('clock_offset_seconds', 'This machine’s clock less the one most machines agree on', [], 'max'),
   removedCarrierRecords: gauge('removed_carrier_records', 'Records of carriers not configured', ['carrier'], 'any'),
@@ -185,12 +183,8 @@ export const metrics = {
     'Messages from subscribers, by carrier and whose they are (account; nobody: no account has the number)',
     ['carrier', 'owner'],
   ),
-  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages published without some of their parts', [
-    'carrier',
-  ]),
-  inboundWaits: counter('inbound_waits_total', 'Tries to publish a message whose account is not known yet', [
-    'carrier',
-  ]),
+  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages published with parts missing', ['carrier']),
+  inboundWaits: counter('inbound_waits_total', 'Tries to publish a message of an account not known yet', ['carrier']),
   keywords: counter('inbound_keywords_total', 'Messages that were a keyword, by carrier and keyword', [
     'carrier',
     'keyword',

@@ -83,6 +83,62 @@ const neverInTests: { what: string; pattern: RegExp }[] = [
   { what: '.todo', pattern: /\b(it|test|describe)\.todo\b/ },
 ];
 
+/** Words of before, with their replacement (docs/glossary.md): refused in code, comments, documents and file names. */
+const retired: readonly (readonly [word: string, instead: string])[] = [
+  ['doors?', 'HTTP server, ingress or entry point'],
+  ['houses?', 'harness'],
+  ['beacons?', 'heartbeat'],
+  ['aside', 'overflow (overflow shard)'],
+  ['ledgers?', 'replay index'],
+  ['mover', 'failover'],
+  ['desks', 'inbound consumers'],
+  ['shelf', 'index'],
+  ['in force', 'in effect'],
+  ['anew', 'again; recreated, reopened, restarted'],
+  ['far ends?', 'SMSC peer'],
+  ['reckoning', 'reconciliation'],
+  ['turnstile', 'semaphore'],
+  ['alarm clock', 'wakeable timer'],
+  ['seldom', 'rarely; log throttle'],
+  ['former li(?:fe|ves)', 'previous incarnation'],
+  ['put-offs?', 'deferral'],
+  ['untold', 'unpublished'],
+  ['happenings?', 'event; event draft'],
+];
+const retiredNames: readonly (readonly [name: string, instead: string])[] = [
+  ['HeldMessage', 'InFlightMessage'],
+  ['holdUntilMs', 'ackDeadlineMs'],
+  ['FixSetup', 'SetupError'],
+  ['Generations', 'RotatingMap'],
+  ['standBehind', 'yieldTo'],
+  ['onlyOurs', 'localClaims'],
+  ['noOtherNodes', 'singleNodeLeases'],
+  ['dealOut\\w*', 'assignBinds'],
+  ['takeOrders', 'followCommands'],
+  ['Applicant', 'Principal'],
+  ['otherWay', 'alternative'],
+  ['LastSecond', 'SlidingWindow'],
+  ['SlowDown', 'ThrottleBackoff'],
+  ['unhurried\\w*', 'lowPriority'],
+  ['promptPull', 'lowLatencyPull'],
+  ['bury', 'deadLetter'],
+  ['tellBeacon|tellAside', 'publishHeartbeat'],
+];
+/** The words by themselves, the names also in camel case and in snake case: openDoor, `door_count`. */
+const retiredPatterns = [
+  ...retired.map(([word, instead]) => ({
+    word,
+    instead,
+    pattern: new RegExp(`(?<![A-Za-z])(?:${word})(?![a-z])`, 'gi'),
+  })),
+  ...retired.map(([word, instead]) => ({
+    word: `…${word}`,
+    instead,
+    pattern: new RegExp(`[a-z](?<!Click)${word[0]?.toUpperCase()}${word.slice(1)}(?![a-z])`, 'g'),
+  })),
+  ...retiredNames.map(([word, instead]) => ({ word, instead, pattern: new RegExp(`\\b(?:${word})\\b`, 'g') })),
+];
+
 /** This file is left out: it must name what it forbids. */
 const sources = filesOf(root).filter(
   (file) => /\.(ts|mjs|mts)$/.test(file) && !file.startsWith('sdk/') && file !== 'test/tidy.test.ts',
@@ -171,6 +227,18 @@ describe('words', () => {
   it.each(neverInTests)('no test is left out: $what', ({ pattern }) => {
     const tests = [...codeOf].filter(([file]) => file.startsWith('test/'));
     expect(tests.flatMap(([file, code]) => placesOf(file, code, pattern))).toEqual([]);
+  });
+});
+
+describe('retired words', () => {
+  // What was renamed for operators stands in the changelog under its old name.
+  const documents = filesOf(root).filter((file) => /\.(md|yaml)$/.test(file) && file !== 'CHANGELOG.md');
+  const texts = [...textOf, ...documents.map((file) => [file, readFileSync(join(root, file), 'utf8')] as const)];
+
+  it.each(retiredPatterns)('nowhere: $word', ({ pattern, instead }) => {
+    const inTexts = texts.flatMap(([file, text]) => placesOf(file, text, pattern));
+    const inNames = texts.flatMap(([file]) => (file.replaceAll(/[-/.]/g, ' ').search(pattern) < 0 ? [] : [file]));
+    expect([...inTexts, ...inNames], `say ${instead}: docs/glossary.md`).toEqual([]);
   });
 });
 

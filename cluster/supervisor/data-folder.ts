@@ -18,6 +18,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type ProcessEntry, listProcesses } from '../embedded/processes.ts';
 import { takeLock } from '../setup/lock.mjs';
+import { checkDataFormat, formatFile } from './data-format.ts';
 
 export type DataFolder = {
   readonly path: string;
@@ -27,10 +28,11 @@ export type DataFolder = {
   discard(): void;
 };
 
-/** Throws SetupError when another supervisor has the folder. */
+/** Throws SetupError when another supervisor has the folder, or when its data has another format. */
 export async function openDataFolder(path: string): Promise<DataFolder> {
   const runDir = join(path, 'run');
   const made = [runDir, join(path, 'logs'), path].filter((each) => !existsSync(each));
+  const isMarked = existsSync(formatFile(path));
   try {
     makePrivate(path);
   } catch (error) {
@@ -42,6 +44,12 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
       `Heliograph already runs on ${path} (process ${lock.pid}): stop it, or set HELIOGRAPH_DATA to another folder`,
     );
   }
+  try {
+    checkDataFormat(path);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
   await endLeftovers(path, runDir);
   return { path, runDir, release, discard };
 
@@ -51,13 +59,14 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
 
   function discard(): void {
     release();
+    if (!isMarked) rmSync(formatFile(path), { force: true });
     for (const each of made) if (readdirSync(each).length === 0) rmdirSync(each);
   }
 }
 
 /** What only its owner may enter. `postgres` is not among them: run by root, the database belongs to another user. */
 const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets'];
-const privateFiles = ['node-name', 'database-name', 'demo-keys.json'];
+const privateFiles = ['format', 'node-name', 'database-name', 'demo-keys.json'];
 
 /** Makes the folder, and takes from everybody else what an older version left open in one that is there. */
 function makePrivate(path: string): void {

@@ -27,7 +27,7 @@ export type Witness = {
   closes: { cause: CloseCause; outstanding: string[] }[];
   /** What deliveries are answered with; undefined answers nothing. */
   answerWith: number | undefined;
-  /** Happenings in order, for tests of order. */
+  /** Events in order, for tests of order. */
   story: string[];
 };
 

@@ -119,7 +119,7 @@ export async function openCarrierHarness(
   const running = new Set<RunningActor>();
   const hosts: HostChild[] = [];
   const roles: RunningRole[] = [];
-  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-house-'));
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-harness-'));
   let count = 0;
   return {
     ...base,

@@ -116,7 +116,7 @@ describe('orders', () => {
       carrier: {
         served_by: 2,
         state: 'good',
-        inFlight: 6,
+        in_flight: 6,
         // Each node has a part of the contract.
         pace: { per_s: 6.1, of_per_s: 50, slowed_by: 'ESME_RTHROTTLED' },
         recovering: { for_s: 1, good_in_s: 2 },

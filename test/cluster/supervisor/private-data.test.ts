@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openDataFolder } from '../../../cluster/supervisor/data-folder.ts';
+import { dataFormat, formatFile } from '../../../cluster/supervisor/data-format.ts';
 import { SmsClient } from '../../support/sms-client.ts';
 import { endSystems } from '../../support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../../support/whole-system.ts';
@@ -56,6 +57,7 @@ test('what an older version left open is closed at the start', async () => {
   chmodSync(dataDir, 0o755);
   mkdirSync(join(dataDir, 'clickhouse', 'store'), { recursive: true, mode: 0o755 });
   writeFileSync(join(dataDir, 'clickhouse', 'store', 'data.bin'), '+8801712345678', { mode: 0o644 });
+  writeFileSync(formatFile(dataDir), `${dataFormat}\n`, { mode: 0o644 });
   for (const name of ['node-name', 'database-name', 'demo-keys.json']) {
     writeFileSync(join(dataDir, name), 'x', { mode: 0o644 });
   }
