@@ -23,6 +23,8 @@ export const httpLimits = {
     bodyGraceMs: 3_000,
     /** A request on its way to the control role; how many a thread lets wait: limits-shares.ts. */
     forwardMs: 10_000,
+    /** Of its answer so much is passed on as it comes: any but a page, and what one write gives the kernel. */
+    forwardedAtOnceBytes: 64 * 1024,
     /** Status and list questions: the store gives up by itself at 2 s and says so. */
     statusMs: 3_000,
     /** Above this share of EVENTS the ingress refuses: every accepted message still needs room for its events. */
@@ -41,6 +43,22 @@ export const httpLimits = {
       inFlightMax: 32,
       /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
       sliceMs: 1,
+      /**
+       * While single messages come, batches rest between slices (bulk-pace.ts). 16 messages in a slice every 32 ms are still
+       * 500 a second of each thread.
+       */
+      besideSingles: {
+        sliceMs: 0.5,
+        firstRestMs: 16,
+        restMsMax: 32,
+        /** Of the rest, for each single message that did not wait: at 50 a second from 32 ms to none in 6 s. */
+        shorterBy: 0.1,
+        /** What a publish may take more than the shortest of the last shortestMs to twice that. */
+        queueMsMax: 2,
+        shortestMs: 10_000,
+        /** So long after the last one they are still expected. */
+        singlesMs: 1_000,
+      },
       /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
       beginMs: 3_000,
       /**

@@ -143,7 +143,7 @@ export const sharedBounds = {
     kind: 'at once',
     code: 'account_busy',
     total: 4,
-    perAccount: 2,
+    perAccount: 1,
   }),
   /** Each leaves a row in the audit log, ~600 B with its indexes: 3,600 an hour are 52 MB a day of one account. */
   management_writes: bound({

@@ -4,7 +4,8 @@
 import type { MessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import type { FieldProblem, Problem } from '../problem.ts';
-import type { ItemResult } from './batch-items.ts';
+import type { ItemResult, RefusedItem } from './batch-items.ts';
+import type { Slices } from './slice-turns.ts';
 
 type ShownError = { readonly code: string; readonly detail: string; readonly errors: readonly KeptField[] };
 /** Without `detail` where it was shortened. */
@@ -18,33 +19,51 @@ type Kept = {
   readonly errorOf: readonly number[];
 };
 
-export function batchAnswer(results: readonly ItemResult[]): string {
+/** In slices: with a text for each of a thousand refusals it is a megabyte. */
+export async function batchAnswer(results: readonly ItemResult[], slices: Slices): Promise<string> {
   let accepted = 0;
-  const texts = results.map((result, index) => {
-    if ('problem' in result) return JSON.stringify({ index, error: shown(result.problem) });
-    accepted += 1;
-    return itemText(index, result.id, result.status);
-  });
+  const texts: string[] = [];
+  for (const [index, result] of results.entries()) {
+    if (slices.isOver) await slices.next();
+    if ('problem' in result) texts.push(refusedText(index, result.error));
+    else {
+      accepted += 1;
+      texts.push(itemText(index, result.id, result.status));
+    }
+  }
   return answerText(accepted, texts);
 }
 
-export function keptAnswer(results: readonly ItemResult[], createdAtMs: number): string {
-  const letters = results.map((result) => ('problem' in result ? 'e' : result.status === 'accepted' ? 'a' : 's'));
+export async function keptAnswer(results: readonly ItemResult[], createdAtMs: number, slices: Slices): Promise<string> {
+  const letters: string[] = [];
+  const errorOf: number[] = [];
   const refusals = new KeptRefusals();
-  const errorOf = results.flatMap((result) => ('problem' in result ? [refusals.keep(shown(result.problem))] : []));
+  for (const result of results) {
+    if (slices.isOver) await slices.next();
+    letters.push('problem' in result ? 'e' : result.status === 'accepted' ? 'a' : 's');
+    if ('problem' in result) errorOf.push(refusals.keep(result));
+  }
   const kept: Kept = { createdAtMs, letters: letters.join(''), errors: refusals.errors, errorOf };
   return JSON.stringify(kept);
 }
 
 /** The same text as batchAnswer's, but for refusals that were shortened. `idOf` makes the id again from when the key was first used. */
-export function answerOfKept(text: string, idOf: (index: number, createdAtMs: number) => MessageId): string {
+export async function answerOfKept(
+  text: string,
+  idOf: (index: number, createdAtMs: number) => MessageId,
+  slices: Slices,
+): Promise<string> {
   const { createdAtMs, letters, errors, errorOf } = JSON.parse(text) as Kept;
+  const errorTexts = errors.map((error) => JSON.stringify(error));
   let failed = 0;
-  const texts = [...letters].map((letter, index) => {
-    if (letter !== 'e') return itemText(index, idOf(index, createdAtMs), letter === 'a' ? 'accepted' : 'scheduled');
-    failed += 1;
-    return JSON.stringify({ index, error: errors[errorOf[failed - 1] as number] });
-  });
+  const texts: string[] = [];
+  for (const [index, letter] of [...letters].entries()) {
+    if (slices.isOver) await slices.next();
+    if (letter === 'e') {
+      texts.push(refusedText(index, errorTexts[errorOf[failed] as number] as string));
+      failed += 1;
+    } else texts.push(itemText(index, idOf(index, createdAtMs), letter === 'a' ? 'accepted' : 'scheduled'));
+  }
   return answerText(letters.length - failed, texts);
 }
 
@@ -55,38 +74,37 @@ class KeptRefusals {
   #bytesLeft: number = limits.http.batch.keptRefusalBytesMax;
 
   /** The place of this refusal among the errors. */
-  keep(error: ShownError): number {
-    return this.#place(error, false) ?? this.#place(withoutDetails(error), false) ?? this.#place(bare(error), true);
+  keep({ problem, error }: RefusedItem): number {
+    const known = this.#places.get(error);
+    if (known !== undefined) return known;
+    const place = this.#add(error, this.#bytesLeft) ?? this.#add(withoutDetails(problem), this.#bytesLeft);
+    // There are as many bare ones as codes, each small: they have room of their own.
+    return place ?? (this.#add(bare(problem), Number.POSITIVE_INFINITY) as number);
   }
 
-  #place(error: ShownError, always: true): number;
-  #place(error: ShownError, always: false): number | null;
-  #place(error: ShownError, always: boolean): number | null {
-    const text = JSON.stringify(error);
+  #add(text: string, bytesMax: number): number | null {
     const known = this.#places.get(text);
     if (known !== undefined) return known;
     const bytes = Buffer.byteLength(text);
-    if (!always && bytes > this.#bytesLeft) return null;
-    // There are as many bare ones as codes, each small: they have room of their own.
-    if (!always) this.#bytesLeft -= bytes;
+    if (bytes > bytesMax) return null;
+    if (Number.isFinite(bytesMax)) this.#bytesLeft -= bytes;
     this.#places.set(text, this.errors.length);
-    return this.errors.push(error) - 1;
+    return this.errors.push(JSON.parse(text) as ShownError) - 1;
   }
 }
 
 const shortened = 'too many different refusals to keep the text of each: see the code and the fields';
 
-const withoutDetails = ({ code, errors }: ShownError): ShownError => ({
-  code,
-  detail: shortened,
-  errors: errors.map(({ field, code: ofField }) => ({ field, code: ofField })),
-});
+const withoutDetails = ({ code, errors }: Problem): string =>
+  JSON.stringify({
+    code,
+    detail: shortened,
+    errors: errors.map(({ field, code: ofField }) => ({ field, code: ofField })),
+  });
 
-const bare = ({ code }: ShownError): ShownError => ({ code, detail: shortened, errors: [] });
+const bare = ({ code }: Problem): string => JSON.stringify({ code, detail: shortened, errors: [] });
 
-function shown({ code, detail, errors }: Problem): ShownError {
-  return { code, detail, errors };
-}
+const refusedText = (index: number, error: string): string => `{"index":${index},"error":${error}}`;
 
 function itemText(index: number, id: MessageId, status: string): string {
   return `{"index":${index},"id":"${id}","status":"${status}"}`;

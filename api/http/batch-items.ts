@@ -12,21 +12,27 @@ import { countAccepted } from './exchange-metrics.ts';
 import type { Claim } from './idempotency/requests.ts';
 import { duplicatesAreDropped, knownMessage, maybeForgotten } from './accepted-before.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
+import type { Slices } from './slice-turns.ts';
 import { type SendSmsParts, acceptanceTime } from './send-sms.ts';
 import { acceptedStatus } from './sms-answer.ts';
 import { kindOf, smsRequestOf } from './sms-request.ts';
 
 export type BatchItem = unknown;
 
-export type ItemResult =
-  | { readonly id: MessageId; readonly status: 'accepted' | 'scheduled' }
-  /** `retryAfterS` null: it is refused for good. */
-  | { readonly problem: Problem };
+export type ItemResult = { readonly id: MessageId; readonly status: 'accepted' | 'scheduled' } | RefusedItem;
+
+/** `problem.retryAfterS` null: it is refused for good. `error`: what the answer shows of it, as JSON. */
+export type RefusedItem = { readonly problem: Problem; readonly error: string };
+
+export function refusedItem(refusal: Problem): RefusedItem {
+  const { code, detail, errors } = refusal;
+  return { problem: refusal, error: JSON.stringify({ code, detail, errors }) };
+}
 
 /** How the ids are made, and under which claim; null without an idempotency key. */
 export type BatchIdentity = { idOf(index: number): MessageId; readonly claim: Claim | null };
 
-const { inFlightMax, sliceMs, beginMs, askedMax } = limits.http.batch;
+const { inFlightMax, beginMs, askedMax } = limits.http.batch;
 const roomAgainMs = 2;
 
 /** The results in the order of the items. Never rejects for what one item is. */
@@ -35,6 +41,7 @@ export async function sendItems(
   caller: Caller,
   items: readonly BatchItem[],
   identity: BatchIdentity,
+  slices: Slices,
 ): Promise<readonly ItemResult[]> {
   const { clock } = parts;
   const { claim } = identity;
@@ -43,15 +50,10 @@ export async function sendItems(
   const again = claim !== null && maybeForgotten(claim, clock.nowMs());
   const known = claim?.mayBePublished ? await knownBefore(parts, caller, items, identity.idOf, claim, endAtMs) : null;
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
-  // The body was read and parsed in this turn: the first slice begins in the next.
-  let sliceEndMs = beganAtMs;
   const results = new Array<ItemResult>(items.length);
   const flight = new Flight();
   for (let index = 0; index < items.length; index += 1) {
-    if (clock.monotonicMs() >= sliceEndMs) {
-      await parts.turns.next();
-      sliceEndMs = clock.monotonicMs() + sliceMs;
-    }
+    if (slices.isOver) await slices.next();
     const before = known?.[index];
     if (before !== undefined && before !== null) {
       results[index] = before;
@@ -62,27 +64,27 @@ export async function sendItems(
       acceptedAtMs,
     }));
     if ('problem' in judged) {
-      results[index] = judged;
+      results[index] = refusedItem(judged.problem);
       continue;
     }
     const { message } = judged;
     while (flight.count >= inFlightMax) await flight.landing();
     while (!hasCapacity(parts, message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
     if (clock.monotonicMs() >= endAtMs) {
-      results[index] = { problem: overloaded };
+      results[index] = overloaded;
       continue;
     }
     flight.count += 1;
     const done = (failed: Problem | null) => {
       results[index] =
-        failed === null ? { id: message.messageId, status: acceptedStatus(message) } : { problem: failed };
+        failed === null ? { id: message.messageId, status: acceptedStatus(message) } : refusedItem(failed);
       if (failed === null) countAccepted(message.category, message.carrier, clock.monotonicMs() - beganAtMs);
       flight.landed();
     };
     acceptMessage(parts, message, 'ordinary', done, again);
   }
   while (flight.count > 0) await flight.landing();
-  await parts.turns.next();
+  await slices.next();
   return results;
 }
 
@@ -145,7 +147,7 @@ async function knownBefore(
   endAtMs: number,
 ): Promise<readonly (ItemResult | null)[]> {
   const { clock } = parts;
-  const unpublished = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : { problem: unclear };
+  const unpublished = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : unclear;
   const found = new Array<ItemResult | null>(items.length).fill(unpublished);
   // Not waited for what may just be arriving: the stream itself still drops a second publish of something so young.
   let next = 0;
@@ -175,5 +177,7 @@ async function knownBefore(
   return found;
 }
 
-const overloaded = problem(503, 'overloaded', 'the queue did not take it in time', [], 1);
-const unclear = problem(503, 'overloaded', 'whether the first try was accepted cannot be determined right now', [], 2);
+const overloaded = refusedItem(problem(503, 'overloaded', 'the queue did not take it in time', [], 1));
+const unclear = refusedItem(
+  problem(503, 'overloaded', 'whether the first try was accepted cannot be determined right now', [], 2),
+);

@@ -1,5 +1,5 @@
 // Every route that is not hot goes to the control role on loopback, over kept-alive connections, and its answer
-// is streamed back with backpressure. It knows nothing about those routes, but which of them strangers may read: everybody
+// is streamed back with backpressure, and a large one in slices of bulk work (slice-turns.ts). It knows nothing about those routes, but which of them strangers may read: everybody
 // else is asked for a key at the headers. Bounded: bodies by the cap, requests by a count with a share for each account,
 // held from the headers to the answer, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
@@ -13,6 +13,7 @@ import { type AccessParts, admitForwarded } from './access.ts';
 import { type Exchange, endHead } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
+import type { SliceTurns } from './slice-turns.ts';
 import { readKey } from './write-request.ts';
 
 /** Says that the gates of the ingress have been asked: networks, rates, the client's address. */
@@ -44,6 +45,7 @@ export function forwarder(
   { controlPort, controlSecret }: ControlPlace,
   access: AccessParts,
   guard: Guard,
+  turns: Pick<SliceTurns, 'next'>,
   clock: Clock = systemClock,
 ): Forwarder {
   // How many there are is bounded by the places of those that ask.
@@ -59,7 +61,7 @@ export function forwarder(
       ignoring(error, 'a forwarded request failed');
       guard(exchange, () => refuseAway(exchange));
     });
-    outgoing.on('response', (incoming) => guard(exchange, () => answerWith(exchange, incoming, method)));
+    outgoing.on('response', (incoming) => guard(exchange, () => answerWith(exchange, incoming, method, turns)));
     exchange.whenAborted(() => outgoing.destroy());
     finish(outgoing, body);
   }
@@ -141,7 +143,12 @@ function octetsOf(value: string): string {
 
 const plainHeader = /^[\t\x20-\x7e]*$/;
 
-function answerWith(exchange: Exchange, incoming: IncomingMessage, method: string): void {
+function answerWith(
+  exchange: Exchange,
+  incoming: IncomingMessage,
+  method: string,
+  turns: Pick<SliceTurns, 'next'>,
+): void {
   const { res } = exchange;
   const status = incoming.statusCode ?? 502;
   incoming.on('error', (error) => {
@@ -163,17 +170,38 @@ function answerWith(exchange: Exchange, incoming: IncomingMessage, method: strin
     incoming.resume();
     return exchange.write(() => endHead(res, length), true);
   }
-  incoming.on('data', (chunk: Buffer) => {
+  let octets = 0;
+  // A chunk that waits for its turn: nothing may pass it. The end of a stream comes although it is paused.
+  let isWaiting = false;
+  let hasEnded = false;
+  const end = () => exchange.write(() => void res.end(), true);
+  const goOn = () => {
+    if (!isWaiting) incoming.resume();
+  };
+  const pass = (chunk: Buffer) =>
     exchange.write(() => {
-      if (res.write(chunk)) return;
+      if (res.write(chunk)) return goOn();
       incoming.pause();
       res.onWritable(() => {
-        incoming.resume();
+        goOn();
         return true;
       });
     });
+  incoming.on('data', (chunk: Buffer) => {
+    octets += chunk.length;
+    if (octets <= limits.http.forwardedAtOnceBytes) return pass(chunk);
+    isWaiting = true;
+    incoming.pause();
+    void turns.next().then(() => {
+      isWaiting = false;
+      pass(chunk);
+      if (hasEnded) end();
+    });
   });
-  incoming.on('end', () => exchange.write(() => void res.end(), true));
+  incoming.on('end', () => {
+    hasEnded = true;
+    if (!isWaiting) end();
+  });
 }
 
 const passedOn: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -11,12 +11,13 @@ import { clockWrong } from './accept.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { type Caller, missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
-import { type BatchItem, sendItems } from './batch-items.ts';
+import { type BatchItem, type ItemResult, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
 import { refuseTaken } from './places.ts';
 import type { Claim, KeyedRequest, WorkResult } from './idempotency/requests.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { type SendSmsParts, replayedHeaders } from './send-sms.ts';
+import type { Slices } from './slice-turns.ts';
 import { kindOf, parseObject } from './sms-request.ts';
 import { type Write, keyedRequest, readWrite, refuseWith } from './write-request.ts';
 
@@ -59,32 +60,41 @@ async function sendParsed(
   items: readonly BatchItem[],
 ): Promise<void> {
   const { automatic } = write;
+  const slices = parts.turns.slices();
   if (write.idempotencyKey === '' || automatic !== null) {
     const idOf = automatic === null ? () => newMessageId(parts.clock.nowMs()) : automaticIds(write, automatic);
-    return exchange.json(202, batchAnswer(await sendItems(parts, write.caller, items, { idOf, claim: null })));
+    const results = await sendItems(parts, write.caller, items, { idOf, claim: null }, slices);
+    return exchange.json(202, await batchAnswer(results, slices));
   }
   // Hashed before the first pause: the body's memory is only lent.
   const idOf = derivedIds(write);
-  const keyed = keyedRequest(parts, operation, write, (kept): string =>
-    answerOfKept(openKept(parts, keyed, kept), idOf),
+  const keyed = keyedRequest(parts, operation, write, (kept) =>
+    answerOfKept(parts.cipher.open(kept, keyed.place.hash).toString('utf8'), idOf, slices),
   );
   const outcome = await parts.idempotent.run(keyed, (claim) =>
-    sendClaimed(parts, write, items, { claim, keyed, idOf }),
+    sendClaimed(parts, write, items, { claim, keyed, idOf, slices }),
   );
   if (!outcome.ok) return write.refuse(outcome.problem);
   exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
 }
 
+type Claimed = {
+  readonly claim: Claim;
+  readonly keyed: KeyedRequest;
+  readonly idOf: IdOf;
+  readonly slices: Slices;
+};
+
 async function sendClaimed(
   parts: SendSmsParts,
   { caller }: Write,
   items: readonly BatchItem[],
-  { claim, keyed, idOf }: { readonly claim: Claim; readonly keyed: KeyedRequest; readonly idOf: IdOf },
+  { claim, keyed, idOf, slices }: Claimed,
 ): Promise<WorkResult> {
   const identity = { idOf: (index: number) => idOf(index, claim.createdAtMs), claim };
-  const results = await sendItems(parts, caller, items, identity);
-  const kept = keptAnswer(results, claim.createdAtMs);
-  const body = answerOfKept(kept, idOf);
+  const results = await sendItems(parts, caller, items, identity, slices);
+  const kept = await keptAnswer(results, claim.createdAtMs, slices);
+  const body = await answerOfKept(kept, (index) => idOfResult(results[index]) ?? identity.idOf(index), slices);
   // An item that may go through the next time: the answer is not final, and the same key does the rest.
   const mayChange = results.some((result) => 'problem' in result && result.problem.retryAfterS !== null);
   if (mayChange) return { partial: body };
@@ -92,8 +102,8 @@ async function sendClaimed(
   return { body, kept: parts.cipher.seal(Buffer.from(kept), keyed.place.hash) };
 }
 
-const openKept = ({ cipher }: SendSmsParts, { place }: KeyedRequest, kept: Buffer) =>
-  cipher.open(kept, place.hash).toString('utf8');
+const idOfResult = (result: ItemResult | undefined): MessageId | null =>
+  result !== undefined && 'id' in result ? result.id : null;
 
 type IdOf = (index: number, createdAtMs: number) => MessageId;
 

@@ -31,7 +31,6 @@ import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
-import type { SliceTurns } from './slice-turns.ts';
 import type { StatusQueryClient } from './status-query-client.ts';
 import { type KeyParts, keyedRequest, readWrite, refuseWith } from './write-request.ts';
 
@@ -44,8 +43,6 @@ export type SendSmsParts = AcceptParts &
     readonly queries: StatusQueryClient;
     readonly guard: Guard;
     readonly explain: Explain;
-    /** Shared by all batches of the thread. */
-    readonly turns: SliceTurns;
     readonly dryRuns: DryRuns;
   };
 

@@ -1,10 +1,28 @@
 // Turns of the event loop for work that is done in slices, such as batches: one slice of one of them in each turn, in the
-// order they asked. However many batches are at work, everybody else waits for one slice and not for as many.
-import { nextTurn } from '../../platform/clock.ts';
+// order they asked. However many batches are at work, everybody else waits for one slice and not for as many. While single
+// messages come as well, it rests between two slices for as long as their publishes take longer than they should
+// (bulk-pace.ts): what a batch does behind this thread, in the bus and at the carriers, holds them up too.
+import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { BulkPace } from './bulk-pace.ts';
+
+const { sliceMs, besideSingles } = limits.http.batch;
 
 export class SliceTurns {
+  readonly pace: BulkPace;
+  readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];
   #running = false;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+    this.pace = new BulkPace(clock);
+  }
+
+  /** The slices of one piece of work; the first begins in the next turn. */
+  slices(): Slices {
+    return new Slices(this, this.#clock);
+  }
 
   /** Resolves in a turn of its own: whoever waits works until its next await and then asks again. */
   next(): Promise<void> {
@@ -17,11 +35,36 @@ export class SliceTurns {
   async #run(): Promise<void> {
     this.#running = true;
     for (;;) {
-      await nextTurn();
+      const restMs = this.pace.restMs();
+      // The timers of Node.js know whole milliseconds.
+      if (restMs >= 1) await this.#clock.sleep(restMs);
+      else await nextTurn();
       const next = this.#waiting.shift();
       if (next === undefined) break;
       next();
     }
     this.#running = false;
+  }
+}
+
+/** One piece of work, which asks between two steps whether its slice is over. */
+export class Slices {
+  readonly #turns: SliceTurns;
+  readonly #clock: Clock;
+  #endsAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(turns: SliceTurns, clock: Clock) {
+    this.#turns = turns;
+    this.#clock = clock;
+  }
+
+  get isOver(): boolean {
+    return this.#clock.monotonicMs() >= this.#endsAtMs;
+  }
+
+  /** Resolves when the next slice begins. */
+  async next(): Promise<void> {
+    await this.#turns.next();
+    this.#endsAtMs = this.#clock.monotonicMs() + (this.#turns.pace.hasSingles ? besideSingles.sliceMs : sliceMs);
   }
 }

@@ -133,7 +133,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       listSms: (exchange, req) => listSms(reading, exchange, req),
       live: (exchange) => answerLive(exchange),
       ready: (exchange) => answerReady(exchange, readiness(health)),
-      forwarder: forwarder(data, access, guard, clock),
+      forwarder: forwarder(data, access, guard, sending.turns, clock),
     },
     data,
     guard,

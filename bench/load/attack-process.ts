@@ -6,8 +6,8 @@ import { newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 
+/** `batches` comes last: what it leaves behind waits beside whatever comes after it. */
 export const attacks = [
-  'batches',
   'half_sent_unauthenticated',
   'half_sent_by_account',
   'slow_texts',
@@ -16,6 +16,7 @@ export const attacks = [
   'scheduled',
   'keyed_batches',
   'unread_pages',
+  'batches',
 ] as const;
 export type Attack = (typeof attacks)[number];
 

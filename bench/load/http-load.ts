@@ -116,7 +116,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
   await new Promise<void>((resolve) => {
     const stop = systemClock.every(1, () => {
       const nowMs = systemClock.monotonicMs();
-      const due = Math.min(total, Math.floor(((nowMs - startMs) * task.ratePerSecond) / 1_000));
+      const due = Math.min(total, Math.floor(((nowMs - startMs) * task.ratePerSecond) / 1_000) + 1);
       for (; offered < due; offered += 1) {
         const intendedMs = startMs + (offered * 1_000) / task.ratePerSecond;
         // In turn, so that none is idle long enough for the server to close it.

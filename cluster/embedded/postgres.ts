@@ -38,6 +38,7 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
     stopSignal: 'INT',
     user: place.user ?? undefined,
     graceMs: options.graceMs,
+    yields: true,
   });
   const url = postgresUrl(options);
   return {

@@ -9,6 +9,7 @@ import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { yieldingNice } from '../../platform/priority.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 
 export type TetherOptions = {
@@ -23,6 +24,8 @@ export type TetherOptions = {
   stopSignal: 'TERM' | 'INT';
   user?: { uid: number; gid: number };
   graceMs?: number;
+  /** It is no part of a message's way: what is has the processor first. */
+  yields?: true;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -46,9 +49,22 @@ export function startTethered(options: TetherOptions): Tethered {
   const graceS = String((options.graceMs ?? limits.supervision.embeddedGraceMs) / 1_000);
   const killS = String(limits.supervision.embeddedKillMs / 1_000);
 
+  // Of POSIX; it becomes the shell, and what the shell starts has its priority.
+  const yielding = options.yields ? ['nice', '-n', String(yieldingNice)] : [];
+  const [program, ...before] = [...yielding, '/bin/sh'];
   const shell = spawn(
-    '/bin/sh',
-    ['-c', tetherScript, `tether-${options.name}`, graceS, killS, options.stopSignal, options.command, ...options.args],
+    program,
+    [
+      ...before,
+      '-c',
+      tetherScript,
+      `tether-${options.name}`,
+      graceS,
+      killS,
+      options.stopSignal,
+      options.command,
+      ...options.args,
+    ],
     {
       stdio: ['ignore', logFd, logFd, 'pipe'],
       // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.

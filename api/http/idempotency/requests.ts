@@ -44,7 +44,7 @@ export type KeyedRequest = {
   readonly livemode: boolean;
   readonly idempotencyKey: string;
   /** The body of the answer, made again from what was kept of it. */
-  readonly answerOf: (kept: Buffer, createdAtMs: number, messageId: MessageId) => string;
+  readonly answerOf: (kept: Buffer, createdAtMs: number, messageId: MessageId) => string | Promise<string>;
   /** What the account may still store. */
   readonly quota: KeyQuota;
 };

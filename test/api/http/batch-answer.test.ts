@@ -2,12 +2,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { answerOfKept, batchAnswer, keptAnswer } from '../../../api/http/batch-answer.ts';
-import type { ItemResult } from '../../../api/http/batch-items.ts';
+import { type ItemResult, refusedItem } from '../../../api/http/batch-items.ts';
+import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { problem, problemOfFields } from '../../../api/problem.ts';
 import { limits } from '../../../platform/limits.ts';
 import { derivedMessageId, newAccountId } from '../../../model/ids.ts';
 
 const account = newAccountId(1_700_000_000_000);
+const turns = new SliceTurns();
+const slices = () => turns.slices();
 const createdAtMs = 1_800_000_000_000;
 const idOf = (index: number, atMs: number) => derivedMessageId(account, `key#${index}`, atMs);
 
@@ -16,27 +19,27 @@ test('whatever became of the messages, a replay shows the same text', () => {
     fc.constantFrom('accepted' as const, 'scheduled' as const),
     fc.string({ unit: 'grapheme', maxLength: 30 }).map((detail) => ({ detail })),
   );
-  fc.assert(
-    fc.property(fc.array(anyKind, { maxLength: 50 }), (kinds) => {
+  return fc.assert(
+    fc.asyncProperty(fc.array(anyKind, { maxLength: 50 }), async (kinds) => {
       const results = kinds.map((kind, index): ItemResult => {
         if (typeof kind === 'string') return { id: idOf(index, createdAtMs), status: kind };
         return index % 2 === 0
-          ? { problem: problem(503, 'overloaded', kind.detail, [], 1) }
-          : { problem: problemOfFields(422, [{ field: 'to', code: 'invalid_recipient', detail: kind.detail }]) };
+          ? refusedItem(problem(503, 'overloaded', kind.detail, [], 1))
+          : refusedItem(problemOfFields(422, [{ field: 'to', code: 'invalid_recipient', detail: kind.detail }]));
       });
-      const text = batchAnswer(results);
-      expect(answerOfKept(keptAnswer(results, createdAtMs), idOf)).toBe(text);
+      const text = await batchAnswer(results, slices());
+      expect(await answerOfKept(await keptAnswer(results, createdAtMs, slices()), idOf, slices())).toBe(text);
       expect(JSON.parse(text)).toMatchObject({ accepted: kinds.filter((kind) => typeof kind === 'string').length });
     }),
   );
 });
 
-test('a thousand accepted messages are kept in little more than a kilobyte', () => {
+test('a thousand accepted messages are kept in little more than a kilobyte', async () => {
   const results = Array.from(
     { length: 1_000 },
     (_, index): ItemResult => ({ id: idOf(index, createdAtMs), status: 'accepted' }),
   );
-  expect(keptAnswer(results, createdAtMs).length).toBeLessThan(1_100);
+  expect((await keptAnswer(results, createdAtMs, slices())).length).toBeLessThan(1_100);
 });
 
 const refusedWith = (count: number, detail: (index: number, at: number) => string): ItemResult[] =>
@@ -47,22 +50,25 @@ const refusedWith = (count: number, detail: (index: number, at: number) => strin
       detail: detail(index, at),
     });
     const others = Array.from({ length: count - 1 }, (_each, at) => fieldProblem(at + 1));
-    return { problem: problemOfFields(422, [fieldProblem(0), ...others]) };
+    return refusedItem(problemOfFields(422, [fieldProblem(0), ...others]));
   });
 
-test('a refusal that a thousand messages share is kept once, and shown with each', () => {
+test('a refusal that a thousand messages share is kept once, and shown with each', async () => {
   const results = refusedWith(10, (_, at) => `field ${at} is not a field of this request: ${'x'.repeat(200)}`);
-  const kept = keptAnswer(results, createdAtMs);
+  const kept = await keptAnswer(results, createdAtMs, slices());
   expect(kept.length).toBeLessThan(10_000);
-  expect(answerOfKept(kept, idOf)).toBe(batchAnswer(results));
+  expect(await answerOfKept(kept, idOf, slices())).toBe(await batchAnswer(results, slices()));
 });
 
-test('a thousand different refusals are kept within the bound, each with its code, the later ones without their text', () => {
+test('a thousand different refusals are kept within the bound, each with its code, the later ones without their text', async () => {
   for (const perDetail of [1, 300, 3_000]) {
     const results = refusedWith(10, (index, at) => `${index} ${at} ${'ü'.repeat(perDetail)}`);
-    const kept = keptAnswer(results, createdAtMs);
+    const kept = await keptAnswer(results, createdAtMs, slices());
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(limits.http.batch.keptAnswerBytesMax);
-    const answer = JSON.parse(answerOfKept(kept, idOf)) as { rejected: number; results: { error: { code: string } }[] };
+    const answer = JSON.parse(await answerOfKept(kept, idOf, slices())) as {
+      rejected: number;
+      results: { error: { code: string } }[];
+    };
     expect(answer.rejected).toBe(1_000);
     const { code } = (results[0] as { problem: { code: string } }).problem;
     expect(answer.results.every(({ error }) => error.code === code)).toBe(true);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { clientAddress } from '../../../api/http/client-address.ts';
 import { type ListeningHttpServer, newHttpServer, openHttpServer } from '../../../api/http/http-server.ts';
+import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { forwarder } from '../../../api/http/forward.ts';
 import { guard } from '../../../api/http/guard.ts';
 import { placesOf } from '../../../api/http/places.ts';
@@ -41,7 +42,7 @@ beforeAll(async () => {
           throw new Error('while reading');
         }),
       ),
-    forwarder: forwarder({ controlPort: 0, controlSecret: '' }, access, guard),
+    forwarder: forwarder({ controlPort: 0, controlSecret: '' }, access, guard, new SliceTurns()),
   } satisfies Parameters<typeof openHttpServer>[1];
   httpServer = await openHttpServer(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
 });

@@ -1,0 +1,20 @@
+// What is no part of a message's way yields the processor to what is.
+import { getPriority } from 'node:os';
+import { afterEach, expect, test } from 'vitest';
+import { endSystems } from '../../support/system.ts';
+import { startWholeSystem } from '../../support/whole-system.ts';
+
+afterEach(endSystems);
+
+const configuration = `
+country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }
+carriers: [{ name: alpha, tps: 100, simulate: true }]
+`;
+
+test('control, analytics and PostgreSQL run at nice 10; what carries messages does not', async () => {
+  const system = await startWholeSystem(configuration);
+  const niceOf = async (name: string) => getPriority(await system.pidOf(name));
+  for (const name of ['control', 'analytics', 'postgres']) expect(await niceOf(name), name).toBe(10);
+  for (const name of ['ingress', 'actors', 'nats-server']) expect(await niceOf(name), name).toBe(0);
+  expect(await system.stop()).toBe(0);
+}, 90_000);
