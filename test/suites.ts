@@ -14,7 +14,7 @@ export const systemSuite: readonly string[] = [
 export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/commands.test.ts',
   'test/actors/carrier/faults.test.ts',
-  'test/actors/carrier/health/failover.test.ts',
+  'test/actors/carrier/failover/failover.test.ts',
   'test/actors/carrier/intake/second-records.test.ts',
   'test/actors/carrier/intake/overflow-writer.test.ts',
   'test/actors/carrier/outcome/parts.test.ts',

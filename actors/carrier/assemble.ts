@@ -26,17 +26,17 @@ import type { BindLeases } from '../lease/contract.ts';
 import { singleNodeLeases } from '../lease/single-node-leases.ts';
 import { CarrierBinds } from './binds/binds.ts';
 import { fromBinds } from './binds/from-binds.ts';
-import { CarrierHealth } from './health/health.ts';
-import type { FailoverPolicy } from './health/health-decision.ts';
+import { CarrierHealth } from './failover/health.ts';
+import type { FailoverPolicy } from './failover/health-decision.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { DeliverSmHandler } from './receipts/deliver-sm-handler.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
-import { type ClaimStatus, ClusterClaims, localClaims } from './deduplication/intent-claims.ts';
-import { Lanes } from './intake/lanes.ts';
+import { type ClaimStatus, ClusterClaims, localClaims } from './multi-node/intent-claims.ts';
+import { Lanes } from './queue/lanes.ts';
 import { ConsumerUptime } from './deduplication/consumer-uptime.ts';
 import { ReplayIndex } from './deduplication/replay-index.ts';
 import { ReplayFloor } from './deduplication/replay-floor.ts';
-import { Failover } from './health/failover.ts';
+import { Failover } from './failover/failover.ts';
 import { Outstanding } from './receipts/outstanding.ts';
 import { type Pacing, pacing } from './pacing/pacing.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
@@ -48,11 +48,11 @@ import { beginCounters } from './carrier-counters.ts';
 import { countTerminalEvent } from './outcome/terminal-counters.ts';
 import { refusedLate } from './outcome/late-refusal.ts';
 import { type ResendPolicy, neverResend } from './outcome/resend.ts';
-import { Reroute } from './health/reroute.ts';
+import { Reroute } from './failover/reroute.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
 import { UnknownSubmits } from './outcome/unknown-submits.ts';
-import { wasBegun, wasSubmitted } from './health/was-submitted.ts';
+import { wasBegun, wasSubmitted } from './failover/was-submitted.ts';
 
 /** What a carrier actor is given. */
 export type CarrierActorParts = {

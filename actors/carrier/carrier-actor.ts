@@ -12,13 +12,13 @@ import { log } from '../../platform/log.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier, contractOf } from './assemble.ts';
 import { setGauges } from './carrier-gauges.ts';
-import type { FailoverPolicy } from './health/health-decision.ts';
+import type { FailoverPolicy } from './failover/health-decision.ts';
 import { ThrottlingEpisode } from './pacing/throttling-episode.ts';
 import { takeParked } from './receipts/parked-receipts.ts';
 import type { EventPosition } from './deduplication/replay-index.ts';
 import { replayEvents } from './deduplication/replay.ts';
-import { type SharedCarrier, sharedCarrier } from './deduplication/shared-carrier.ts';
-import { contractNow, reportOf, standDown, followCommands } from './binds/follow-commands.ts';
+import { type SharedCarrier, sharedCarrier } from './multi-node/shared-carrier.ts';
+import { contractNow, reportOf, standDown, followCommands } from './follow-commands.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */
 const tickMs = 1_000;

@@ -6,7 +6,7 @@ import type { DesiredState } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AssembledCarrier, contractOf } from './assemble.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
-import { bindStateOf } from './binds/follow-commands.ts';
+import { bindStateOf } from './follow-commands.ts';
 
 const desiredStateOrder: readonly DesiredState[] = ['running', 'paused', 'drained'];
 const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];

@@ -6,7 +6,7 @@ import type { CarrierConfig, SimulatedPorts } from '../../config/configuration.t
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import type { FailoverPolicy } from '../carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../carrier/failover/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 

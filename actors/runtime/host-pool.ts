@@ -15,7 +15,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
-import type { FailoverPolicy } from '../carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../carrier/failover/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { FromHost, HostCarriers, HostSettings, HostTask, ToHost } from './host-messages.ts';
 

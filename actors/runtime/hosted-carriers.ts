@@ -10,7 +10,7 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { CarrierActor } from '../carrier/carrier-actor.ts';
-import type { FailoverPolicy } from '../carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../carrier/failover/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 
 export type NewActor = (carrier: CarrierConfig, moves: FailoverPolicy) => CarrierActor;

@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { routingRules } from '../../cluster/roles/routing-rules.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
-import { movedTo } from '../../actors/carrier/health/reroute.ts';
+import { movedTo } from '../../actors/carrier/failover/reroute.ts';
 import { openLeases } from '../../actors/lease/lease-keeper.ts';
 import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { type RemovedCarrierParts, serveRemoved } from '../../actors/removed/removed-carrier.ts';

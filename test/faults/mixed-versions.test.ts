@@ -2,7 +2,7 @@
 // newer version would write them; replay, follower and recorder are this version's, on a real nats-server and chDB.
 import { Packr } from 'msgpackr';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { followEvents } from '../../actors/carrier/deduplication/follow.ts';
+import { followEvents } from '../../actors/carrier/multi-node/follow.ts';
 import { replayEvents } from '../../actors/carrier/deduplication/replay.ts';
 import { listDead, readDead, replayDead } from '../../cluster/bus/dead-records.ts';
 import { encodeEvents, readBatch } from '../../model/records/event-record.ts';

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FailoverPolicy } from '../../actors/carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../../actors/carrier/failover/health-decision.ts';
 import type { CarrierActorParts } from '../../actors/carrier/assemble.ts';
 import { CarrierActor } from '../../actors/carrier/carrier-actor.ts';
 import { type ResendPolicy, neverResend } from '../../actors/carrier/outcome/resend.ts';

@@ -3,7 +3,7 @@
 // receipts of what was answered meanwhile still come in. It gives no order and sends nothing.
 import type { CarrierCommands, OperatorCommand, DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import { issuedBy, desiredStateOfBind } from '../../../cluster/operator-commands/commands.ts';
-import type { BindGate } from '../submit/bind-gate.ts';
+import type { BindGate } from './bind-gate.ts';
 
 export type BindDesiredState<T> = {
   readonly type: 'transceiver' | 'transmitter' | 'receiver';

@@ -11,7 +11,7 @@ import { commandStatus } from '../../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import { parseReceipt } from '../../../smpp/receipt.ts';
 import type { BindHandlers } from './binds.ts';
-import type { CarrierHealth } from '../health/health.ts';
+import type { CarrierHealth } from '../failover/health.ts';
 import type { DeliverSmHandler, Source } from '../receipts/deliver-sm-handler.ts';
 import { isCarriersDoing } from '../outcome/outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';

@@ -6,10 +6,10 @@ import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { delaysOf, deliveryKey } from '../in-flight/attempt.ts';
-import { RotatingMap } from './rotating-map.ts';
+import { RotatingMap } from '../../../platform/rotating-map.ts';
 import { allSegmentBits } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import { type Rerouted, readRerouted } from '../health/rerouted-event.ts';
+import { type Rerouted, readRerouted } from '../failover/rerouted-event.ts';
 import { type LaterDeferral, readDeferral } from '../outcome/deferral-event.ts';
 
 export type ReplayStatus = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted' | 'deferred';

@@ -18,7 +18,7 @@ import type { AccountQueueMax } from '../../../platform/limits-lanes.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { reservedInLane } from './lanes.ts';
+import { reservedInLane } from '../queue/lanes.ts';
 
 export type OverflowShardsParts = {
   readonly bus: Bus;

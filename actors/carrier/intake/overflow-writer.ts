@@ -22,9 +22,9 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { OverflowShards } from './overflow-shards.ts';
-import { RotatingMap } from '../deduplication/rotating-map.ts';
+import { RotatingMap } from '../../../platform/rotating-map.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import { type Lanes, reservedInLane } from './lanes.ts';
+import { type Lanes, reservedInLane } from '../queue/lanes.ts';
 
 export type OverflowWriterParts = {
   readonly bus: Bus;

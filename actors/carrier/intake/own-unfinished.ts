@@ -3,7 +3,7 @@
 // is on its way to EVENTS any more, and what is durable had its time to be read there.
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { RotatingMap } from '../deduplication/rotating-map.ts';
+import { RotatingMap } from '../../../platform/rotating-map.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 
 export class OwnUnfinished {

@@ -22,7 +22,7 @@ import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { Deferrals } from './deferrals.ts';
 import type { LaterDeferral } from './deferral-event.ts';
-import type { Reroute } from '../health/reroute.ts';
+import type { Reroute } from '../failover/reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
 import { coolDownCarrier } from './carrier-cooldown.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';

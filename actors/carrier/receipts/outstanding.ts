@@ -7,7 +7,7 @@ import { type IdReading, canonical, readAs } from '../../../model/carrier-messag
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
-import { RotatingMap } from '../deduplication/rotating-map.ts';
+import { RotatingMap } from '../../../platform/rotating-map.ts';
 import { SubmitStore, type Submitted } from './submit-store.ts';
 
 export type IdForm = IdReading | 'auto';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BindCommands, type BindDesiredState } from '../../../../actors/carrier/binds/bind-commands.ts';
-import { contractNow } from '../../../../actors/carrier/binds/follow-commands.ts';
+import { contractNow } from '../../../../actors/carrier/follow-commands.ts';
 import type { OperatorCommand, CommandVerb } from '../../../../cluster/operator-commands/contract.ts';
 import { desiredStateOfBind } from '../../../../cluster/operator-commands/commands.ts';
 import type { AuditId } from '../../../../model/ids.ts';

@@ -2,7 +2,7 @@
 // by count, never early by time alone.
 import { describe, expect, test } from 'vitest';
 import { attemptNumber, delaysOf, deliveryKey, triesMax } from '../../../../actors/carrier/in-flight/attempt.ts';
-import { RotatingMap } from '../../../../actors/carrier/deduplication/rotating-map.ts';
+import { RotatingMap } from '../../../../platform/rotating-map.ts';
 import { deferralText } from '../../../../actors/carrier/outcome/deferral-event.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';

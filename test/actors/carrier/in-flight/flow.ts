@@ -1,13 +1,13 @@
 // Messages in flight through the real sender, settlement, reroute and failover, with bus, carrier and time moved by hand.
 // Only the intake is played: it has no bus to take records from.
 import type { JsMsg } from '@nats-io/jetstream';
-import { Failover } from '../../../../actors/carrier/health/failover.ts';
-import { Reroute, type RerouteParts } from '../../../../actors/carrier/health/reroute.ts';
+import { Failover } from '../../../../actors/carrier/failover/failover.ts';
+import { Reroute, type RerouteParts } from '../../../../actors/carrier/failover/reroute.ts';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
-import { Lanes } from '../../../../actors/carrier/intake/lanes.ts';
+import { Lanes } from '../../../../actors/carrier/queue/lanes.ts';
 import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
-import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
+import type { ClaimStatus } from '../../../../actors/carrier/multi-node/intent-claims.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { Sender, type SenderParts } from '../../../../actors/carrier/submit/sender.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jitterMs } from '../../../../actors/carrier/pacing/answer-times.ts';
-import { tokensReservedFor } from '../../../../actors/carrier/intake/lanes.ts';
+import { tokensReservedFor } from '../../../../actors/carrier/queue/lanes.ts';
 import { type Pacing, pacing, shareOfContract } from '../../../../actors/carrier/pacing/pacing.ts';
 
 /** The most segments in any one second: what a carrier's counter would see. */

@@ -1,6 +1,6 @@
 // A map that forgets: entries live at least one span and at most two. Two plain maps take turns, so forgetting
 // costs nothing per entry. It is bounded by count as well: a full generation ends its span early.
-import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 
 export class RotatingMap<K, V> {
   readonly #spanMs: number;

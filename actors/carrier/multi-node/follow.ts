@@ -14,8 +14,8 @@ import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { EventPosition } from './replay-index.ts';
-import { learnRecord } from './replay.ts';
+import type { EventPosition } from '../deduplication/replay-index.ts';
+import { learnRecord } from '../deduplication/replay.ts';
 
 export type FollowParts = {
   readonly bus: Bus;

@@ -5,11 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { attemptNumber, triesOf } from '../../../../actors/carrier/in-flight/attempt.ts';
 import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import {
-  type ClaimStatus,
-  ClusterClaims,
-  localClaims,
-} from '../../../../actors/carrier/deduplication/intent-claims.ts';
+import { type ClaimStatus, ClusterClaims, localClaims } from '../../../../actors/carrier/multi-node/intent-claims.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { type DeliveryEvent, type EventDraft, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { limits } from '../../../../platform/limits.ts';

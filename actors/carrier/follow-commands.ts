@@ -1,11 +1,11 @@
 // What an operator's order does to a carrier as a whole: binds first, so that nothing is submitted any more, then the
 // word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
-import type { CarrierCommands, CarrierReport } from '../../../cluster/operator-commands/contract.ts';
-import { commandIds } from '../../../cluster/operator-commands/watch-commands.ts';
-import { log } from '../../../platform/log.ts';
-import type { DecisionRing } from '../../flight/decision-ring.ts';
-import { type AssembledCarrier, contractOf } from '../assemble.ts';
-import type { BindStatus } from './binds.ts';
+import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
+import { commandIds } from '../../cluster/operator-commands/watch-commands.ts';
+import { log } from '../../platform/log.ts';
+import type { DecisionRing } from '../flight/decision-ring.ts';
+import { type AssembledCarrier, contractOf } from './assemble.ts';
+import type { BindStatus } from './binds/binds.ts';
 
 export function followCommands(made: AssembledCarrier, commands: CarrierCommands): void {
   const { carrier, binds, health, sender, pacing, shared, flight } = made;

@@ -16,7 +16,7 @@ import { bindKey } from '../../lease/lease-records.ts';
 import { type AssembledCarrier, type CarrierActorParts, contractOf } from '../assemble.ts';
 import { type Following, followEvents } from './follow.ts';
 import type { ClusterClaims } from './intent-claims.ts';
-import type { EventPosition } from './replay-index.ts';
+import type { EventPosition } from '../deduplication/replay-index.ts';
 
 export type SharedCarrierParts = {
   readonly bus: Bus;

@@ -7,7 +7,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import type { EventPosition, ReplayIndex, ReplayStatus } from './replay-index.ts';
+import type { EventPosition, ReplayIndex, ReplayStatus } from '../deduplication/replay-index.ts';
 
 /** `new`: ours counts, go on · `lost`: that is not known us any more · otherwise what stood before it. */
 export type ClaimStatus = ReplayStatus | 'lost';

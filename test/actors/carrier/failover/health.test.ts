@@ -2,14 +2,14 @@
 // missing bind on both sides, and what the counters make of answers and receipts.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CarrierHealth } from '../../../../actors/carrier/health/health.ts';
+import { CarrierHealth } from '../../../../actors/carrier/failover/health.ts';
 import {
   type HealthMemory,
   type FailoverPolicy,
   type Signs,
   decideHealth,
   freshHealth,
-} from '../../../../actors/carrier/health/health-decision.ts';
+} from '../../../../actors/carrier/failover/health-decision.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 

@@ -1,7 +1,7 @@
 // A carrier that cannot take a message now, or at all, and another one that can: two simulators, two actors, a real
 // nats-server. Counted at both SMSC peers: nothing lost, nothing twice, and nothing moved whose fate is not known.
 import { afterEach, describe, expect, test } from 'vitest';
-import type { FailoverPolicy } from '../../../../actors/carrier/health/health-decision.ts';
+import type { FailoverPolicy } from '../../../../actors/carrier/failover/health-decision.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { isTerminal } from '../../../../model/status.ts';

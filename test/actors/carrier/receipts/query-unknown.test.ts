@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { CarrierBinds } from '../../../../actors/carrier/binds/binds.ts';
 import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import { QueryUnknown } from '../../../../actors/carrier/outcome/query-unknown.ts';
+import { QueryUnknown } from '../../../../actors/carrier/receipts/query-unknown.ts';
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
 import { segmentsOf, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';

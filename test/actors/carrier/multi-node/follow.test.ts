@@ -1,7 +1,7 @@
 // What other nodes write about a carrier's messages is heard in stream order, each once, and without a pause when the
 // server drops a pull in silence: on the claim read here waits what is to be sent.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Following, followEvents } from '../../../../actors/carrier/deduplication/follow.ts';
+import { type Following, followEvents } from '../../../../actors/carrier/multi-node/follow.ts';
 import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
 import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { pullLastsMs } from '../../../../cluster/bus/lost-pull.ts';

@@ -2,7 +2,7 @@
 // turns as a plain model of it does, and what leaves without its turn changes no other's share.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairQueue, type Turned } from '../../../../actors/carrier/intake/fair-queue.ts';
+import { FairQueue, type Turned } from '../../../../actors/carrier/queue/fair-queue.ts';
 
 type Item = Turned & { readonly number: number };
 const item = (number: number, accountId: string, segments = 1): Item => ({
