@@ -1,6 +1,6 @@
-// Asks the event store about one message, for those who must not do once more what was done already. The answer rests
-// on every event up to the time of asking. Whatever goes wrong is `unclear`, never `no`: the asker asks again, or leaves
-// the message where it is.
+// Asks the event store about one message, for code that must not repeat what was already done. The answer covers
+// every event up to the time of asking. Every failure is `unclear`, never `no`: the caller asks again, or leaves the
+// message where it is.
 import {
   type GetMessageReply,
   type MessageView,

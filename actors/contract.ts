@@ -1,4 +1,4 @@
-// What other rooms may know of the actors. Types only.
+// What other layers may see of the actors. Types only.
 import type { CarrierState } from '../model/carrier-state.ts';
 
 /** One bind of one carrier as health and operators see it. */

@@ -63,7 +63,10 @@ export type GetMessage = {
   readonly withEvent?: boolean;
   /** `found` too is only said with every event up to the time of asking: for who acts on what is not in the history. */
   readonly upToDate?: boolean;
-  /** Whose places it takes (platform/shared-bound.ts): `ordinary` to be shown it, others go before. With `upToDate`: system. */
+  /**
+   * Whose places it takes (platform/shared-bound.ts): `ordinary` to be shown it, others go before. With `upToDate`:
+   * system.
+   */
   readonly use?: Use;
 };
 

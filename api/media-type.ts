@@ -1,5 +1,4 @@
-// Which bodies are read: JSON in UTF-8, as it is. The same for the hot entry point and the management API, which see headers each
-// in their server's way.
+// Which request bodies are read: JSON in UTF-8. Shared by the hot routes and the management API.
 import { type Problem, problem } from './problem.ts';
 
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;

@@ -1,5 +1,5 @@
-// Every code an HTTP answer can carry: its status, its title, who has to act and how. docs/errors.md, the page
-// /docs/errors and the OpenAPI document are made from this table. A code, once published, keeps its meaning.
+// Every error code of the HTTP API: status, title, who has to act and how. docs/errors.md, /docs/errors and the
+// OpenAPI document are made from this table. A published code keeps its meaning.
 
 /** client: the caller's program or data · owner: the account's administrator · operator: whoever runs Heliograph. */
 export type ProblemActor = 'client' | 'owner' | 'operator';

@@ -1,5 +1,5 @@
-// The one shape of every refusal over HTTP: RFC 9457 problem details, with our code, the fields that are wrong
-// and the request's id. Shared by the hot entry point and the management API; it knows neither of their servers.
+// The one shape of every refusal over HTTP: RFC 9457 problem details with our code, the invalid fields and the
+// request id. Shared by the hot routes and the management API; it depends on neither server.
 import { problemCatalogue } from './problem-catalogue.ts';
 
 export type ProblemCode = keyof typeof problemCatalogue;

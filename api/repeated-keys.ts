@@ -1,6 +1,6 @@
-// A JSON object that says the same field twice: JSON.parse takes the last, another reader the first, and for `to` that
-// is a message to somebody else (RFC 8259 section 4 leaves it open). So it is refused. On the way of every message, hence
-// the count first: the keys in the text against those of what was parsed. Only where they differ is it read closely.
+// Refuses JSON objects with a repeated field: JSON.parse takes the last, other readers the first, and for `to` that
+// is a message to somebody else (RFC 8259 section 4 leaves it open). It runs for every message, so it first compares
+// the number of keys in the text with the parsed object and reads closely only where they differ.
 
 import { type Problem, problemOfFields } from './problem.ts';
 

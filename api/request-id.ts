@@ -1,5 +1,5 @@
-// The id a request is found by in answers, logs and audits. A client's own is kept, so that its logs and ours can be
-// laid side by side; anything odd is replaced. One rule for every entry point: a forwarded request must not get a second id.
+// The request id in answers, logs and audit records. A client's own id is kept, so that its logs and ours can be
+// compared; an unusual one is replaced. One rule for all entry points: a forwarded request must not get a second id.
 import { newRequestId } from '../model/ids.ts';
 import { limits } from '../platform/limits.ts';
 

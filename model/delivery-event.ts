@@ -152,7 +152,10 @@ export function eventOfMessage(message: Message, draft: EventDraft): DeliveryEve
   return deliveryEvent(message, draft);
 }
 
-/** The `accepted` of a message: the same id whether the ingress publishes it or an event of the carrier actor stands for it. */
+/**
+ * The `accepted` of a message: the same id whether the ingress publishes it or an event of the carrier actor stands for
+ * it.
+ */
 export function acceptedEvent(context: EventContext): DeliveryEvent {
   // The carrier is left out of the identity: a rerouted message was still accepted only once.
   return {

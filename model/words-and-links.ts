@@ -10,7 +10,10 @@ const plain = /^[\u0000-\u007f]*$/;
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
 /** No name in the domain name system is longer (RFC 1035 section 2.3.4), and converting one takes the square of its length. */
 const hostCharsMax = 253;
-/** An IPv6 address in brackets with its zone takes some 60; a search without a bound would read the rest of the text again at every bracket. */
+/**
+ * An IPv6 address in brackets with its zone takes some 60; a search without a bound would read the rest of the text
+ * again at every bracket.
+ */
 const bracketed = /(?<=:\/\/)\[[^\]\s]{0,64}\]/g;
 /** Accents of Latin, Greek and Cyrillic letters; the vowel signs of other scripts are letters of their own. */
 const accents = /[\u0300-\u036f]/g;

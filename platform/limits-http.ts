@@ -163,11 +163,17 @@ export const httpLimits = {
     octetsPerKey: 64,
     /** Pages one thread remembers from the read to the answer: 4,096 × ~2 KiB = 8 MB. */
     pagesRememberedMax: 4_096,
-    /** A read of a page is given up after readMs: a server that has just started loads its whole store with the first reads. */
+    /**
+     * A read of a page is given up after readMs: a server that has just started loads its whole store with the first
+     * reads.
+     */
     readMs: 5_000,
     readTryMs: 1_500,
     readAgainMs: 100,
-    /** A thread reads once what is archived, 26 million keys are 530 MB and some seconds, starts after this in any case, and reads on. */
+    /**
+     * A thread reads once what is archived, 26 million keys are 530 MB and some seconds, starts after this in any case,
+     * and reads on.
+     */
     readAheadMs: 20_000,
     readAheadEndMs: 120_000,
     /** Archives of ~2.7 KiB on their way to it at once: 5.5 MB. */

@@ -13,7 +13,10 @@ export type AccountQueueMax = Readonly<Record<keyof typeof accountQueueMaxDefaul
 export const accountWeightMax = 100;
 
 export const overflowLimits = {
-  /** Overflow shards of each lane and carrier, opened only while something waits in them. Two floods meet in one in 32 cases. */
+  /**
+   * Overflow shards of each lane and carrier, opened only while something waits in them. Two floods meet in one in 32
+   * cases.
+   */
   shards: 32,
   /** Records one carrier holds of one overflow shard: × 32 shards × 3 lanes × ~2 KiB = 100 MB at worst. */
   heldMax: 512,

@@ -48,7 +48,10 @@ export const recordLimits = {
     listWindowRows: 20_000,
     /** The window doubles while it does not fill the page, up to some 150 ms: so long a list holds the engine at once. */
     listWindowRowsMax: 320_000,
-    /** An id's time is at most so far ahead of its message's: a client's clock (automaticKeyAheadMs) and those of two nodes. */
+    /**
+     * An id's time is at most so far ahead of its message's: a client's clock (automaticKeyAheadMs) and those of two
+     * nodes.
+     */
     idAheadMsMax: 60_000,
     /** And so far behind: a request under an idempotency key is repeated up to a day later. */
     idBehindMsMax: 25 * 3_600_000,

@@ -4,7 +4,10 @@ import type { Shares } from './limits-shares.ts';
 import { waitingLimits } from './limits-waiting.ts';
 
 export const streamMbDefault = {
-  /** ~1 KiB a message, four events: 4.2 million messages. Two and a half minutes of traffic, hours while ClickHouse is away. */
+  /**
+   * ~1 KiB a message, four events: 4.2 million messages. Two and a half minutes of traffic, hours while ClickHouse is
+   * away.
+   */
   events: 4_096,
   /** ~500 B each: four million messages that wait for the end of quiet hours. */
   holds: 2_048,

@@ -103,7 +103,10 @@ export type Admitted = {
   readonly ucs2Because: { readonly character: string; readonly index: number } | null;
   /** Asked for the plan when the message has its id. */
   readonly route: Route;
-  /** Null: it may go at once. Else it waits until then (its `send_at`, the end of quiet hours); milliseconds since the epoch. */
+  /**
+   * Null: it may go at once. Else it waits until then (its `send_at`, the end of quiet hours); milliseconds since the
+   * epoch.
+   */
   readonly notBeforeMs: number | null;
   /** What else was decided, one short line per decision. The route's own lines come with its plan. */
   readonly trace: readonly string[];

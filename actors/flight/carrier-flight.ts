@@ -1,6 +1,6 @@
-// The flight recorder of one carrier: a recording of each bind and the decisions about all of it, for as long as the
-// carrier's actor lives. It hears of what happens and is asked about it; it never decides anything. When a session is
-// lost that nobody wanted to end, what was recorded goes into a file, for whoever looks at it in the morning.
+// The flight recorder of one carrier: the PDUs of each bind and the decisions of the actor, as long as the actor
+// runs. It records and answers queries; it decides nothing. When a session is lost unexpectedly, the recording is
+// written to a file.
 import { type FlightSource, answerFlight } from './flight.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Clock } from '../../platform/clock.ts';

@@ -1,4 +1,4 @@
-// A decision as one JSON line: what the command prints with --json, and what stands in the file of a lost session. Pure.
+// A decision as one JSON line: the output of the command with --json, and a line in the file of a lost session. Pure.
 import type { Decision } from './flight.ts';
 
 export function decisionFields({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): object {

@@ -1,6 +1,6 @@
-// The last decisions about one carrier: why a message was chosen, held back, refused, moved or told to be what it is,
-// and what its binds and its pace went through. A fixed number of entries, the newest push the oldest out. It is
-// written on the hot path: no entry is an object before somebody reads it.
+// The last decisions about one carrier: why a message was chosen, delayed, refused, moved or ended, and what happened
+// to its binds and its pace. A ring of fixed size. It is written on the hot path: entries become objects only when
+// they are read.
 import type { Decision, DecisionsPiece } from './flight.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Clock } from '../../platform/clock.ts';

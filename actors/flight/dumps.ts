@@ -1,6 +1,6 @@
-// Files of lost sessions: the PDUs as a capture and the last decisions beside it. They are written in slices, so that
-// the thread's traffic goes on, one at a time, not more often than once a minute for a bind, and only so many are kept.
-// A disk that does not take them costs a line in the log and nothing else.
+// Files of lost sessions: the PDUs as a capture and the last decisions. They are written in slices, so that the
+// thread's traffic goes on, one at a time, at most one a minute per bind, and only a number of them is kept. A full
+// disk costs a log line and nothing else.
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Decision, FlightSource } from './flight.ts';

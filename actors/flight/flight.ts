@@ -1,6 +1,6 @@
-// How a flight recorder is read from outside its thread, over core NATS: everybody who serves a carrier tells what is
-// recorded there, and is then asked for it piece by piece, so that no answer stands in the way of what the carrier's
-// own connection publishes. Nothing here is durable: who does not answer has nothing to show.
+// Reads flight recorders over core NATS: every actor thread lists its recordings and then serves them piece by piece,
+// so that no answer delays the carrier's own publishes. Nothing is durable: a thread that does not answer has nothing
+// to show.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

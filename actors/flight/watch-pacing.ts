@@ -1,5 +1,5 @@
-// The pace of a carrier as the settlement changes it, with a note for each change: a cut only when it was one, a pause
-// only when it begins.
+// The pacing of a carrier as the settlement changes it, with a note for each change: a lower rate, the begin of a
+// pause.
 import type { Clock } from '../../platform/clock.ts';
 import type { Pacing } from '../carrier/pacing/pacing.ts';
 import type { DecisionRing } from './decision-ring.ts';

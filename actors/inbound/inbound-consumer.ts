@@ -1,6 +1,6 @@
-// Takes subscribers' messages from INBOUND, puts long ones together and has them published; a record is acked when that is
-// done. Every step may happen twice: ids follow from what came, entries are changed by compare-and-set. Any number of
-// inbound consumers on any number of nodes share one consumer, and none of them remembers anything.
+// Takes subscribers' messages from INBOUND, assembles multipart texts and hands whole messages on; a record is acked
+// when its message is published. Every step may happen twice: ids are derived from the content, entries change by
+// compare-and-set. All threads and nodes share one durable consumer and keep no state of their own.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -72,7 +72,10 @@ export class InboundConsumer {
     });
   }
 
-  /** Takes nothing new and finishes what it holds; what the bus does not answer for is delivered again to another inbound consumer. */
+  /**
+   * Takes nothing new and finishes what it holds; what the bus does not answer for is delivered again to another
+   * inbound consumer.
+   */
   async stop(): Promise<void> {
     await this.#consumption?.stop();
     await Promise.race([Promise.all(this.#held), this.#parts.clock.sleep(limits.inbound.stopMs)]);

@@ -1,6 +1,6 @@
-// What becomes of a message from a subscriber once it is whole: it is published as `sms.received` to the account whose number
-// it was sent to, and where its whole text is a keyword, what the subscriber decided is put into effect for every account
-// that sends from that number, published, and answered. Resolves when all of it is durable.
+// Publishes a whole message from a subscriber as `sms.received` to the account whose number it was sent to. When its
+// text is a keyword, the opt-out or opt-in takes effect for every account that sends from that number, is published,
+// and is answered. Resolves when all of it is durable.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { DecisionRecord } from '../../model/records/inbound-record.ts';

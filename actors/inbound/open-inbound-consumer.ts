@@ -1,4 +1,4 @@
-// Puts a inbound consumer together from what a host thread has.
+// Builds the inbound consumer from the parts of a host thread.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';

@@ -1,6 +1,6 @@
-// Whose is a message from a subscriber? The account's that registered the number it was sent to; where several did, the
-// one that wrote last to this subscriber from it. The directory answers the first question from memory, the event store
-// the second, and is only asked when it must be.
+// To which account a message from a subscriber belongs: the one that registered the number it was sent to; of
+// several, the one that wrote last to this subscriber from it. The directory in memory answers the first question;
+// the event store is asked only for the second.
 import { type FindWriterReply, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';

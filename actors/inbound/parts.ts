@@ -1,6 +1,6 @@
-// Parts of a long text, put together in whatever order, over whatever bind, node and life they come. The state of one
-// text travels through this as a value: text-bucket.ts keeps it in JetStream, so that nobody owns it and a restart
-// forgets nothing. Pure: it decides, it stores and publishes nothing.
+// Assembles multipart texts, in whatever order and over whatever bind, node and incarnation the parts come. The state
+// of a text is a value that text-bucket.ts keeps in JetStream, so no process owns it and a restart forgets nothing.
+// Pure: it stores and publishes nothing.
 import type { PartRecord } from '../../model/records/inbound-record.ts';
 import { type BodyPart, bodyPartOf } from '../../model/inbound-body.ts';
 import { type InboundEnvelope, type Tie, envelopeOf } from '../../model/inbound-part.ts';

@@ -1,6 +1,6 @@
-// Who asked first: one entry of the bucket `inbound` for each minute in which a keyword is answered, made by
-// compare-and-set, so that repeats and other nodes find the same moment. It is forgotten with the bucket's entries, a day
-// later; only then could a repeat of the same message be answered as a new one.
+// The first asker of a keyword's answer: one entry of the bucket `inbound` per minute, written by compare-and-set, so
+// that repeats and other nodes find the same moment. It expires after a day; only then could a repeat of the same
+// message be answered as a new one.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';

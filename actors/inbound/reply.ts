@@ -1,7 +1,7 @@
 // The answer to a keyword: an ordinary transactional message of the account, from the number the keyword was sent to,
-// by the carrier that brought it. Its id follows from who asked for what and who asked first in this minute, so that
-// neither a repeat nor two machines that talk to each other get a second one, and from that moment it has its place in
-// lists. The opt-out that it confirms does not hold it back.
+// over the carrier that delivered it. Its id follows from the asker, the keyword and the first asker of this minute,
+// so that a repeat, or two machines that answer each other, get no second one; from that moment on it is listed. The
+// opt-out that it confirms does not block it.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';

@@ -1,5 +1,5 @@
-// Keeps long texts whose parts still come in the bucket `inbound`: sealed, one entry for each text, changed by
-// compare-and-set only, so that any thread of any node may put in the part it was given.
+// Stores multipart texts that are not complete yet in the bucket `inbound`: sealed, one entry per text, changed by
+// compare-and-set only, so that any thread of any node may add its part.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { Packr } from 'msgpackr';

@@ -1,5 +1,5 @@
-// Which seconds of a waiting stream hold records, as the server knows it: asked by hour, because a server goes through
-// all subjects for an answer.
+// Which seconds of a waiting stream have records, asked of the server by hour, because the server goes through all
+// subjects for an answer.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { secondOfWaitSubject, type WaitKind, waitHourFilter, waitSecondFilter } from '../../cluster/bus/subjects.ts';

@@ -1,7 +1,7 @@
-// A scheduled message at its time. It is always published to the carrier it was accepted for: a second release of it, long
-// after the first, must come to the same place, where it is recognised. That carrier's actor moves it, also when the carrier
-// is configured no more (actors/removed). What is added here is where it can go by today's routes while its carrier is down,
-// never to one that lacks the national tables it was counted with. It publishes nothing.
+// Where a scheduled message goes when it is due: always to the carrier it was accepted for, so that a second release
+// long after the first meets the same actor, which recognises it. That actor moves it, also when the carrier is no
+// longer configured (actors/removed). Added here is its plan by today's routes, without carriers that lack the
+// national tables it was counted with. It publishes nothing.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../model/records/message-record.ts';
 import { carrierOfSubject } from '../../cluster/bus/subjects.ts';

@@ -1,7 +1,7 @@
-// Publishes the records of one waiting stream (SCHEDULED, HOLDS or LATER) back when they are due. One consumer per due second, opened just before the second
-// comes and something waits in it; any number of releasers may run, they share the work. A record is acked
-// only after its release is durable, and the release carries a fixed id, so a repeat is dropped. A scheduled message
-// waits here for the end of its second's cancels (cancellations.ts) too, and what was canceled is never released.
+// Publishes the records of one waiting stream (SCHEDULED, HOLDS or LATER) when they are due. One consumer per due
+// second, opened shortly before it and only when it has records; any number of releasers share the work. A record is
+// acked after its release is durable, and the release has a fixed id, so a repeat is dropped. For a scheduled message
+// it also waits until the cancels of its second are closed (cancellations.ts); a canceled one is never released.
 import type { JsMsg } from '@nats-io/jetstream';
 import { asRepublished, isAgain } from '../../cluster/bus/republished.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';

@@ -1,5 +1,5 @@
-// The releasers of one process: one for each stream of what waits, each with publishes of its own, so that a million
-// scheduled messages that are due at once do not stand before a deferral of two seconds.
+// The releasers of one process: one per waiting stream, each with its own publishes in flight, so that a million
+// scheduled messages due at once do not delay a deferral of two seconds.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';

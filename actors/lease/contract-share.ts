@@ -1,5 +1,5 @@
-// How much of a carrier's contract each of its binds stands for: whole segments per second that add up to the contract
-// exactly, so that nodes which pace to the shares of their binds cannot exceed it together, whoever holds which.
+// How much of a carrier's contract each of its binds has: whole segments per second that add up to the contract
+// exactly, so that nodes which pace to the shares of their binds never exceed it together.
 
 /** Segments per second of the bind at `index` of `count` submitting ones, of a contract of `tps` over all of them. */
 export function shareOfBind(index: number, count: number, tps: number): number {

@@ -1,5 +1,4 @@
-// What a carrier's actor knows of leases: types only. It is told which of its binds are its own and until when it may
-// write; how that is agreed on with other nodes is not its business.
+// What a carrier actor sees of leases: which binds are its own, and until when it may write. Types only.
 
 export type LeasedBind = {
   /** Of the lease; see bindKey. */

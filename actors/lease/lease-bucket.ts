@@ -1,6 +1,6 @@
-// The bucket `leases`, as far as leases need it: every change as it comes, and writes that are compare-and-set only.
-// A write ends in a revision, in `conflict`, or in `unclear` when no answer came: then it may have landed, and only
-// another compare-and-set can show it. It interprets no value and decides nothing.
+// The bucket `leases`: every change in order, and writes by compare-and-set only. A write ends in a revision, in
+// `conflict`, or in `unclear` when no answer came: then it may have been stored, and only another compare-and-set
+// shows it. It interprets no value and decides nothing.
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import { withDeadline } from '../../platform/deadline.ts';

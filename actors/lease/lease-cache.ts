@@ -1,6 +1,6 @@
-// The bucket `leases` as one thread has seen it: who lives, who holds what, and since when each word is unchanged. It
-// may be behind the bucket, never wrong about the past: what is done on its word is a compare-and-set that says which
-// revision it was about. It reads no clock and writes nothing.
+// The bucket `leases` as one thread has seen it: which nodes are alive, which holds what, and when each entry last
+// changed. It may be behind the bucket, which is safe: every action on it is a compare-and-set with the revision that
+// was read. It reads no clock and writes nothing.
 import type { LeaseEntry } from './lease-bucket.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Heartbeat, type Lease, heartbeatKey, isHeartbeatKey, readHeartbeat, readLease } from './lease-records.ts';

@@ -1,6 +1,6 @@
-// Who is dead: declares it by deleting the last heartbeat it has seen, by compare-and-set, so that a node whose
-// heartbeat arrives meanwhile stays alive. A heartbeat is deleted only when its node wrote to a carrier for the last time more than a second ago; who reads
-// that it is gone relies on it. It holds no bind and claims none.
+// Declares silent nodes dead by deleting their last heartbeat, by compare-and-set, so that a node whose heartbeat
+// arrives meanwhile stays alive. Whoever reads the deletion relies on it: that node has written nothing to a carrier
+// for more than a second. It holds no bind and claims none.
 import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';

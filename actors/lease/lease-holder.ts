@@ -1,6 +1,6 @@
-// This thread's word that it lives: a heartbeat twice a second, by compare-and-set on its own last one. While a heartbeat that was
-// begun less than 2.6 seconds ago is acknowledged, this node may write to its carriers; nobody can have declared it
-// dead before the bucket refuses the next. It holds no bind; lease-keeper.ts does.
+// This thread's heartbeat: twice a second, by compare-and-set on its own last one. While a heartbeat that was begun
+// less than 2.6 seconds ago is acknowledged, this node may write to its carriers; no other node can have declared it
+// dead before the bucket refuses the next one. It holds no bind; lease-keeper.ts does.
 import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,5 +1,5 @@
-// What stands in the bucket `leases`, as text: one heartbeat for each living actor thread, one lease for each bind that has
-// an owner. Written and read here only. A value of another form is nobody's: it is told as null and never guessed at.
+// The records of the bucket `leases`, as text: one heartbeat per living actor thread, one lease per bind with an
+// owner. Encoded and decoded only here. A value of another form is decoded as null and never guessed at.
 import { createHash } from 'node:crypto';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

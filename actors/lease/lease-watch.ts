@@ -1,5 +1,5 @@
-// Keeps the book up to date with the bucket: a watch, and another one when that has gone deaf. Whether it has, our own
-// heartbeats tell: they must come back through it. It decides nothing about leases.
+// Keeps the lease cache up to date with the bucket by a watch, and opens a new one when the watch delivers nothing
+// any more: our own heartbeats must come back through it. It decides nothing about leases.
 import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -45,8 +45,8 @@ export class LeaseWatch {
   }
 
   /**
-   * Our own heartbeat comes back through the watch; when it does not, others' news do not either. When no heartbeat is taken at
-   * all, the bucket itself may be gone: a new watch makes it again.
+   * Our own heartbeat comes back through the watch; when it does not, others' news do not either. When no heartbeat is
+   * taken at all, the bucket itself may be gone: a new watch makes it again.
    */
   look(): void {
     const { cache, holder, clock } = this.#parts;

@@ -1,4 +1,4 @@
-// Leases where there is nobody to agree with: everything is ours, nothing is written anywhere, and nothing is waited for.
+// Leases of an installation with one node: it holds everything, writes nothing and waits for nothing.
 import type { BindLeases } from './contract.ts';
 
 /** One machine with a nats-server of its own: every bind is ours for as long as this process lives. */

@@ -1,6 +1,6 @@
-// A carrier that is no longer configured, served by an ordinary actor without binds: it reads what earlier incarnations wrote, so
-// that what may be at the carrier ends as `unknown` and is not sent again; the rest goes to a carrier of today's routes
-// with one hop more, or ends as `failed`, `no_route`.
+// Serves a carrier that is no longer configured with an ordinary actor without binds. It reads what earlier
+// incarnations wrote, so that what may have reached the carrier ends as `unknown` and is not sent again; the rest
+// goes to a carrier of today's routes with the next hop, or ends as `failed`, `no_route`.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';

@@ -1,6 +1,6 @@
-// Carriers that are in the streams and not in the configuration: what waits for one is taken by an actor without binds, which
-// moves it to a carrier of today's routes or ends it (removed-carrier.ts), then its consumers are deleted, because one
-// with unacked records keeps EVENTS from being purged. A carrier that any node still serves is left alone.
+// Finds carriers that are in the streams and not in the configuration. An actor without binds moves or ends what
+// waits for them (removed-carrier.ts); then their consumers are deleted, because one with unacked records keeps
+// EVENTS from being purged. A carrier that any node still serves is left alone.
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { readHeartbeat, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';

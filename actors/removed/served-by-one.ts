@@ -1,6 +1,6 @@
-// Of the nodes that find a removed carrier one serves it: whoever holds its lease, which is kept as those of binds are
-// (actors/lease). Two would each act on what they read at their start, and not on what the other has done since: a message that
-// one had moved, and could not ack, the other would move again when the stream has forgotten the first.
+// Chooses the one node that serves a removed carrier: the holder of its lease, like the lease of a bind
+// (actors/lease). Two nodes would act on what each read at its start: a message that one had moved and could not ack,
+// the other would move again when the stream has forgotten the first.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,4 +1,4 @@
-// What the actors process and its host threads say to each other over a MessagePort. Types only.
+// The messages between the actors process and its host threads over a MessagePort. Types only.
 import type { MessagePort } from 'node:worker_threads';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';

@@ -1,6 +1,6 @@
-// The actors' threads: one Piscina pool, one never-ending task per thread, the carriers dealt out over them. A
-// thread that dies (a bug, out of memory) takes only its own carriers with it; they are started again in a new
-// thread, after a wait that grows while it keeps dying. Drain is a message; abort is only the hard kill.
+// The threads of the actors: one Piscina pool, one endless task per thread, the carriers spread over them. A thread
+// that dies (a bug, out of memory) takes only its own carriers with it; they restart in a new thread, after a delay
+// that grows while it keeps dying. Drain is a message; abort is the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';

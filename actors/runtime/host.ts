@@ -1,5 +1,5 @@
-// The life of one Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends only
-// with the thread's work. Everything a carrier needs lives here: one bus connection, one publisher, the binds.
+// One Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends with the thread's
+// work. It owns the thread's bus connection, publisher and binds.
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';

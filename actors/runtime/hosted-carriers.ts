@@ -1,6 +1,6 @@
-// The carriers of one host thread: started together, and brought to a changed configuration one after the other. A
-// change a running actor can take is handed to it; any other drains that one actor and starts it again, while its
-// siblings go on. It never takes a carrier away: reload.ts has refused that before it gets here.
+// The carriers of one host thread: started together, reconfigured one after the other. A change that a running actor
+// can apply is handed to it; any other drains and restarts that actor while the others run. It never removes a
+// carrier: reload.ts refuses that before.
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { carrierDrainMs } from '../../config/drain-times.ts';
 import { isLiveChange } from '../../config/reload.ts';

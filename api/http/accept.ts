@@ -1,7 +1,7 @@
-// The moment of acceptance: an admitted request becomes a message, is published to its queue, and when JetStream
-// has acknowledged it the message is accepted. A repeat is harmless because Nats-Msg-Id is the message id and its
-// hop. The `accepted` event follows without being waited for: the carrier actor's intent stands for it and readers
-// give it the same id (model/delivery-event.ts), so a crash between the two loses nothing.
+// The step in which a request that passed the gates becomes an accepted message: builds the message, publishes it to
+// its queue, and answers when JetStream has acknowledged it. The Nats-Msg-Id is the message id and its hop, so a
+// repeated publish stores nothing new. The `accepted` event follows without being waited for: if the process dies
+// before it, readers derive it from the carrier actor's intent, under the same id (model/delivery-event.ts).
 import type { AccountQueues } from '../../cluster/bus/overflow-heartbeat.ts';
 import { asRepublished } from '../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';

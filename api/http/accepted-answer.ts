@@ -1,6 +1,6 @@
-// The 202 of one message, and what is kept of it under an idempotency key: only what does not follow from the request, which
-// the repeat brings along. One octet for most messages and some five more where a character made the text UCS-2, instead
-// of three hundred; and no number of anybody.
+// The 202 of one message, and the part of it that is stored under an idempotency key: only what does not follow from
+// the request, because the repeat sends the request again. That is one octet for most messages, and some five more
+// where one character made the text UCS-2; no phone number is stored.
 import { assert } from '../../platform/assert.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';

@@ -1,6 +1,6 @@
-// Whether a message that a first try may have published is there, asked of the event store. The stream's own duplicate
-// detection forgets consumed ids when the server restarts and everything after its window; within the window it is
-// trusted when the event store is away.
+// Asks the event store whether a first try has published a message. The duplicate detection of the stream forgets ids
+// of consumed messages when the server restarts, and all ids after its window; within the window it is trusted when
+// the event store does not answer.
 import type { GetMessageReply } from '../../analytics/contract.ts';
 import type { MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';

@@ -1,5 +1,5 @@
-// What a request must pass once it is known who asks and before anything is read or done: the networks its key may be
-// used from, and the rates of key and account. The same for hot routes and for those that go to the control role.
+// The checks of a known caller before its request is read: the networks its key may be used from, and the rate limits
+// of key and account. Hot routes and forwarded routes use the same checks.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';

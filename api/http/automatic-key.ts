@@ -1,6 +1,6 @@
-// Automatic keys, `auto_<ms>_<random>`: what a client library sends with every message, so that its own retries do no harm.
-// The message's id follows from account and key, and JetStream drops a second publish of the same id within its window.
-// Nothing is stored for them, so they cost nothing and promise less than a caller's own key: docs/idempotency.md.
+// Automatic idempotency keys, `auto_<ms>_<random>`, which a client library sends with every message so that its own
+// retries are safe. The message id is derived from account and key, and JetStream drops a second publish of the same
+// id within its window. Nothing is stored, so such a key promises less than a caller's own: docs/idempotency.md.
 import { type AccountId, type MessageId, derivedMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problemOfFields } from '../problem.ts';

@@ -1,6 +1,6 @@
-// The answer to a batch, and the short form in which it is kept under an idempotency key: the ids follow from the key,
-// so one letter for each message is enough, and a thousand of them take one kilobyte instead of seventy. A refusal that
-// several messages share is kept once, and what would make the record too large is kept in a shorter form.
+// The answer to a batch, and the short form in which it is stored under an idempotency key. Ids follow from the key,
+// so one letter per message is enough: a thousand messages take one kilobyte instead of seventy. A refusal that
+// several messages share is stored once; what would make the record too large is stored shortened.
 import type { MessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import type { FieldProblem, Problem } from '../problem.ts';

@@ -1,6 +1,7 @@
-// The items of one batch, from their fields to their results: checked and judged in slices of the event loop, published
-// with a bounded number in flight. Each is accepted by the same code as a request of its own. A publisher without room
-// is waited for; after `beginMs` what was not begun is refused as overloaded, so that the work ends within its lease.
+// The items of one batch, from fields to results: validated and admitted in slices of the event loop, published with
+// a bounded number in flight. Each item is accepted by the same code as a single request. When the publisher is full
+// the batch waits; items not begun after `beginMs` are refused as overloaded, so that the work ends within the lease
+// of the idempotency key.
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';

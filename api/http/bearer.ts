@@ -1,5 +1,6 @@
-// Who is asking. Turns the Authorization header into a key and its account by the directory in memory, or into
-// the refusal that is due. It runs before the body is read: a stranger's body is not worth our memory.
+// Authenticates the caller: looks the key of the Authorization header up in the directory in memory, and returns key
+// and account or the refusal. It runs before the body is read, so that no memory is spent on the body of an
+// unauthenticated request.
 import type { Account, Directory, KeyEntry } from '../../directory/contract.ts';
 import type { Scope } from '../../model/api-key.ts';
 import { type Problem, problem } from '../problem.ts';

@@ -1,6 +1,6 @@
-// DELETE /v1/sms/{id}: takes back what still waits for its time. Whether it came before the release is decided on the
-// bus (cluster/bus/cancellations.ts), never by the status that was read; that only says when the message is due. The
-// answer waits until the `canceled` event is durable, so that whoever reads next sees it.
+// DELETE /v1/sms/{id}: cancels a message that waits for its time. Whether the cancel came before the release is
+// decided on the bus (cluster/bus/cancellations.ts), never by the status that was read; the status only says when the
+// message is due. The answer waits until the `canceled` event is durable, so that the next read shows it.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';

@@ -1,6 +1,6 @@
-// Where a request comes from. The socket says it, unless the peer is a proxy the operator trusts: then the one header
-// that proxy writes says it, read from its end back to the first address that is no trusted proxy. Anybody can send
-// such headers, so from everybody else they are not read at all, and of two kinds only the configured one ever is.
+// The client's address. It is the peer of the socket, unless the peer is a trusted proxy: then it is read from the
+// one configured header, from its end back to the first address that is no trusted proxy. From any other peer such
+// headers are ignored, because anybody can send them.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type IpAddress, type Network, ipOfOctets, isInAny, parseIp, parseNetwork } from '../../model/ip-address.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,6 +1,6 @@
-// Watches how full EVENTS is. Every accepted message will need room for its events, so the ingress closes before the
-// stream is full and opens again by itself. While the bus does not answer, the last known state holds: the
-// publish itself will tell.
+// Watches how full EVENTS is. Every accepted message will need space for its events, so the ingress refuses before
+// the stream is full and accepts again by itself. While the bus does not answer, the last known state counts; the
+// publish itself then succeeds or fails.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,4 +1,4 @@
-// Counts what the ingress answered. The label sets are few and fixed, so their counters are looked up once: the
+// Counts the answers of the ingress. The label sets are few and fixed, so the counters are looked up once: the
 // metrics library would otherwise build a key from the labels for every request.
 import { metrics } from '../../platform/telemetry.ts';
 

@@ -1,6 +1,6 @@
-// One request and its one answer. It exists because of four rules of uWebSockets.js: onAborted is registered
-// before anything else, `req` is dead after the handler returned, an answer after an await is corked, and a
-// response that was aborted or answered must never be touched again (that would kill the process).
+// One request and its one answer. It keeps four rules of uWebSockets.js: onAborted is registered before anything
+// else, `req` must not be used after the handler returned, an answer after an await is corked, and a response that
+// was aborted or answered must never be touched again (that would kill the process).
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';

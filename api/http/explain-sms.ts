@@ -1,6 +1,6 @@
-// `dry_run: "explain"`: the answer that shows what would become of a message. Nothing is sent, nothing is stored, no
-// idempotency key is used up and no refusal is recorded: it is a question. It reads registries of the country, so it is
-// bounded for each account and leaves a line in the log; registries' versions and carriers' conditions are for operators.
+// `dry_run: "explain"`: shows what would become of a message. It sends nothing, stores nothing, uses up no
+// idempotency key and records no refusal. It reads do-not-disturb and ported-number registries, so it is rate limited
+// per account and logged; versions of registries and health of carriers are shown to operators only.
 import { newMessageId } from '../../model/ids.ts';
 import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,7 +1,7 @@
-// Every route that is not hot goes to the control role on loopback, over kept-alive connections, and its answer
-// is streamed back with backpressure, and a large one in slices of bulk work (slice-turns.ts). It knows nothing about those routes, but which of them strangers may read: everybody
-// else is asked for a key at the headers. Bounded: bodies by the cap, requests by a count with a share for each account,
-// held from the headers to the answer, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
+// Forwards every route that is not hot to the control role on loopback, over kept-alive connections, and streams the
+// answer back with backpressure, a large one in slices of bulk work (slice-turns.ts). It knows of those routes only
+// which are public; for all others it authenticates by the headers. Bodies are bounded by the cap, requests by a count
+// with a share per account, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { HttpRequest } from 'uWebSockets.js';
 import { formatIp } from '../../model/ip-address.ts';

@@ -1,5 +1,6 @@
-// The catch-all of the ingress. A throw that nobody catches in a thread that listens with uWebSockets.js ends the
-// whole process, so everything that runs for a request runs through here: the request gets 500, the log the cause.
+// The catch-all of the ingress: everything that runs for a request runs in it. A throw that nobody catches would end
+// the whole process in a thread that listens with uWebSockets.js; here the request gets 500 and the log gets the
+// cause.
 import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { problem } from '../problem.ts';

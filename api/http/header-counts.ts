@@ -1,6 +1,6 @@
-// How often a request says what it must say once. uWebSockets.js takes the first of two such headers; a proxy in front, or
-// the client, may mean the last. Of two Content-Lengths what one reader takes for the end of a body is to the other the
-// next request, of somebody else (RFC 9112 section 6.3); of two keys each may be another account's.
+// Counts headers that a request must not repeat. uWebSockets.js uses the first of two; a proxy in front, or the
+// client, may mean the last. Two Content-Lengths allow request smuggling (RFC 9112 section 6.3), and of two API keys
+// each may belong to another account.
 import type { HttpRequest } from 'uWebSockets.js';
 
 export type HeaderCounts = {

@@ -1,6 +1,6 @@
-// /health/live and /health/ready of the public port, for load balancers: no key, so nothing but yes or no. Live says
-// that this thread turns; ready says that a message sent now could be accepted. Answered from memory only. Why not, and
-// how many keys and accounts there are, is shown on the operator's port.
+// /health/live and /health/ready of the public port, for load balancers: without a key, so they answer yes or no
+// only. Live: this thread's event loop runs. Ready: a message sent now could be accepted. Answered from memory;
+// reasons and numbers are on the operator's port.
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';

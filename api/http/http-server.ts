@@ -1,6 +1,6 @@
-// The listening half of one ingress thread: which path goes where. Hot routes are answered here, all others go to
-// the control role. It listens, counts what is open, and stops in an order that loses nothing; what the routes
-// need is handed in.
+// The HTTP server of one ingress thread: which path goes to which route. Hot routes are answered here, all others are
+// forwarded to the control role. It listens, counts open requests, and stops in an order that loses none. The routes
+// get their dependencies from outside.
 import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';

@@ -1,5 +1,5 @@
-// One message from a subscriber as `GET /v1/sms` shows it. Its text is there only where the account keeps it, and is
-// opened here and nowhere before: the event store has it sealed.
+// One message from a subscriber as `GET /v1/sms` shows it. Its text is present only where the account keeps it; the
+// event store has it sealed, and it is opened here.
 import type { InboundView, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { bodyOf } from '../../model/records/message-record.ts';

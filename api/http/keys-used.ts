@@ -1,6 +1,6 @@
-// On which days API keys are used, for whoever wants to revoke those that nobody needs. A thread reports each key to the
-// control role once a day, a minute after its first use at the latest, and again until the database has it. The request that
-// uses a key pays for a look into a set.
+// Notes on which days API keys are used, so that unused keys can be revoked. A thread reports each key to the control
+// role once a day, at most a minute after its first use, and repeats that until the database has it. A request pays
+// for one look into a set.
 import type { ApiKeyId } from '../../model/ids.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,4 +1,4 @@
-// The query of GET /v1/sms → a question for the event store, or every parameter that is wrong, by name. Pure.
+// The query parameters of GET /v1/sms as a query for the event store, or every invalid parameter by name. Pure.
 import type { ListMessages } from '../../analytics/contract.ts';
 import { type Category, categories } from '../../model/message.ts';
 import { momentOf, noSuchMoment } from '../../model/moment.ts';

@@ -1,5 +1,5 @@
-// Routes without query parameters refuse those that come anyway, by name: `?dry_run=explain` that is silently dropped
-// would send the message.
+// Refuses query parameters, by name, on routes that have none: if `?dry_run=explain` were silently ignored, the
+// message would be sent.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type Problem, problemOfFields } from '../problem.ts';
 

@@ -1,5 +1,5 @@
-// The places of one listening thread that accounts share (platform/limits-shares.ts), and the refusal of whoever finds
-// none: 429 for an account at its own share, 503 where all are taken.
+// The slots of one listening thread that accounts share (platform/limits-shares.ts), and the refusal where none is
+// free: 429 for an account at its own share, 503 where all are in use.
 import { type Shares, sharedBounds } from '../../platform/limits-shares.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
 import { type Problem, type ProblemCode, problem } from '../problem.ts';

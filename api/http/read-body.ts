@@ -1,7 +1,7 @@
-// Collects a request's body up to the cap. A body that came in one piece, as nearly all do, is handed over
-// without a copy; the caller must be done with it when `use` returns, because uWebSockets.js takes the memory
-// back. Larger ones are copied piece by piece. It never holds more than the cap. Bodies that are still coming have places of
-// their own, of which each account has a share: whoever sends half a request takes nothing from requests at work.
+// Collects a request's body up to the cap. A body in one piece, as nearly all are, is handed over without a copy; the
+// callee must be done with it when `use` returns, because uWebSockets.js frees the memory. Larger bodies are copied
+// piece by piece. Bodies that are still arriving have slots of their own with a share per account, so that half-sent
+// requests take nothing from requests at work.
 import { limits } from '../../platform/limits.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { problem } from '../problem.ts';

@@ -1,5 +1,5 @@
-// GET /v1/sms/{id} and GET /v1/sms: the questions go to the event store, the answers to the client. A key sees
-// the messages of its own account and its own mode; everything else is "not found", so that ids reveal nothing.
+// GET /v1/sms/{id} and GET /v1/sms: passes the query to the event store and its answer to the client. A key sees the
+// messages of its own account and mode; everything else is "not found", so that ids reveal nothing.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';

@@ -1,7 +1,6 @@
-// A refused request leaves a trace: an event of kind `refused` with the gate's code and the masked number, which
-// `GET /v1/sms?status=blocked` shows. It is no message and no count of messages includes it. A flood of refusals must
-// not fill EVENTS: whole batches of them are recorded, and then so many a second for each account and for the thread; the
-// others are only counted.
+// Records refused requests: an event of kind `refused` with the gate's code and the masked number, listed by `GET
+// /v1/sms?status=blocked`. It is no message and is counted as none. To keep a flood of refusals from filling EVENTS,
+// only so many batches a second are recorded per account and thread; the rest is only counted.
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { deliveryEvent } from '../../model/delivery-event.ts';
 import { newMessageId } from '../../model/ids.ts';

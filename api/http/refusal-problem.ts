@@ -1,4 +1,4 @@
-// A gate's refusal in the words of HTTP. Policy knows no status codes; the catalogue has them.
+// Turns a gate's refusal into an HTTP problem: policy knows no status codes, the catalogue has them.
 import { limits } from '../../platform/limits.ts';
 import type { Refusal } from '../../policy/contract.ts';
 import { problemCatalogue } from '../problem-catalogue.ts';

@@ -1,5 +1,5 @@
-// What is left of a request whose API key was refused: a count by code, and now and then a line in the log with the
-// address it came from and the key's public id. Never the secret; a text that is no key of ours is not written at all.
+// Counts requests with a refused API key by code, and now and then logs one with its address and the key's public id.
+// The secret is never logged, nor is a text that is no key of ours.
 import { splitApiKey } from '../../model/api-key.ts';
 import { type IpAddress, formatIp } from '../../model/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,7 +1,7 @@
-// POST /v1/sms/batch: up to a thousand messages in one request, each judged and accepted like one of its own. It works
-// in slices, so that no other request of the thread waits long behind it, keeps a bounded number of publishes in
-// flight, and waits where POST /v1/sms would refuse. Under an idempotency key the id of every item follows from the key
-// and its index: a retry after a crash publishes what is missing and nothing twice.
+// POST /v1/sms/batch: up to a thousand messages in one request, each validated and accepted like a single one. It
+// works in slices so that other requests of the thread do not wait long, keeps a bounded number of publishes in
+// flight, and waits where POST /v1/sms would refuse. Under an idempotency key each item's id follows from the key and
+// its index: a retry after a crash publishes what is missing and nothing twice.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,6 +1,6 @@
-// POST /v1/sms from the first header to the 202. The order is the cost's: whether there is room, who asks, the
-// body, its form, the gates, and only then the queue. Without an idempotency key the whole way to the publish is
-// one synchronous turn; the answer follows in the turn in which JetStream acknowledged.
+// POST /v1/sms from the first header to the 202. The cheapest checks come first: capacity, authentication, body,
+// fields, gates, and last the publish. Without an idempotency key everything up to the publish is one synchronous
+// turn of the event loop; the answer follows when JetStream acknowledged.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,7 +1,7 @@
-// Turns of the event loop for work that is done in slices, such as batches: one slice of one of them in each turn, in the
-// order they asked. However many batches are at work, everybody else waits for one slice and not for as many. While single
-// messages come as well, it rests between two slices for as long as their publishes take longer than they should
-// (bulk-pace.ts): what a batch does behind this thread, in the bus and at the carriers, holds them up too.
+// Turns of the event loop for bulk work that is done in slices, such as batches: one slice per turn, in the order of
+// asking, so that other requests wait for one slice only. While single messages arrive too, it pauses between two
+// slices for as long as their publishes take longer than they should (bulk-pace.ts): what a batch causes behind this
+// thread, in the bus and at the carriers, delays them too.
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { BulkPace } from './bulk-pace.ts';

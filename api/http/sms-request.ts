@@ -1,6 +1,6 @@
-// Octets of a request body → SmsRequest, or everything that is wrong with it by field. Hand-written: this runs
-// for every message, and its refusals are texts for developers. It checks forms and types; whether the message
-// may be sent is policy's business.
+// Parses a request body into an SmsRequest, or lists everything that is wrong, by field. Written by hand because it
+// runs for every message and its refusals are texts for developers. It checks form and types; whether the message may
+// be sent is decided by policy.
 import { isUtf8 } from 'node:buffer';
 import { type Category, categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';

@@ -1,6 +1,6 @@
-// Asks the analytics role about messages: request/reply over core NATS with a deadline and a place of the account's share.
-// Cancels use the reserve, and what the system itself must know to publish nothing twice is limited by no share. Whatever
-// goes wrong becomes `unavailable`; "none" is only ever what the event store itself said.
+// The client side of message queries to the analytics role: request/reply over core NATS with a deadline and a slot
+// of the account's share. Cancels use the reserve; what the system itself must know to publish nothing twice is
+// limited by no share. Every failure becomes `unavailable`; only the event store itself answers "none".
 import {
   type GetMessage,
   type GetMessageReply,

@@ -1,4 +1,4 @@
-// What the ingress process and its listening threads say to each other. Types only.
+// The messages between the ingress process and its listening threads. Types only.
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 import type { Shares } from '../../platform/limits-shares.ts';

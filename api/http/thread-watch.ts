@@ -1,8 +1,7 @@
-// Whether the listening threads still turn. Each says so once a second, and the process's main thread, which stays out of
-// the traffic, notices who does not: a blocked thread answers nobody, /health/live included, and a load balancer that asks
-// gets another thread of the same port. A blocked thread cannot be ended alone, because uWebSockets.js takes the process
-// with it: in the end the whole role goes, and the supervisor starts it again. Counted in looks of the main thread and not in
-// time: a process that stood still as a whole has no blocked thread.
+// Detects blocked listening threads. Each thread reports once a second to the process's main thread, which carries no
+// traffic. A blocked thread cannot be ended alone, because uWebSockets.js ends the process with it: after a while the
+// role exits and the supervisor restarts it. Silence is counted in checks of the main thread, not in time, so that a
+// process that was suspended as a whole has no blocked thread.
 import { limits } from '../../platform/limits.ts';
 
 const { reportLooks, giveUpLooks } = limits.http.blockedThread;

@@ -1,6 +1,6 @@
-// One listening thread of the ingress, from its start to its drain: connects the parts and opens the ingress. Each
-// thread has its own connection to NATS, its own directory and its own entry point; threads share nothing but the port.
-// It must never end while it listens: uWebSockets.js would take the whole process with it.
+// One listening thread of the ingress, from start to drain: connects its parts and opens its HTTP server. Each thread
+// has its own NATS connection, directory and server; threads share only the port. It must never end while it listens:
+// uWebSockets.js would end the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';

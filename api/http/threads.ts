@@ -1,7 +1,7 @@
-// The ingress process's hold on its listening threads: starts them one after the other (the first one finds out
-// whether the port can be had), collects their metrics and health, and drains them together. It listens on
-// nothing itself. A thread that dies takes the process with it, on purpose or by uWebSockets.js's own abort: the
-// supervisor restarts the whole role, because half an entry point that nobody watches is worse than a short gap.
+// Starts the listening threads of the ingress process one after the other (the first finds out whether the port is
+// free), collects their metrics and health, and drains them together. It listens on nothing itself. If a thread dies
+// the process exits, and the supervisor restarts the whole role: a short outage is better than a half that nobody
+// watches.
 import { once } from 'node:events';
 import { type Server, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
-// What every write on the hot entry point passes before its fields are looked at: who asks, from where and how often, the
-// content type, the idempotency key, the body. It knows no route.
+// What every hot write passes before its fields are read: authentication, access, content type, idempotency key,
+// body. It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';

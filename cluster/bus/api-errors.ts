@@ -1,5 +1,5 @@
-// What JetStream says when it refuses a request: its own numbers, as far as somebody goes on in another way because of
-// one. Only an answer of the server counts; a request that nobody answered is no such error.
+// Error codes of the JetStream API that a caller handles in a special way. Only an answer of the server counts; a
+// request without an answer is no such error.
 import { JetStreamApiError } from '@nats-io/jetstream';
 
 export const consumerNotFound = 10014;

@@ -1,5 +1,5 @@
-// Which body keys the records on this NATS are sealed with. Whoever seals or opens bodies asks here before it takes any
-// work: a machine without one of those keys would move its share of the messages to DEAD, one by one.
+// Which body keys the records on this NATS are sealed with. Every process that seals or opens bodies asks before it
+// takes work: without one of the keys it would move its share of the messages to DEAD, one by one.
 import { hostname } from 'node:os';
 import type { KV, KvEntry } from '@nats-io/kv';
 import { assert } from '../../platform/assert.ts';

@@ -1,8 +1,8 @@
-// Who comes first, a client's cancel or the release? Decided by one subject per due second in the stream CANCELS:
-// cancels are appended under compare-and-set, and before the first release of a second the releaser appends `closed`
-// and reads what stands before it. What stands before is never sent, and nothing can be appended behind; so every
-// message is canceled or sent, and the price is two requests for a second instead of one for each message. It never
-// answers `canceled` for a cancel whose place before the end is not acknowledged.
+// Orders a client's cancel against the release of its message, by one subject per due second in the stream CANCELS.
+// Cancels are appended under compare-and-set; before the first release of a second the releaser appends `closed` and
+// reads the records before it. Those messages are never sent, and nothing can be appended afterwards: every message
+// is canceled or sent, for two requests per second instead of one per message. It never answers `canceled` for a
+// cancel that is not acknowledged before `closed`.
 import { type StoredMsg } from '@nats-io/jetstream';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,6 +1,6 @@
-// How every carrier does, published by whoever serves it and received by everybody who plans: core NATS, at once on every
-// change and again every second. Nothing here is durable, because a minute later it is not true any more; a heartbeat
-// that was lost only means that the next one counts. It must never make anybody wait, nor refuse a message.
+// Health of carriers over core NATS: each actor publishes it at every change and every second, and everything that
+// plans routes subscribes. Nothing is durable, because it is outdated a minute later; after a lost heartbeat the next
+// one counts. It never delays or refuses a message.
 import { type CarrierState, carrierStates, isCarrierState } from '../../model/carrier-state.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,7 +1,7 @@
-// The time that machines on one NATS agree on. Once a second it notes when the nats-server stamps a record, against its own
-// monotonic time, and hears what the other machines found. Its `nowMs` follows the server's clock, or that of most
-// machines when the server's is the wrong one, and no step of this machine's own wall clock moves it. A machine
-// whose wall clock is more than a second off says so, and whoever serves anything asks `agrees` first.
+// The time that all machines on one NATS agree on. Once a second each machine notes when the nats-server stamps a
+// record, against its own monotonic time, and receives what the others found. `nowMs` follows the server's clock, or
+// that of most machines when the server's is wrong; a step of this machine's wall clock does not move it. A machine
+// whose wall clock is more than a second off reports so, and roles check `agrees` before they serve.
 import { withDeadline } from '../../platform/deadline.ts';
 import { serverAheadMs } from '../../platform/clock-votes.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';

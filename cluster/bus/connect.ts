@@ -1,5 +1,5 @@
-// One connection to NATS with the settings that matter: reconnect for ever, notice a dead peer in ten
-// seconds, and no stack trace per request. Credentials may stand in the URL.
+// Opens a connection to NATS with the settings that matter: reconnect for ever, detect a dead peer in ten seconds, no
+// stack trace per request. Credentials may be part of the URL.
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { type NatsConnection, connect, createInbox } from '@nats-io/transport-node';
 import type { Cancel } from '../../platform/clock.ts';

@@ -1,5 +1,5 @@
-// Takes records from a durable consumer, for ever: through reconnects, restarts of the server and a consumer
-// that somebody deleted. It only carries records to their handler; acks are the handler's business.
+// Pulls records from a durable consumer, for ever: through reconnects, server restarts and a deleted consumer. It
+// only hands records to their handler; the handler acks.
 import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';

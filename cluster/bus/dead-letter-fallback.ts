@@ -1,5 +1,5 @@
-// Records that nobody could read or handle while DEAD was full: they wait in the stream they came from, on subjects that
-// no carrier takes, and go to DEAD when it has room again. Any number of threads and nodes share the consumers.
+// Records that could not be handled while DEAD was full: they wait in their own stream, on subjects that no carrier
+// consumes, and move to DEAD when it has space again. Any number of threads and nodes share the consumers.
 import type { JsMsg } from '@nats-io/jetstream';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -23,7 +23,10 @@ export async function takeFromFallback(
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) };
 }
 
-/** A stream that is away, or has no leader, is opened later: what waits in it is in nobody's way, and others are not stopped by it. */
+/**
+ * A stream that is away, or has no leader, is opened later: what waits in it is in nobody's way, and others are not
+ * stopped by it.
+ */
 async function takeFrom(
   bus: Bus,
   publisher: Publisher,

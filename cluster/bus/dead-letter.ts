@@ -1,6 +1,6 @@
-// Poison goes to DEAD with the reason, and only then is it taken from its stream: the stream moves on, the
-// record is kept for a person to read and replay (dead-records.ts), with the headers it had. While DEAD is full the
-// record is put beside its queue, in its own stream (dead-letter-fallback.ts): it must not hold a place that others wait for.
+// Moves a poison record to DEAD with the reason and its headers, and only then acks it: the stream moves on and a
+// person can read and replay the record (dead-records.ts). While DEAD is full the record goes to a fallback subject
+// of its own stream (dead-letter-fallback.ts), so that it does not occupy a slot of the consumer.
 import type { JsMsg } from '@nats-io/jetstream';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';

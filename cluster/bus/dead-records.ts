@@ -1,7 +1,7 @@
-// Reads DEAD, puts its records back where they came from, and drops them. A replay goes out under the record's own id
-// with its number in DEAD behind it: another id than the first publish had, or the stream would take it for a copy, and
-// the same one for each replay of that record. A mark in DEAD stands before the publish, and the record goes only behind
-// its ack: what was interrupted is repeated while the stream surely knows the id, and never by itself afterwards.
+// Reads records of DEAD, replays them to where they came from, and drops them. A replay is published under the
+// record's own id followed by its number in DEAD: an id that the stream has not seen, and the same for each replay of
+// that record. Before the publish a mark is written to DEAD, and the record is removed only after the ack: an
+// interrupted replay is repeated while the stream surely knows the id, and never by itself later.
 import { JetStreamApiError, type StoredMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import { type Clock, systemClock } from '../../platform/clock.ts';

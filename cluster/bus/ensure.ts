@@ -1,5 +1,5 @@
-// Creates what the bus needs, or brings it up to date; safe to run any number of times from any process.
-// It never deletes a stream: one that no version declares any more is left for a person to judge.
+// Creates or updates the streams and buckets; safe to run any number of times from any process. It never deletes a
+// stream: one that no version declares any more is left to a person.
 import { isDeepStrictEqual } from 'node:util';
 import type { ConsumerConfig, ConsumerInfo, JetStreamManager } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';

@@ -1,8 +1,8 @@
-// Collects delivery events for a few milliseconds and publishes them in batches to EVENTS. The writer of
-// an event is called back when it is durable, because acks upstream wait for that. Events of one message go to one
-// shard in the order they were written. The writer never drops an event: while the bus is away it holds what
-// it was given and says so through `hasRoom`, at which its owner stops taking new work. A batch that is too large for
-// one record is split; an event that is too large by itself is shortened, so that the final event of its message is still published.
+// Collects delivery events for a few milliseconds and publishes them to EVENTS in batches. The writer of an event is
+// called back when it is durable, because acks upstream wait for that. Events of one message go to one shard, in the
+// order they were written. It never drops an event: while the bus does not answer it keeps them and reports so
+// through `hasCapacity`, at which its owner stops taking new work. A batch too large for one record is split; an
+// event too large by itself is shortened, so that the final event of its message is still published.
 import { type DeliveryEvent } from '../../model/delivery-event.ts';
 import { shardOf } from '../../model/ids.ts';
 import { assert } from '../../platform/assert.ts';
@@ -68,7 +68,10 @@ export class EventWriter {
     return this.#inFlight;
   }
 
-  /** The highest sequence in EVENTS that one of its batches got, since EVENTS is the stream it is: whatever is written next stands behind it. */
+  /**
+   * The highest sequence in EVENTS that one of its batches got, since EVENTS is the stream it is: whatever is written
+   * next stands behind it.
+   */
   get lastSeq(): number {
     return this.#lastSeq;
   }

@@ -1,6 +1,6 @@
-// What is due in more than a second waits in one of three streams: publish it here, then ack it where it came from. At
-// its time a releaser (actors/later) publishes it back to the subject it names. SCHEDULED has what clients
-// scheduled, HOLDS what carriers hold for hours, LATER the system's own short waits: each is full by itself.
+// Publishes what is due in more than a second to one of three streams; the caller then acks it where it came from.
+// When it is due a releaser (actors/later) publishes it to the subject it names. SCHEDULED has what clients
+// scheduled, HOLDS what carriers hold for hours, LATER the system's own short waits; each has its own bound.
 import type { JsMsg } from '@nats-io/jetstream';
 import { limits } from '../../platform/limits.ts';
 import { assert } from '../../platform/assert.ts';
@@ -29,7 +29,10 @@ const idHeader = 'Heliograph-Id';
 const cancelableHeader = 'Heliograph-Cancelable';
 const dayMs = 86_400_000;
 
-/** Follows from the record and its due time: a repeat goes where the first try went, unless it crosses a quarter of an hour. */
+/**
+ * Follows from the record and its due time: a repeat goes where the first try went, unless it crosses a quarter of an
+ * hour.
+ */
 export function waitKindOf(
   { cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>,
   nowMs: number,

@@ -1,6 +1,6 @@
-// Notices a pull that ended without a word. A nats-server before 2.9.16 drops a request in silence when a record comes
-// in the very moment its time is over; the client then waits for a pull that is no more until it has missed two
-// heartbeats, a second in which an OTP stands still (decision 52).
+// Detects a pull that ended silently. A nats-server before 2.9.16 drops a pull request without an answer when a
+// record arrives at the moment it expires; the client then waits until it has missed two heartbeats, and an OTP waits
+// a second (decision 52).
 import type { ConsumerMessages } from '@nats-io/jetstream';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';

@@ -1,6 +1,6 @@
-// A NATS URL taken apart: servers, credentials and TLS. One text names everything a connection needs, because it is passed
-// to threads, child processes and the command line. `tls://` is TLS with a verified certificate or no connection at all;
-// whether a plain-text server offers TLS is never asked.
+// Parses a NATS URL: servers, credentials and TLS. One text has everything a connection needs, because it is passed
+// to threads, child processes and the command line. `tls://` means TLS with a verified certificate or no connection;
+// it never falls back to plain text.
 import { type PeerCertificate, checkServerIdentity } from 'node:tls';
 import { type Authenticator, type TlsOptions, nkeyAuthenticator } from '@nats-io/transport-node';
 
@@ -16,7 +16,8 @@ export type NatsAddress = {
 
 /**
  * `nats://[user:password@]host:port[,…]` or `tls://…`. A user that is an nkey seed (SU…) signs the server's challenge
- * instead of sending a password. `?inbox=_INBOX.ingress` names where answers come to. `?ca_file=…&cert_file=…&key_file=…` are set by the NATS_… settings.
+ * instead of sending a password. `?inbox=_INBOX.ingress` names where answers come to.
+ * `?ca_file=…&cert_file=…&key_file=…` are set by the NATS_… settings.
  */
 export function natsAddress(url: string): NatsAddress {
   const parts = url.split(',').map((each) => new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`));

@@ -1,5 +1,5 @@
-// When the oldest record that waits for a carrier was stored, asked of the server: what was written about a carrier's
-// messages before that is about messages that are gone.
+// When the oldest record that waits for a carrier was stored, asked of the server: older events are about messages
+// that no longer exist.
 import { withDeadline } from '../../platform/deadline.ts';
 import { type Lane, laneOf } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,5 +1,5 @@
-// What waits in the overflow shards of one lane of a carrier, asked of the server: which of them have anything, and how
-// much. Without records there is nothing to serve and nothing to look for.
+// How many records wait in each overflow shard of one lane of a carrier, asked of the server. An empty shard needs no
+// consumer and has no copy of a record.
 import { withDeadline } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Lane } from '../../model/message.ts';

@@ -1,6 +1,7 @@
-// Which accounts flood a lane of a carrier, published by the actors and received by the entry points, over core NATS: an entry point then sends
-// what such an account brings straight to its overflow shard, and refuses what goes beyond its queue. Nothing depends on a
-// heartbeat that is lost: a record in the usual shard is moved to overflow by the actor, and one in an overflow shard is found there.
+// Which accounts flood a lane of a carrier, over core NATS: actors publish it, entry points subscribe. An entry point
+// then publishes the messages of such an account directly to its overflow shard, and refuses what exceeds its queue.
+// A lost heartbeat does no harm: the actor moves records to the overflow shard itself, and finds those that are
+// there.
 import { type Lane, type Category, laneOf } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,5 +1,5 @@
-// What JetStream's answer to a publish means. Only an acknowledgement with a place in the stream says that a record is
-// durable. Pure; what follows from it is decided where publishes are (publisher.ts).
+// Interprets JetStream's answer to a publish. Only an acknowledgement with a sequence in the stream means that a
+// record is durable. Pure; publisher.ts acts on it.
 import { messageOf } from '../../platform/errors.ts';
 import { wrongLastSequence } from './api-errors.ts';
 

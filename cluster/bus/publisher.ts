@@ -1,8 +1,8 @@
-// Publishes to JetStream and reports when a record is durable. It keeps a bounded number of publishes in flight for
-// each stream, so that a stream without a leader takes no room from another one, sends a publish again with the same
-// Nats-Msg-Id when no answer came (the stream drops the copy), and takes everything in flight as lost when the
-// connection was. The client's own js.publish does the same with a promise, a timer and an inbox token per call; this
-// costs a third of the CPU, which is what decides the rate of the ingress (bench: publish).
+// Publishes to JetStream and reports when a record is durable. It keeps a bounded number of publishes in flight per
+// stream, so that a stream without a leader takes no capacity from others; repeats a publish with the same
+// Nats-Msg-Id when no answer came (the stream drops the copy); and repeats everything in flight when the connection
+// was lost. The client's own js.publish does the same with a promise, a timer and an inbox token per call; this costs
+// a third of the CPU, which limits the rate of the ingress (bench: publish).
 import { type Msg, type MsgHdrs, type NatsConnection, headers } from '@nats-io/transport-node';
 import { unreachable } from '../../platform/assert.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';

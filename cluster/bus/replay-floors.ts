@@ -1,7 +1,7 @@
-// Where each carrier's events must be read from after a restart, as a sequence of EVENTS: one small record for each
-// carrier in a bucket. Its actor writes it (actors/carrier/deduplication/replay-floor.ts) and begins there; the purge of EVENTS
-// never takes anything behind it. A sequence and no time: it holds whatever any clock says, and for however long
-// nobody was there.
+// From which sequence of EVENTS each carrier must read after a restart: one small record per carrier in a bucket. The
+// actor writes it (actors/carrier/deduplication/replay-floor.ts) and starts there; the purge of EVENTS never removes
+// records behind it. It is a sequence and no time, so it holds whatever any clock says and however long the carrier
+// was down.
 import type { KV } from '@nats-io/kv';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';

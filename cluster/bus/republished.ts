@@ -1,6 +1,6 @@
-// The mark of a message record that may not be the first of its message: whoever publishes it does not know whether an
-// earlier publish arrived, and the stream may have forgotten that one's id. Whoever takes such a record asks the event
-// store before it sends anything, and waits as long as that does not know.
+// The header of a message record that may not be the first of its message: its publisher did not know whether an
+// earlier publish had arrived, and the stream may have forgotten that one's id. A carrier actor asks the event store
+// before it sends such a record, and waits while that has no answer.
 import type { JsMsg } from '@nats-io/jetstream';
 
 const republishedHeader = 'Heliograph-Again';

@@ -1,7 +1,7 @@
-// How much each account has waiting in SCHEDULED: one record per account in the bucket `scheduled`, with the units that
-// are due in each hour, written by compare-and-set before a message is published. So the bound holds over all threads and
-// nodes and through every crash: one between count and publish leaves a unit counted too many, until its hour is over.
-// Nothing is counted down when messages leave; an hour that is over no longer counts. It never lets a message pass uncounted.
+// How much each account has waiting in SCHEDULED: one record per account in the bucket `scheduled`, with the units
+// due in each hour, written by compare-and-set before a message is published. So the bound holds over all threads and
+// nodes and through crashes: a crash between count and publish leaves a unit counted until its hour is over. Nothing
+// is subtracted when messages leave; past hours no longer count. No message passes uncounted.
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';

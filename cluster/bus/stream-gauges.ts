@@ -1,5 +1,5 @@
-// What waits in the streams, for /metrics: one look at all consumers and streams every few seconds, by one process of a
-// node. Never per message, and never asked by anybody who serves one.
+// Sizes and backlogs of all streams for /metrics: one look at all consumers and streams every few seconds, by one
+// process of a node, never on the path of a message.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,7 +1,7 @@
-// A place in a stream by which a reader finds out whether the stream is still the one it has read. A stream that was
-// deleted and made again, restored from a backup, or lost its end with the power gives its numbers out again; who goes on
-// behind the last number it knows never sees those records. When a stream was made, where it ends and when the record at
-// the place was stored distinguish such a stream from the old one.
+// A position in a stream with which a reader notices that the stream is another one than it has read. A stream that
+// was deleted and recreated, restored from a backup, or lost its end in a power failure assigns its sequences again,
+// and a reader that goes on behind the last one it knows would miss those records. The creation time, the end, and
+// the time of the record at the position tell the two apart.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Bus } from './connect.ts';

@@ -1,5 +1,5 @@
-// Every stream of the bus: what it carries, how long it keeps it, how much it may hold. Full streams refuse
-// (discard new), so that backpressure reaches the client as a 503 or 429; nothing is ever pushed out.
+// Every stream: its subjects, retention and bounds. Full streams refuse (discard new), so that backpressure reaches
+// the client as a 503 or 429; nothing is ever pushed out.
 import {
   AckPolicy,
   type ConsumerConfig,

@@ -1,5 +1,5 @@
-// The subjects of the bus: built and taken apart here only. Tokens never contain dots, because carrier
-// names are checked by the configuration (a–z, 0–9, hyphen).
+// The NATS subjects: built and parsed only here. Tokens never contain dots, because the configuration allows a–z, 0–9
+// and hyphens in carrier names.
 import { type AccountId, shardOf } from '../../model/ids.ts';
 import { type Category, type Lane, laneOf } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';

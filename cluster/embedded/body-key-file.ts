@@ -63,7 +63,10 @@ export function rotated(text: string, nowMs: number, keptMs: number | null): Rot
   };
 }
 
-/** Pure: the content after a start, which is when a key that stands first for the first time begins to seal; null: as it is. */
+/**
+ * Pure: the content after a start, which is when a key that stands first for the first time begins to seal; null: as it
+ * is.
+ */
 export function startedWith(text: string, nowMs: number): string | null {
   const lines = linesOf(text);
   if (!waitsForStart(lines)) return null;

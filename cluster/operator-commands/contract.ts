@@ -64,7 +64,10 @@ export type CarrierReport = {
   readonly recovering?: Recovering | null;
 };
 
-/** Segments a second, of those that the contract allows there. `slowedBy`: what the carrier said; empty when at the whole rate. */
+/**
+ * Segments a second, of those that the contract allows there. `slowedBy`: what the carrier said; empty when at the
+ * whole rate.
+ */
 export type Pace = { readonly perS: number; readonly ofPerS: number; readonly slowedBy: string };
 
 /** Still avoided, although there is no trouble any more: so long already, and until it is good again if it stays so. */

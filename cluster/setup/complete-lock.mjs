@@ -37,7 +37,10 @@ export async function completeLock() {
   return 0;
 }
 
-/** Optional packages that a locked package names and the lockfile does not list. @returns {[string, { version: string, dev: boolean }][]} */
+/**
+ * Optional packages that a locked package names and the lockfile does not list. @returns {[string, { version: string,
+ * dev: boolean }][]}
+ */
 export function missingPackages(lock) {
   return Object.entries(lock.packages).flatMap(([path, { optionalDependencies = {}, dev = false }]) =>
     Object.entries(optionalDependencies)

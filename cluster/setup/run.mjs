@@ -1,5 +1,6 @@
-// What the npm scripts do: set-up first, then the task under Node 22. `npm start`, `npm test`,
-// `npm run test:faults`, `npm run check`, `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before there are any.
+// What the npm scripts do: set-up first, then the task under Node 22. `npm start`, `npm test`, `npm run test:faults`,
+// `npm run check`, `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before
+// there are any.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

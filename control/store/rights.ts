@@ -38,7 +38,10 @@ export const functionsUsed = ['ensure_audit_partition(text)'] as const;
 /** Any number but the projector's: owners that start at once take turns. */
 const rightsLock = 0x48_45_4c_4a;
 
-/** Asked by the tables' owner, after every migration. Gives `role` what is listed, takes away what is not; returns the database's name. */
+/**
+ * Asked by the tables' owner, after every migration. Gives `role` what is listed, takes away what is not; returns the
+ * database's name.
+ */
 export async function grantRights(ownerUrl: string, role: string): Promise<string> {
   const client = new pg.Client(clientConfigOf(ownerUrl));
   client.on('error', (error) => ignoring(error, 'the connection that grants rights broke'));

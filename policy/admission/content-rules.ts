@@ -1,6 +1,7 @@
 // Words and links that must not be sent, as data: of one account, or of the whole installation. Compiled once per
-// change; the check reads the text once, whatever the lists say, in time that grows with the text alone. Words match whole and in any case, links by their
-// domain and everything beneath it. It never says which list a text would have to avoid as a whole, only what it hit.
+// change; the check reads the text once, whatever the lists say, in time that grows with the text alone. Words match
+// whole and in any case, links by their domain and everything beneath it. It never says which list a text would have to
+// avoid as a whole, only what it hit.
 
 import { domainOf, linkHostsOf, wordsOf } from '../../model/words-and-links.ts';
 

@@ -28,7 +28,10 @@ export type Gate = {
 export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly detail: string | null };
 
 export type Gates = {
-  /** Who asks, for what number, in whose name, for when. A new gate about what is known without the text takes its place here, any other below. */
+  /**
+   * Who asks, for what number, in whose name, for when. A new gate about what is known without the text takes its place
+   * here, any other below.
+   */
   readonly beforeText: readonly Gate[];
   /** Whether the text, as it will be read, may be looked at closely: its length first. Then its segments are counted. */
   readonly ofText: readonly Gate[];

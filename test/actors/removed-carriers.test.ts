@@ -212,7 +212,8 @@ test('what was moved to overflow for it goes too; what has its outcome or was mo
   const { ended, submitted, moved, refused } = Object.fromEntries(made) as Record<string, Message>;
   for (const [, message] of made) await publish(acceptedEvent(message));
   const now = { attempt: 1, atMs: systemClock.nowMs() };
-  // Earlier incarnations said of them: the end · taken by the carrier · on its way to beta, published and not acked · refused for a moment.
+  // Earlier incarnations said of them: the end · taken by the carrier · on its way to beta, published and not acked ·
+  // refused for a moment.
   for (const message of [submitted, refused]) await publish(eventOfMessage(message!, { kind: 'intent', ...now }));
   await publish(eventOfMessage(submitted!, { kind: 'submitted', ...now, carrierMessageId: 'x1' }));
   await publish(eventOfMessage(ended!, { kind: 'failed', ...now, error: 'no_route' }));

@@ -1,6 +1,6 @@
 // Every command of `heliograph` is in this table: what it leaves in the audit log, or why it leaves nothing. Those that
-// change something are run as a process against a real PostgreSQL and a real nats-server, and their record is looked for: what was
-// done, to what, by whom and from where. A new command fails here until somebody has said which it is.
+// change something are run as a process against a real PostgreSQL and a real nats-server, and their record is looked
+// for: what was done, to what, by whom and from where. A new command fails here until somebody has said which it is.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';

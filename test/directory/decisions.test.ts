@@ -1,5 +1,5 @@
-// What subscribers decide, from the stream to the database and the entry points, on real parts: in effect at once, written down
-// when the database is there, in the order in which it was said, and of START only what a STOP had done.
+// What subscribers decide, from the stream to the database and the entry points, on real parts: in effect at once,
+// written down when the database is there, in the order in which it was said, and of START only what a STOP had done.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { type DecisionRecord, encodeDecision } from '../../model/records/inbound-record.ts';

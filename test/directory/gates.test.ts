@@ -1,5 +1,5 @@
-// Settings, templates and suppressed numbers on their way from PostgreSQL into an entry point's memory, on real parts: in effect
-// within a second, in full while a list is cut again, and right again after drift.
+// Settings, templates and suppressed numbers on their way from PostgreSQL into an entry point's memory, on real parts:
+// in effect within a second, in full while a list is cut again, and right again after drift.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { BusCalls } from '../../directory/bus-calls.ts';

@@ -25,7 +25,10 @@ const positionsOf = (event: DeliveryEvent): Positions =>
 const kindPlace = 1;
 const categoryPlace = 14;
 
-/** One record as the next version writes it: further fields everywhere, one event of a kind and one of a category we do not know. */
+/**
+ * One record as the next version writes it: further fields everywhere, one event of a kind and one of a category we do
+ * not know.
+ */
 function recordOfNextVersion(known: readonly DeliveryEvent[], unknown: readonly [DeliveryEvent, DeliveryEvent]) {
   const [first, second] = unknown.map(positionsOf) as [Positions, Positions];
   const strange = [first.with(kindPlace, eventKinds.length), second.with(categoryPlace, categories.length)];

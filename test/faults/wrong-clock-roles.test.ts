@@ -1,6 +1,6 @@
-// What stands beside the carriers, on a machine whose wall clock is an hour wrong: the ingress takes nothing, the event store and the
-// management API decide by the time the machines agree on, and the doctor says what is wrong. Real roles on one
-// nats-server with the right time.
+// What stands beside the carriers, on a machine whose wall clock is an hour wrong: the ingress takes nothing, the event
+// store and the management API decide by the time the machines agree on, and the doctor says what is wrong. Real roles
+// on one nats-server with the right time.
 import { afterEach, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../analytics/contract.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';

@@ -1,5 +1,5 @@
-// The way from the database to an entry point's memory on real PostgreSQL and NATS. Nobody brings changes from one to the other
-// until the test says so.
+// The way from the database to an entry point's memory on real PostgreSQL and NATS. Nobody brings changes from one to
+// the other until the test says so.
 import type { Directory } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { type Projector, startProjector } from '../../control/projection/projector.ts';

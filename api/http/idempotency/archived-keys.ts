@@ -1,5 +1,5 @@
-// Which keys are not in the archives: in memory, three octets for each key of a day. An archive that a page names takes no new
-// keys, so what was learned of one stays true; most keys are new, and are told to be in no archive without a read.
+// Knows which idempotency keys are in no archive: three octets in memory for each key of a day. An archive that a
+// page names takes no new keys, so this never becomes wrong; most keys are new and need no read.
 import { limits } from '../../../platform/limits.ts';
 import { type Page, printOfKey, printsOfKeys } from './entry.ts';
 

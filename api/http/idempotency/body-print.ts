@@ -1,12 +1,13 @@
-// The fingerprint of a request's body: whether a repeat says the same. It is keyed, because a body holds a one-time
-// password: whoever reads the bucket could find a plain hash of it with a million tries.
+// The fingerprint of a request's body, to see whether a repeat has the same. It is a keyed hash: a body holds a
+// one-time password, and with a plain hash whoever reads the bucket could find it in a million tries.
 import { createHmac, hkdfSync } from 'node:crypto';
 import { assert } from '../../../platform/assert.ts';
 import { printOctets } from './entry.ts';
 
 /**
- * 40 bits of HMAC-SHA-256 over a body's octets: with the key in use, then with those it replaced. Nobody without the key can look
- * for two bodies with the same one, so of a million million keys that are used again with another body one is not noticed.
+ * 40 bits of HMAC-SHA-256 over a body's octets: with the key in use, then with those it replaced. Nobody without the
+ * key can look for two bodies with the same one, so of a million million keys that are used again with another body one
+ * is not noticed.
  */
 export type BodyPrints = readonly [own: Buffer, ...former: Buffer[]];
 export type BodyPrinter = (body: Uint8Array) => BodyPrints;

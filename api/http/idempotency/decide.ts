@@ -1,5 +1,5 @@
-// What a request does that finds an entry under its idempotency key. Pure. The decision is only a proposal: a
-// takeover counts when the bucket accepted it over the entry that was read, and never before.
+// Decides what a request does that finds an entry under its idempotency key. Pure. The decision is a proposal: a
+// takeover counts only when the bucket accepted it over the entry that was read.
 import type { IdempotencyEntry } from './entry.ts';
 
 export type Decision =

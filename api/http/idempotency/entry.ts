@@ -1,8 +1,8 @@
-// What is remembered of a request with an idempotency key, and the page it lies on. JetStream keeps a subject in memory for
-// some 250 octets, so keys do not have subjects of their own: a key's hash names one of 2^14 pages, and a page is one record
-// in the bucket with the keys of a period of two hours, at 300 keys a second some 130 entries of some 20 octets. What a
-// period leaves is archived in a record of its own, and the page says which periods did. Octets are laid out by hand, and looked
-// through where they lie, because a page is read and written for every key. A page that cannot be read is not guessed at.
+// The entry of a request with an idempotency key, and the page that holds it. JetStream keeps some 250 octets in
+// memory for each subject, so keys have no subjects of their own: the hash of a key names one of 2^14 pages, and a
+// page is one record with the keys of two hours, at 300 keys a second some 130 entries of some 20 octets. What a
+// period leaves is archived in a record of its own, and the page lists those periods. The layout is binary and
+// searched in place, because a page is read and written for every key. A page that cannot be read is not guessed at.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 
@@ -31,7 +31,8 @@ export const doneStamp = 2 ** 32 - 1;
 /** Times are stored from here on, in 40 bits: up to October 2054. */
 export const timesBeginMs = Date.UTC(2020, 0);
 
-// version (1) period (4) archived periods (4: bit n for the one n + 1 before this one), then for each entry: own (6) print (5) created (5) tag (1), and
+// version (1) period (4) archived periods (4: bit n for the one n + 1 before this one), then for each entry: own (6)
+// print (5) created (5) tag (1), and
 //   tag 255, running: stamp (4) lease until (5)
 //   tag 254, done, with its answer in a record of its own: nothing
 //   tag 0–64, done: so many octets of answer
@@ -73,7 +74,10 @@ export function findEntry(page: Page, own: number): StampedEntry | null {
   return null;
 }
 
-/** The page with this entry (null: without any of this key), and without those of other keys that were created before `sinceMs`. */
+/**
+ * The page with this entry (null: without any of this key), and without those of other keys that were created before
+ * `sinceMs`.
+ */
 export function changedPage(page: Page, own: number, next: StampedEntry | null, sinceMs: number): Page {
   const changed = Buffer.allocUnsafe(page.length + (next === null ? 0 : headOctets + tailOctetsOf(next.entry)));
   let to = page.copy(changed, 0, 0, pageHeadOctets);

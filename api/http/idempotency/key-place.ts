@@ -1,5 +1,6 @@
-// Where an idempotency key is kept: its page, and its hash. The hash is keyed with a secret of the installation, made by
-// whoever comes first and never shown to a client: nobody can look for keys that share a page or a hash.
+// Where an idempotency key is stored: its page and its hash. The hash is keyed with a secret of the installation,
+// made by the first process that needs it and never shown, so that no client can search for keys that share a page or
+// a hash.
 import { createHmac } from 'node:crypto';
 import { isApiError, wrongLastSequence } from '../../../cluster/bus/api-errors.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';

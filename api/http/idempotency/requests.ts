@@ -1,7 +1,8 @@
-// Makes a repeated request harmless: one message for one key, whatever dies in between. The first request writes an entry
-// with the time its message id follows from and a lease, does the work, and writes what its answer is made of; repeats find
-// the entry. Within one thread repeats wait for the first; elsewhere they get 409 until it is done. An entry whose owner is
-// gone is taken over with the same message id. A refusal by a gate never comes here and so stores nothing.
+// Makes repeated requests safe: one message per key, whatever process dies. The first request writes an entry with a
+// lease and the time from which its message id follows, does the work, and stores what its answer is made of; repeats
+// find the entry. In the same thread repeats wait for the first; in other threads they get 409 until it is done. When
+// the owner of an entry is gone, the entry is taken over with the same message id. A request that a gate refuses
+// stores nothing.
 import { type AccountId, type MessageId, derivedMessageId } from '../../../model/ids.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';

@@ -1,9 +1,9 @@
-// The bucket `idempotency`: entries on pages, under compare-and-set. A write reads the page, changes one entry and publishes
-// the page with the revision that was read; only the acknowledgement decides anything. Who loses to another key of the same
-// page reads again; who loses to another write of the same key is told what stands there. The first new key of a period
-// archives what is on the page in a record of its own, which takes no new keys any more, and the page names it: so the page alone
-// decides who adds a key, whatever anybody's clock says. Records leave the bucket a day after their last write. A server
-// that has just started loads its store with the first reads, and a read waits for it.
+// The bucket `idempotency`: entries on pages, under compare-and-set. A write reads the page, changes one entry and
+// publishes the page with the revision it read; only the acknowledgement decides. Losing to another key of the page
+// means reading again; losing to another write of the same key returns that entry. The first new key of a period
+// archives the page in a record of its own and lists it on the page, so the page alone decides who adds a key,
+// whatever any clock says. Records expire a day after their last write. A server that has just started loads its
+// store with the first reads, and reads wait for that.
 import { isDeepStrictEqual } from 'node:util';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
@@ -166,7 +166,10 @@ export function idempotencyStore(
     return living(page, place);
   }
 
-  /** Archives what is on the page. Written each time and never only found: who turned the page by another revision must notice. */
+  /**
+   * Archives what is on the page. Written each time and never only found: who turned the page by another revision must
+   * notice.
+   */
   async function archive(place: KeyPlace, { page, revision }: Read): Promise<'archived' | PublishFailure> {
     const name = archiveOf(place, periodOfPage(page));
     let before = 0;

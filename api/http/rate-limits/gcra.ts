@@ -1,6 +1,6 @@
-// How fast is too fast: the generic cell rate algorithm. All it remembers is one time, the theoretical arrival of the
-// next request if the rate were kept exactly; so a rate costs eight octets, and a limit that changes needs no reset.
-// Pure: times are handed in, in microseconds.
+// The generic cell rate algorithm. It remembers one time, the theoretical arrival of the next request if the rate
+// were kept exactly; so a rate costs eight octets, and changing a limit needs no reset. Pure: times are arguments, in
+// microseconds.
 
 /** A rate as the algorithm uses it. */
 export type Pace = {

@@ -1,6 +1,6 @@
-// The rates of a key and of its account, asked for every request, and an account's idempotency keys per hour. The
-// answer says how much is left: in the fields of draft-ietf-httpapi-ratelimit-headers and in the three older ones that
-// most clients read. Nothing is said where nothing is limited.
+// The rate limits of a key and its account, checked for every request, and an account's idempotency keys per hour.
+// Answers carry what is left, in the fields of draft-ietf-httpapi-ratelimit-headers and in the three older ones that
+// most clients read; without a limit they carry nothing.
 import type { Account, KeyEntry, Rate } from '../../../directory/contract.ts';
 import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';

@@ -1,7 +1,7 @@
-// The rates of an ingress process, in memory that its threads share: a limit counts over all of them, whichever
-// thread the kernel gave a connection to. Every entry is a fingerprint of its name and one time (gcra.ts); both change
-// by compare-and-exchange, so no thread ever waits for another. Other processes and nodes do not share it: behind a
-// balancer each node grants the whole rate, which docs/operations says.
+// The rates of one ingress process, in memory shared by its threads: a limit counts over all of them, whichever
+// thread got the connection. An entry is a fingerprint of its name and one time (gcra.ts), both changed by
+// compare-and-exchange, so no thread waits for another. Nodes do not share it: behind a load balancer each node
+// grants the whole rate, as docs/operations says.
 import { hash } from 'node:crypto';
 import { limits } from '../../../platform/limits.ts';
 import { type Pace, type RateVerdict, paceOf, spentTurns, takeTurn } from './gcra.ts';

@@ -1,5 +1,6 @@
 // Messages from subscribers between real neighbours: the simulator delivers them over TCP, an actor takes them, a real
-// nats-server keeps them, the inbound consumer tells them. Counted at both ends: what the carrier saw answered, what EVENTS has.
+// nats-server keeps them, the inbound consumer tells them. Counted at both ends: what the carrier saw answered, what
+// EVENTS has.
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
 import { until } from '../../../platform/deadline.ts';

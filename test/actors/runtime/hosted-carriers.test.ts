@@ -152,7 +152,8 @@ test('NATS is away while a carrier is reopened: what was chosen by then goes in 
   // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
   proxy.silence();
   proxy.heal();
-  // An actor that holds nothing would begin its next incarnation at once, ask the connection that is deaf and take the thread with it.
+  // An actor that holds nothing would begin its next incarnation at once, ask the connection that is deaf and take the
+  // thread with it.
   await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
   await hosted.configure([withWindow(carrier, 40)], moves);
   expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
