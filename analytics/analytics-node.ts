@@ -1,6 +1,5 @@
-// Everything the analytics role runs, put together: the store, the recorder, the answers, the reaper and the purge.
-// A node whose recorder is fenced goes on answering, and takes the place back only when the other one has been silent
-// while records waited for it.
+// The parts of the analytics role: store, recorder, query server, reaper and purge. A node whose recorder is fenced
+// still answers queries, and records again only when the other one has been silent while records waited.
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';

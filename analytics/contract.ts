@@ -1,8 +1,7 @@
-// What other rooms may ask of the event store, and what it answers: request/reply over core NATS, JSON both ways.
-// Types and subject names only. Several analytics nodes share one queue group, so each question is answered once.
-// Every answer is one of three: `found`, `none`, `unavailable`. `none` is only said by a store that had every event of
-// EVENTS up to its end at the time of asking; whoever cannot say that says `unavailable`. On `unavailable` nothing is
-// settled, sent again or reported as not found: the asker waits and asks again, or says 503.
+// The queries to the event store and their answers: request/reply over core NATS, JSON both ways. Types and subjects
+// only. Several analytics nodes share one queue group, so each query is answered once. An answer is `found`, `none`
+// or `unavailable`. Only a store that had every event of EVENTS up to its end at the time of asking says `none`. On
+// `unavailable` nothing is settled, sent again or reported as not found: the client asks again, or answers 503.
 import type { DeliveryEvent } from '../model/delivery-event.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';

@@ -1,7 +1,7 @@
-// Keeps EVENTS short without ever taking a record from a reader: purged is only what is in ClickHouse, what every reader
-// has behind it, what is older than two replay windows, and what no carrier's restart needs: its replay floor, however long
-// the carrier has been gone. A stream that fills up all the same raises an alarm that says which carrier keeps it, before
-// the ingress has to answer 503; nothing that is needed is ever taken instead.
+// Purges EVENTS without taking a record from a reader: only records that are in ClickHouse, behind every reader,
+// older than two replay windows, and behind the replay floor of every carrier, however long it was down. A stream
+// that fills up all the same raises an alarm that names the carrier that keeps it, before the ingress has to answer
+// 503.
 import { waitsFor } from '../cluster/bus/oldest-message.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '../cluster/bus/replay-floors.ts';

@@ -1,5 +1,5 @@
-// From what to what a configuration was changed, for the audit log: by name, as far as it is short; of anything longer two
-// digests say that it is not the same. A changed password is seen, and neither of the two is written.
+// What a reload changed, from what to what, for the audit log: short values by name, longer ones as two digests. A
+// changed password is visible as changed; neither value is written.
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from './configuration.ts';

@@ -1,6 +1,6 @@
-// The shape of heliograph.yaml after it was read: camelCase, every default filled in, every reference checked.
-// Types only, so that a role can import it without loading the parser. What the keys mean for an operator
-// is written in heliograph.yaml itself; what a bad value is answered with stands in schema.ts.
+// The shape of heliograph.yaml after parsing: camelCase, every default filled in, every reference checked. Types
+// only, so that a role can import it without loading the parser. heliograph.yaml explains the keys to operators;
+// schema.ts has the error texts.
 
 import type { Category } from '../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../policy/country/contract.ts';

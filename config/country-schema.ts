@@ -1,5 +1,5 @@
-// `country` of heliograph.yaml and the country packs: the same words, a pack says all of them, the file those it
-// overrides. What comes out is one country with every reference between its parts checked.
+// The schema of `country` in heliograph.yaml and of country packs: a pack has all keys, the file overrides some. The
+// result is one country with all references checked.
 import { z } from 'zod';
 import { type Keyword, keywords as keywordNames } from '../model/keyword.ts';
 import { type Category, categories } from '../model/message.ts';

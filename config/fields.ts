@@ -1,5 +1,5 @@
-// The kinds of values heliograph.yaml is made of, each with the sentence that says what was expected. A key is
-// known by being in one of these maps: unknown keys are refused, so that a typing error never means the default.
+// The value types of heliograph.yaml, each with the sentence that says what was expected. Unknown keys are refused,
+// so that a typing error never means the default.
 import { z } from 'zod';
 
 /** Every key of the file: what an unknown key is compared with for the hint. */

@@ -1,4 +1,4 @@
-// What heliograph.yaml says about the ingress and about texts nobody may send.
+// The schema of the ingress and of content rules in heliograph.yaml.
 import { parseNetwork } from '../model/ip-address.ts';
 import { limits } from '../platform/limits.ts';
 import { domainOf, wordsOf } from '../model/words-and-links.ts';

@@ -1,5 +1,4 @@
-// Every variable of the environment that begins with HELIOGRAPH_ and is read, so that a misspelt one is reported
-//.
+// Every variable of the environment that begins with HELIOGRAPH_ and is read, so that a misspelt one is reported.
 import { printable } from '../model/plain-text.ts';
 
 const known: readonly string[] = [

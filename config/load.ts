@@ -1,6 +1,5 @@
-// Reads heliograph.yaml and refuses it as a whole when anything in it is wrong: all problems at once, each with
-// file, line, what was found and what was expected. The supervisor reads it once; its children get the result
-// in their environment and need neither the file nor the parser.
+// Loads heliograph.yaml, or refuses it as a whole with all its problems: file, line, found, expected. The supervisor
+// reads it once; its children get the result over their channel and need neither the file nor the parser.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { messageOf } from '../platform/errors.ts';

@@ -1,4 +1,4 @@
-// Which names and addresses mean this machine itself: what is said to them crosses no network.
+// Which names and addresses are this machine itself: connections to them cross no network.
 
 /** Of a host name or address as it stands in a setting, a URL or a Host header, without its port. */
 export function isLoopback(host: string): boolean {

@@ -1,5 +1,5 @@
-// What this machine is called among those that share a bus, and where it is. The name is kept in the data folder, so
-// that a node that starts again is known as itself; the place keeps a copied folder from passing for the original.
+// The name of this machine among those on one bus, and its location. The name is stored in the data folder, so that a
+// restarted node keeps it; the location keeps a copied folder from being taken for the original.
 import { createHash } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';

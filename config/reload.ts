@@ -1,6 +1,6 @@
-// What a changed heliograph.yaml may change while everything runs, and what needs a restart. Pure: two
-// configurations in, the verdict out. A file is in effect as a whole or not at all: half of a change is a state
-// nobody wrote down. What is not listed here as live needs a restart, so that a new key is never believed in vain.
+// Which changes of heliograph.yaml apply live and which need a restart. Pure. A file takes effect as a whole or not
+// at all: half of a change is a state nobody wrote down. Keys that are not listed as live need a restart, so that a
+// new key is never ignored silently.
 import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
 

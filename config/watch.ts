@@ -1,6 +1,6 @@
-// Watches heliograph.yaml and hands over every version of it that is valid and differs from the one in effect; a bad
-// one is reported once and changes nothing. It looks by content, a few times a second: editors replace files, container
-// platforms swap links, and neither sends the same notification. A version counts when two looks in a row saw it.
+// Watches heliograph.yaml and hands over every valid version that differs from the one in effect; an invalid one is
+// reported once and changes nothing. It compares contents a few times a second: editors replace files, container
+// platforms swap links, and neither sends the same notification. A version counts when two reads in a row saw it.
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { type Clock, systemClock } from '../platform/clock.ts';

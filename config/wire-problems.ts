@@ -1,4 +1,4 @@
-// What the keys of a carrier's PDUs cannot say together: each alone is allowed, but an SMSC could not read the result.
+// Combinations of a carrier's PDU settings that an SMSC could not read, although each alone is allowed.
 import type { CarrierConfig } from './configuration.ts';
 
 export type WireProblem = { path: string[]; text: string };

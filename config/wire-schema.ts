@@ -1,5 +1,5 @@
-// The keys of a carrier in heliograph.yaml that say how its PDUs look. Each has the default of plain SMPP 3.4, so that
-// a carrier without quirks needs none of them. What a vendor TLV is given must fit its type: that is checked here.
+// The schema of a carrier's PDU settings in heliograph.yaml. Each defaults to plain SMPP 3.4, so that a carrier
+// without quirks needs none. A vendor TLV's value must fit its type, which is checked here.
 import { z } from 'zod';
 import { nationalLanguages, type NationalLanguage } from '../model/text/national-languages.ts';
 import type { CountryConfig } from './configuration.ts';

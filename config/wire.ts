@@ -1,5 +1,5 @@
-// How a carrier wants its PDUs: alphabets, concatenation, addresses, optional fields. The shape after heliograph.yaml
-// was read, and what holds for a carrier that says nothing. It knows no PDU: smpp/ and the carrier actor apply it.
+// How a carrier wants its PDUs: alphabets, concatenation, addresses, optional fields; the parsed shape and its
+// defaults. It knows no PDU: smpp/ and the carrier actor apply it.
 import type { Category } from '../model/message.ts';
 import type { NationalLanguage } from '../model/text/national-languages.ts';
 import type { DestinationRules, TextRules } from '../model/wire-rules.ts';

@@ -1,6 +1,6 @@
-// Brings orders from the stream into the audit log of PostgreSQL: one at a time over all nodes, in their order, for as
-// long as it takes. While the database is away they wait in the stream; what was written there is taken out of it, but
-// for the last order of each carrier and bind, which is the one in effect.
+// Copies operator commands from the stream into the audit log of PostgreSQL: one process at a time over all nodes, in
+// order, for as long as it takes. While the database is away they wait in the stream; written ones are removed from
+// it, except the last command of each carrier and bind, which is the one in effect.
 import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { type Clock, systemClock } from '../platform/clock.ts';

@@ -1,6 +1,6 @@
-// Records for the audit log of what changes no database: imports of registries, reloads of the configuration, new body
-// keys, the release of the directory. Each is durable on the bus, beside the orders about carriers, before anybody is
-// told that it is done; the role control brings it into PostgreSQL, however long that was away.
+// Audit records of changes outside the database: imports of registries, reloads of the configuration, new body keys,
+// the release of the directory. Each is durable in the stream of operator commands before the change is reported
+// done; the control role copies it into PostgreSQL, however long that was away.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';

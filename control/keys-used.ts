@@ -1,5 +1,5 @@
-// Writes down on which day each API key was last used, as the ingress threads of all nodes report it. Of several control
-// roles one gets each report; it answers when the database has it, and the sender tries again without an answer.
+// Stores on which day each API key was last used, as ingress threads report it. One of several control roles receives
+// each report and answers when the database has it; without an answer the thread reports again.
 import type { Msg } from '@nats-io/transport-node';
 import type { ApiKeyId } from '../model/ids.ts';
 import { messageOf } from '../platform/errors.ts';

@@ -1,5 +1,6 @@
-// Takes orders out of the stream that are in the audit log and in effect no longer. One record at a time by its number:
-// a purge by subject would do it at once, but moves consumers of nats-server 2.9 past what they have not read yet.
+// Removes operator commands from the stream that are in the audit log and no longer in effect. One record at a time
+// by sequence: a purge by subject would do it at once, but moves consumers of nats-server 2.9 past records they have
+// not read.
 import type { StoredMsg } from '@nats-io/jetstream';
 import { withDeadline } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';

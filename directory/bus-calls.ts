@@ -1,5 +1,5 @@
-// Questions to the bus that end: with the answer, at a deadline, or when the connection was lost and restored in
-// between, because then the answer is lost too and waiting for it would only delay the next try.
+// Bounds calls to the bus: each ends with its answer, at a deadline, or when the connection was lost and restored
+// meanwhile, because its answer is lost then too.
 import { withDeadline } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
 import type { Bus } from '../cluster/bus/connect.ts';

@@ -1,6 +1,6 @@
-// What the data plane knows about tenants: the shape of the entries in the KV buckets `directory` and `suppression` and
-// what the in-memory directory answers. Types only, so that any entry point may import it. Entries carry a version: a reader
-// must cope with fields it does not know or miss, and a writer never changes the meaning of one that exists.
+// What the data plane knows about tenants: the entries of the KV buckets `directory` and `suppression`, and what the
+// in-memory directory answers. Types only, so that every entry point may import it. Entries carry a version: a reader
+// must accept unknown and missing fields, and a writer never changes the meaning of an existing one.
 import type { Scope } from '../model/api-key.ts';
 import type { AccountId, ApiKeyId } from '../model/ids.ts';
 import type { Category } from '../model/message.ts';

@@ -1,5 +1,5 @@
-// Puts a subscriber's decision into the bucket of suppressed numbers, where every entry point sees it within milliseconds, and
-// takes it away again. By compare-and-set only: the later word holds, whoever writes last.
+// Writes a subscriber's decision into the bucket of suppressed numbers, where every entry point sees it within
+// milliseconds, and removes it again. By compare-and-set only: the later decision wins, whoever writes last.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { SubscriberDecision } from '../model/subscriber-decision.ts';

@@ -1,6 +1,6 @@
-// What subscribers decided a moment ago, beside the blocks of suppressed numbers: an opt-out is in effect at every entry point
-// and late gate as soon as its entry is in the bucket, whether the database is there or not. The control role takes
-// the entry away when the blocks have it. An opt-in lifts what an opt-out entry said and nothing that a block says.
+// Recent decisions of subscribers, in addition to the blocks of suppressed numbers: an opt-out is in effect at every
+// entry point and late gate as soon as its entry is in the bucket, with or without the database. The control role
+// removes the entry when the blocks have it. An opt-in cancels an opt-out entry, and nothing that a block has.
 import type { AccountId } from '../model/ids.ts';
 import type { SubscriberDecision } from '../model/subscriber-decision.ts';
 import { numberKeyOf } from '../model/suppression.ts';

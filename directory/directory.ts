@@ -1,6 +1,5 @@
-// The directory in the memory of an entry point or of the carriers: tenants from one bucket, suppressed numbers from another,
-// put together into the answers the gates need. It answers from memory only; how the memory is kept stands in
-// watched-bucket.ts.
+// The in-memory directory of an entry point or of the carriers: tenants from one bucket and suppressed numbers from
+// another, combined into the answers the gates need. How memory follows the buckets is in watched-bucket.ts.
 import type { AccountId } from '../model/ids.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { metrics } from '../platform/telemetry.ts';

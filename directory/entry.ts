@@ -1,5 +1,5 @@
-// How tenants are written into the KV bucket `directory`: names, and JSON that a person can read with the nats
-// tool. The same entry always encodes to the same text, so that a comparison of texts finds drift. Pure.
+// Encodes tenants as entries of the KV bucket `directory`: names, and JSON that a person can read with the nats tool.
+// The same entry always encodes to the same text, so that comparing texts finds drift. Pure.
 import type { AccountId } from '../model/ids.ts';
 import { categories } from '../model/message.ts';
 import type { AccountEntry, KeyEntry, TemplateEntry } from './contract.ts';

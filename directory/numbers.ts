@@ -1,5 +1,5 @@
-// Whose number is this? Which accounts have registered a number or short code as their sender: where an answer of a
-// subscriber belongs. Names with letters are left out, nobody can answer them. No I/O: kept by whoever keeps accounts.
+// Which accounts have registered a number or short code as their sender, and so receive what subscribers answer.
+// Names with letters are left out: nobody can answer them. No I/O.
 import type { AccountId } from '../model/ids.ts';
 import { senderKindOf } from '../model/sender.ts';
 

@@ -1,6 +1,6 @@
-// All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches there:
-// well under a microsecond, whatever the list's length. While a list is cut again, blocks of both cuts are held and
-// each is asked, so that a number is covered the whole time. What subscribers decided a moment ago stands beside them.
+// All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches
+// there: well under a microsecond, whatever the list's length. While a list is divided into other blocks, old and new
+// ones are both asked, so that no number is uncovered. Recent decisions of subscribers are asked too.
 import type { AccountId } from '../model/ids.ts';
 import type { Category } from '../model/message.ts';
 import {

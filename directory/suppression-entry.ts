@@ -1,5 +1,5 @@
 // One block of suppressed numbers as an entry of the bucket `suppression`: its name, its text, and the version that
-// stands first in the text, so that a comparison need not read the numbers behind it. Pure.
+// comes first in the text, so that comparing versions does not read the numbers. Pure.
 import { type Category, categories } from '../model/message.ts';
 import { type SuppressedNumbers, decodeNumbers, encodeNumbers } from '../model/suppression.ts';
 import type { AccountId } from '../model/ids.ts';

@@ -1,5 +1,5 @@
-// The approved templates of one account, by id and by category. It fills and empties as entries come and go, and
-// is bounded by what an account may have.
+// The approved templates of one account, by id and by category, updated as entries come and go. Bounded by the number
+// of templates an account may have.
 import { type Category, categories } from '../model/message.ts';
 import type { AccountTemplates, TemplateEntry } from './contract.ts';
 

@@ -1,5 +1,5 @@
-// Keys, accounts and templates in memory, and the question every request begins with: whose key is this? Two map look-ups
-// and one SHA-256. No I/O: entries are put in by whoever reads the bucket. Its size is bounded by the bucket's.
+// Keys, accounts and templates in memory. Authenticating a request costs two map look-ups and one SHA-256. No I/O:
+// the reader of the bucket puts entries in. Bounded by the bucket's size.
 import { secretMatches, splitApiKey } from '../model/api-key.ts';
 import type { AccountId } from '../model/ids.ts';
 import type { Account, AccountEntry, AccountSuppressions, Authentication, KeyEntry } from './contract.ts';

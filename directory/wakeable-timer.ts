@@ -1,5 +1,5 @@
-// A wait that can be cut short: for loops that do their work every so often, and at once when they are called.
-// A ring before the wait is not lost; many rings are one.
+// A timer that can be woken: for loops that run at an interval, and at once when they are notified. A notification
+// before the wait is not lost; several count as one.
 import { type Clock } from '../platform/clock.ts';
 
 export class WakeableTimer {

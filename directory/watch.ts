@@ -1,5 +1,5 @@
-// One reading of a bucket of tenants' data: all entries there are, then every change as it comes. A reading that broke
-// is not mended but replaced by a new one: whoever owns it decides when. It interprets no entry.
+// One reading of a bucket of tenants' data: all present entries, then every change in order. A reading that fails is
+// replaced by a new one, when its owner decides. It interprets no entry.
 import type { KV, KvWatchEntry } from '@nats-io/kv';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';

@@ -1,6 +1,6 @@
-// A bucket in memory: read once, then kept by a watch. It goes on holding what it knows while NATS is away (static
-// stability); a watch that fell behind while NATS works is found within two checks and read again, into a fresh state
-// that replaces the old one as a whole. It interprets no entry: that is the state's part.
+// A bucket in memory: read once, then kept up to date by a watch. While NATS is away it keeps what it knows (static
+// stability); a watch that fell behind while NATS works is noticed within two checks, and the bucket is read again
+// into a fresh state that replaces the old one as a whole. It interprets no entry.
 import { type Clock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';

@@ -1,6 +1,6 @@
-// What an entry point hands to policy and what it gets back. Types only: every entry point (HTTP, SMPP, batch, campaigns) asks
-// the same engine with these words. Shapes are structural, so that policy knows neither the directory nor the
-// configuration file; it must never learn about HTTP either: an entry point turns a refusal into its own protocol.
+// The interface of policy: what an entry point passes in and gets back. Types only: every entry point (HTTP, SMPP,
+// batch, campaigns) uses the same engine. Shapes are structural, so that policy depends neither on the directory nor
+// on the configuration file, and never on HTTP: an entry point turns a refusal into its own protocol.
 import type { Category, Encoding } from '../model/message.ts';
 import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';

@@ -1,5 +1,5 @@
-// Waits for the first event of a message that is not known yet: the 202 may reach the client, and its question us,
-// a few milliseconds before the event does. A bounded number may wait; more are answered at once that nothing is known.
+// Waits for the first event of a message that is not known yet: the client may have its 202, and ask, a few
+// milliseconds before the event arrives here. A bounded number may wait; others are answered at once.
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 

@@ -1,5 +1,5 @@
-// Questions that come while another is being answered are answered together by the next statement, so a crowd costs
-// one look-up for a hundred of them, and the engine, which takes one question at a time, is never queued up.
+// Loads in batches: queries that arrive while another is answered are answered together by the next statement, so a
+// hundred cost one look-up, and the engine, which runs one statement at a time, builds up no queue.
 
 /** `readMany` answers in the order of its questions. What waits is bounded by the questions the answerer lets in. */
 export function batchLoader<Query, Answer>(

@@ -1,7 +1,7 @@
-// Answers "which submit is this receipt about?" for a carrier actor whose memory does not reach back to it. Carriers'
-// ids are short and come again, so id and recipient must both fit, and the newest submit counts; so nothing is found
-// while events wait to be recorded. The table sms_submits is made for it: a granule is read for each id that is there.
-// After an outage receipts come in floods: they are looked up together.
+// Finds the submit that a receipt is about, for a carrier actor that no longer remembers it. Carriers' ids are short
+// and repeat, so id and recipient must both match, and the newest submit counts; so nothing is found while events
+// wait to be recorded. The table sms_submits is made for it: one granule is read per id. After an outage receipts
+// come in floods and are looked up in batches.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,5 +1,5 @@
-// Answers "who wrote last to this subscriber from this number?", for an inbound message whose number several accounts
-// send from. Submitted messages only: who was refused has written nothing.
+// Finds the account that wrote last to a subscriber from a number that several accounts send from. Submitted messages
+// only: a refused one reached nobody.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { FindWriter, FindWriterReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';

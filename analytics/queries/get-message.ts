@@ -1,6 +1,6 @@
-// Answers "how is this message?": what is recorded and what is only held so far, folded. Right after the 202 the
-// first event may still be on its way here; a young message that nobody knows is therefore waited for a moment, and
-// there is never said to be none: its event may not be in EVENTS yet.
+// The state of one message: the fold of its recorded and its held events. Right after the 202 the first event may
+// still be on its way; a young unknown message is waited for a moment and never answered with `none`: its event may
+// not be in EVENTS yet.
 import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,8 +1,7 @@
-// Answers "which messages?", to subscribers or from them: newest first by id (ids sort by time). Requests that were
-// refused at the ingress are no messages: they are shown where blocked ones are asked for, and nowhere else. The filters
-// that every event of a message shares are ClickHouse's work; status only exists after folding, so with it a bounded
-// number of messages is looked at and the page may come out short, with a cursor to go on from. It is empty only when
-// the time was up before one was found: many clients take a page of nothing for the end of the list.
+// Lists messages to or from subscribers, newest first by id (ids sort by time). Refused requests are no messages:
+// they are listed only with blocked ones. Filters on what all events of a message share run in ClickHouse; the status
+// exists only after folding, so with it a bounded number of messages is read and the page may be short, with a
+// cursor. It is empty only when the time was up before one was found: many clients take an empty page for the end.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { firstMessageIdOf, isMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -1,4 +1,4 @@
-// The state of a message as the API shows it: the fold of its events, without what only the fold needs.
+// The state of a message as the API shows it: the fold of its events without its internals.
 import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
 import type { InboundView, MessageView } from '../contract.ts';

@@ -1,7 +1,7 @@
-// Answers the questions of contract.ts over NATS. A bounded number is held at once and each ends within its deadline:
-// whoever asks always gets a reply, if need be "unavailable". A node that does not record passes a question on to the
-// one that does; only when that one is silent it looks for itself, and then it can find but never say "none". What is
-// asked was checked at the ingress; what would break a statement here is refused all the same.
+// Serves the queries of contract.ts over NATS. A bounded number is in progress and each ends within its deadline, so
+// every query gets a reply, `unavailable` if need be. A node that does not record passes a query on to the one that
+// does; when that is silent it searches itself, and can answer `found` but never `none`. Input was validated at the
+// ingress; input that would break a statement is refused here too.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

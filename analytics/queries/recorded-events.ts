@@ -1,4 +1,4 @@
-// Reads the events of messages from ClickHouse: of one message, together with whoever else asks just now, or of many.
+// Reads the events of messages from ClickHouse: of one message, batched with concurrent queries, or of many.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';

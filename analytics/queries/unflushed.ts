@@ -1,6 +1,6 @@
-// What the recorder holds and ClickHouse does not have yet, as the queries see it. Its events come later in the
-// stream than everything that is recorded, so rows first and these after is the order of the fold; an event that is
-// in both (an insert just ended) is dropped by the fold.
+// The events the recorder holds and ClickHouse does not have yet, for queries. They come later in the stream than
+// everything recorded, so rows first and these after is the order of the fold; the fold drops an event that is in
+// both.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Batch } from '../recorder/batch.ts';
 

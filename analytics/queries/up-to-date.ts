@@ -1,6 +1,6 @@
-// Whether this node has every event that was in EVENTS when a question came: only then "there is none" is an answer.
-// Only the node that records can know: it holds what is not in ClickHouse yet. Questions that come together ask for the
-// end of the stream together, and always after they came.
+// Whether this node has every event that was in EVENTS when a query came: only then may it answer `none`. Only the
+// recording node can know: it holds what is not in ClickHouse yet. Concurrent queries share one request for the end
+// of the stream, always sent after they came.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,6 +1,6 @@
-// Which messages may need to be settled, by the time at which they fall due: the end of their validity, or, of those whose
-// submit was recorded later than that and the grace, the time of recording less the grace. So a cursor over this time
-// passes nothing, whatever was away for how long. Pages are read through the indexes of both times.
+// Which messages may have to be settled, by the time at which they fall due: the end of their validity, or, for a
+// submit that was recorded later than that and the grace, the time of recording less the grace. So a cursor over this
+// time skips nothing, whatever was down for how long. Pages are read through the indexes of both times.
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
 import type { DuePosition } from './reaper-cursor.ts';

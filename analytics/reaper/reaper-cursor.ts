@@ -1,5 +1,5 @@
-// How far the reaper has come, kept in the KV bucket of the recorder's progress. Every change is a compare-and-set: of two
-// reapers only the one that came last goes on. It only ever moves forward.
+// The reaper's cursor, in the KV bucket of the recorder's progress. Every change is a compare-and-set: of two reapers
+// only the later one goes on. It only moves forward.
 import type { KV, KvEntry } from '@nats-io/kv';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';

@@ -1,7 +1,7 @@
-// Settles what no receipt ever settled: a message that was submitted, whose validity and grace are over and which has
-// no terminal status, becomes `unknown`. It goes through all messages in the order in which they fall due, once, and a
-// restart goes on where the last page ended. The event goes through the stream like any other, with an id that makes a
-// second one harmless; a receipt that comes even later may still settle the message (fold.ts).
+// Settles messages without a receipt: one that was submitted, whose validity and grace are over and which has no
+// terminal status, becomes `unknown`. It goes through all messages once, in the order in which they fall due, and
+// continues after a restart where the last page ended. The event goes through the stream with an id that makes a
+// second one harmless; a later receipt may still settle the message (fold.ts).
 import type { KV } from '@nats-io/kv';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, deliveryEvent } from '../../model/delivery-event.ts';

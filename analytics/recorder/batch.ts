@@ -1,6 +1,6 @@
-// What the recorder has taken from the stream and not yet written: the rows of a closed range of records as text, and
-// the records themselves for whoever asks about a message before it is in ClickHouse. Nothing here keeps an object
-// per event: at full load that would be the garbage collector's main work (measured: a third of the role's CPU).
+// A batch of the recorder: the rows of a closed range of records as text, and the records themselves for queries
+// before they are in ClickHouse. It keeps no object per event: at full load the garbage collector would spend a third
+// of the role's CPU on them (measured).
 import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { fitsRow } from '../store/event-row.ts';

@@ -1,5 +1,5 @@
-// Turns the records of EVENTS into batches of new rows: decodes, expands, drops what is known, closes a batch when it
-// is large or old enough. It holds a bounded number of rows and then makes the reader wait. It never writes.
+// Turns records of EVENTS into batches of new rows: decodes, expands, drops known events, closes a batch when it is
+// large or old enough. It holds a bounded number of rows and then makes the reader wait. It never writes.
 import type { JsMsg } from '@nats-io/jetstream';
 import {
   type EventBatch,

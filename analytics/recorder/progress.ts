@@ -1,6 +1,6 @@
-// How far the recorder has come, kept in a KV bucket beside the stream it reads: the last record that is certainly in
-// ClickHouse and the range that may be (written before the insert). Every change is a compare-and-set, so of two
-// recorders only the one that came last can go on; the other learns that it is fenced.
+// The recorder's progress, in a KV bucket: the last record that is certainly in ClickHouse, and the range that may be
+// (stored before the insert). Every change is a compare-and-set, so of two recorders only the later one goes on; the
+// other learns that it is fenced.
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

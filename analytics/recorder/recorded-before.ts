@@ -1,6 +1,6 @@
-// Which ids ClickHouse holds already: the recent ones, to fill the memory after a start, and those of messages that
-// are older than the memory. Rows of the range that is about to be inserted (perhaps again) do not count: they are
-// distinguished by the insert's token, and counting them would make the repeated insert another one.
+// Which ids ClickHouse has already: recent ones, to fill the memory after a start, and those of messages older than
+// the memory. Rows of the range about to be inserted (perhaps again) do not count: they are recognised by the
+// insert's token, because dropping them would make the repeated insert another one.
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';

@@ -1,6 +1,6 @@
-// The event ids recorded lately, so that an event published again is dropped without asking ClickHouse: 64 bits of each
-// id in two open-addressing tables. When the younger is full the older is forgotten, and `coversFromMs` says from
-// when on everything is known; what is older must be looked up. Two different ids share 64 bits once in 10^13 events.
+// Ids of recently recorded events, so that a repeated event is dropped without asking ClickHouse: 64 bits of each id
+// in two open-addressing tables. When the younger is full the older is cleared, and `coversFromMs` says since when
+// every event is in them; older ones must be looked up. Two ids share 64 bits once in 10^13 events.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 

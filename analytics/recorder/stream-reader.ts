@@ -1,7 +1,6 @@
-// The records of EVENTS from a given one on, each once and in order, for ever: over reconnects, a restarted server
-// and consumers that were lost. Order is what makes the ranges of the recorder repeatable, so this reads with an
-// ordered consumer from a position the recorder keeps itself; acks could hand records out of order after a reconnect.
-// It never goes on in another stream of that name: then it ends.
+// Reads EVENTS from a given record on, each once and in order, for ever: through reconnects, server restarts and lost
+// consumers. The recorder's ranges must be repeatable, so it uses an ordered consumer from a position the recorder
+// keeps; acks could deliver out of order after a reconnect. When the stream is another one of that name it ends.
 import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { lowLatencyPull, watchConsumer, watchPulls } from '../../cluster/bus/lost-pull.ts';

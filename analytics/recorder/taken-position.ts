@@ -1,5 +1,5 @@
-// How far the recorder has taken EVENTS: everything up to here is in ClickHouse or among what it holds. Questions wait
-// here for the record that was the stream's last when they came.
+// How far the recorder has taken EVENTS: everything up to here is in ClickHouse or held by it. Queries wait here for
+// the record that was the last one when they came.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 
 type Waiter = { readonly seq: number; readonly resolve: (reached: boolean) => void; readonly cancel: Cancel };

@@ -1,5 +1,5 @@
 // Writes one batch after the other: looks up what memory cannot know, makes range and token durable, inserts, and
-// repeats until ClickHouse said yes. The repeat is harmless because range and token stay the same.
+// repeats until ClickHouse acknowledges. The repeat is harmless because range and token stay the same.
 import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';

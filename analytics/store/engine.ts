@@ -1,6 +1,6 @@
-// One way to ClickHouse, whether it runs in this process (chDB) or as a server: the same client, the same SQL. It
-// keeps questions within what the engine bears and gives every call an end. It knows nothing of tables.
-// Settings travel inside the SQL and never beside it: chDB would turn those into SET, which outlives the statement.
+// The one client of ClickHouse, in this process (chDB) or as a server: the same SQL. It bounds concurrent queries and
+// gives every call a deadline. It knows no tables. Settings are part of the SQL text: chDB would turn separate ones
+// into SET, which outlives the statement.
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';

@@ -1,5 +1,5 @@
 // A delivery event as a row of sms_events and back. The only place that knows the columns and their order. Rows are
-// written as tab-separated text: on this stack it is the cheapest to build and to parse (docs/decisions/0004).
+// tab-separated text: the cheapest format to build and parse here (docs/decisions/0004).
 import type { DeliveryEvent, EventKind, InboundFacts } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
 import { keywords } from '../../model/keyword.ts';

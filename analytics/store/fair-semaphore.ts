@@ -1,5 +1,5 @@
-// Lets a fixed number of jobs through at a time and refuses more than a bounded crowd. The system's own go first, so that a
-// receipt never waits behind the lists of an account; of the others each comes to its turn.
+// Runs a fixed number of jobs at a time and refuses beyond a bounded queue. The system's own jobs go first, so that a
+// receipt never waits behind the lists of an account; the others take turns by kind.
 import { RetryLater } from '../../platform/errors.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 

@@ -1,6 +1,5 @@
-// How long ClickHouse keeps delivery events. The bound is configuration (retention.history_days), not schema, so it is
-// set at every start; ClickHouse drops what is older by itself, a whole part at a time. The hourly counts stay: they
-// name nobody.
+// How long ClickHouse keeps delivery events. It is configuration (retention.history_days), not schema, so it is set
+// at every start; ClickHouse drops older parts by itself. The hourly counts stay: they name nobody.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from './engine.ts';

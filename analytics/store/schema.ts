@@ -1,7 +1,7 @@
-// Brings the database to the newest schema: the files of schema/ in the order of their numbers, each once, never
-// back. A file is applied statement by statement and may be repeated after a crash in its middle, so every
-// statement in it must be harmless when it ran before (IF NOT EXISTS). A statement with {from_ms} and {to_ms} fills a
-// table from recorded rows: it is run for each hour of some days, newest first.
+// Migrates ClickHouse to the newest schema: the files of schema/ by number, each once, forward only. A file is run
+// statement by statement and may be repeated after a crash, so every statement must be idempotent (IF NOT EXISTS). A
+// statement with {from_ms} and {to_ms} fills a table from recorded rows: it is run for each hour of some days, newest
+// first.
 import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

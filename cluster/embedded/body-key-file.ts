@@ -1,5 +1,5 @@
-// The body keys a single machine makes for itself: `secrets/body-key`, one key a line, the first one seals. An old key
-// stays as long as something sealed with it may be kept, and only a person takes it away.
+// The body keys of a single machine: `secrets/body-key`, one key per line, the first one seals. An old key stays as
+// long as something sealed with it may be kept, and only a person removes it.
 import { SetupError } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../../model/records/body-keys.ts';

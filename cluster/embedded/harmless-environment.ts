@@ -1,5 +1,5 @@
-// What a child process inherits of our environment: what Node and the system need, and no setting that may be a secret,
-// whoever put it there. Every process of the same user can read an environment.
+// The environment of child processes: what Node and the system need, and nothing that may be a secret. Every process
+// of the same user can read an environment.
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'HELIOGRAPH_LOG'];
 const passedOnPrefixes = ['LC_', 'NODE_', 'UV_', 'SSL_CERT_', 'PGSSL', 'LD_', 'DYLD_', 'MALLOC_'];

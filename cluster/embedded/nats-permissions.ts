@@ -1,6 +1,6 @@
-// What each role may on NATS: who publishes to a stream, reads it and removes from it, and who says or hears what besides.
-// From the table follow the subjects that a user is allowed, nothing else is; docs/operations.md shows them for a server of
-// one's own. A stream or bucket that is not in the table does not compile. Decision 149.
+// The NATS permissions of each role: which streams it publishes to, reads and deletes from, and which other subjects
+// it publishes or subscribes. The allowed subjects of a user follow from the table; docs/operations.md prints them
+// for a server of one's own. A stream or bucket that is not in the table does not compile. Decision 149.
 import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
 import {

@@ -1,6 +1,6 @@
-// The users of the embedded nats-server, one for each role. Each proves itself with a key of its own (an nkey): it signs
-// what the server asks, so whoever takes the server's port after a crash is not given a password. What its user may is in
-// nats-permissions.ts.
+// The users of the embedded nats-server, one per role. Each authenticates with an nkey: it signs the server's
+// challenge, so a process that takes the server's port after a crash receives no password. nats-permissions.ts has
+// their permissions.
 import { createHmac } from 'node:crypto';
 import { nkeys } from '@nats-io/transport-node';
 import { natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';

@@ -1,6 +1,6 @@
-// Ends an embedded nats-server that runs and does not answer any more, so that the supervisor starts it again. It happens
-// for real: nats-server 2.9.10 waits for a lock of its own when a stream's file cannot grow (disk full), and stays so
-// when there is room again. Killing it loses nothing that was acknowledged. It never judges by one silence alone.
+// Ends an embedded nats-server that runs and does not answer, so that the supervisor restarts it. It happens:
+// nats-server 2.9.10 waits for a lock when a stream's file cannot grow (disk full), and does not recover when there
+// is space again. Killing it loses nothing that was acknowledged. One missed answer is never enough.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,5 +1,5 @@
-// Ports of the embedded servers: chosen free once, remembered, and chosen again only when somebody else took them.
-// Never those a NATS or PostgreSQL of the machine's own would have, so that it can start beside us.
+// Ports of the embedded servers: free ones chosen once and remembered, and chosen again only when another process
+// took them. Never the default ports of NATS or PostgreSQL, so that the machine's own can run beside ours.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';

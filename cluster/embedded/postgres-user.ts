@@ -1,7 +1,6 @@
-// Under which user and in which folders PostgreSQL runs. It refuses to run as root; then a system user of its own takes
-// it, because whatever else runs as `nobody` could read the database. When that user cannot reach our folders (a checkout
-// in /root), programs and data live under /var/lib/heliograph instead. What was chosen is remembered, so that the data is
-// found again.
+// The system user and folders of the embedded PostgreSQL. It refuses to run as root; then it runs as a system user of
+// its own, because other programs may run as `nobody`. When that user cannot reach our folders (a checkout in /root),
+// programs and data are under /var/lib/heliograph. The choice is remembered, so that the data is found again.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,

@@ -1,5 +1,5 @@
-// The machine's processes, as `ps` lists them. For finding what a killed supervisor left behind; nothing is
-// ended by name alone: the caller must know the process (or group) id and see its own folder in the command.
+// Lists the machine's processes with `ps`, to find what a killed supervisor left running. Nothing is ended by name
+// alone: the caller must know the process or group id and find its own folder in the command.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 

@@ -1,4 +1,4 @@
-// Waits until a server answers a question, however often it did not yet. The last reason is reported when it never does.
+// Waits until a server answers. When it never does, the last reason is reported.
 import { DeadlineExceeded, until } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 

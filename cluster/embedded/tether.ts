@@ -1,6 +1,6 @@
-// Starts a foreign server (nats-server, postgres) on a tether: a small shell that holds the reading end of a pipe
-// whose other end only this process has. When we die, kill -9 included, the pipe closes and the shell ends the
-// server after a grace in which our own roles drain. It never restarts anything: that is the supervisor's choice.
+// Starts a server (nats-server, postgres) on a tether: a small shell that holds the reading end of a pipe whose other
+// end only this process has. When we die, kill -9 included, the pipe closes, and the shell ends the server after a
+// grace in which our roles drain. It never restarts anything.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

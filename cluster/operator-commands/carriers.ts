@@ -1,5 +1,5 @@
-// The carriers as an operator sees them, and the one way an order is given, for the command line and the management API
-// alike: what is configured, what is ordered and what those who serve it report, put together.
+// The carriers as an operator sees them, and the only way to issue a command, for the command line and the management
+// API: configuration, desired state and the reports of the actors combined.
 import { type CarrierConfig, bindsOf } from '../../config/configuration.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
-// Orders as records of the stream ORDERS: one publish is at once what is in effect (the last record of its subject) and
-// what the audit log will say, so that neither can be without the other. No database is needed for it. Pure but for
-// issueCommand, readCommands and their bus.
+// Operator commands as records of the stream ORDERS: one publish is both what is in effect (the last record of its
+// subject) and what the audit log will say, so neither can exist without the other. No database is needed. Pure but
+// for issueCommand, readCommands and their bus.
 import type { StoredMsg } from '@nats-io/jetstream';
 import { type AuditId, newAuditId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

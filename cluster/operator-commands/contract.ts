@@ -1,5 +1,5 @@
-// What operators order of carriers, and what those who serve carriers report: types only, shared by the command line,
-// the management API and the actors. An order stands until the next one for the same carrier or bind.
+// Operator commands about carriers and the reports of those who serve them: types only, shared by the command line,
+// the management API and the actors. A command is in effect until the next one for the same carrier or bind.
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { AuditId } from '../../model/ids.ts';
 

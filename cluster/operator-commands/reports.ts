@@ -1,5 +1,5 @@
-// How the carriers are, asked of everybody who serves them over core NATS: an answer from each thread of each node that
-// hears it in time. Nothing here is durable, and silence is an answer too: then nobody serves a carrier.
+// Asks every thread that serves carriers for a report, over core NATS. Nothing is durable; no answer means that
+// nobody serves a carrier.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

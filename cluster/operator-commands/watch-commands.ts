@@ -1,6 +1,6 @@
-// The orders that stand, as a thread that serves carriers knows them: read at the start, again at every word of a new
-// one, and once a second for a word that was lost. While NATS is away what was known stays in effect; it never goes
-// back to "running" because it cannot look.
+// The operator commands in effect, for a thread that serves carriers: read at the start, at each notification, and
+// once a second in case a notification was lost. While NATS is away the known commands stay in effect; the state
+// never returns to "running" because the stream cannot be read.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';

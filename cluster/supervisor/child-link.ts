@@ -1,6 +1,6 @@
-// The child's half of supervision: a role process tells its supervisor that it is ready, answers questions about
-// metrics and health, and drains when it is told to. It never decides to stop by itself, with two exceptions:
-// the supervisor is gone, or an error nobody caught makes its state unknown.
+// The child's half of supervision: a role process reports that it is ready, answers requests for metrics and health,
+// and drains when it is asked to. It stops by itself in two cases only: the supervisor is gone, or an uncaught error
+// makes its state unknown.
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';

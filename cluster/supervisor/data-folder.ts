@@ -1,5 +1,5 @@
-// The data folder belongs to one supervisor: a lock against a second one, and an end to whatever a killed one
-// left behind. Nothing is ended unless its command names this very folder.
+// Opens the data folder for one supervisor: locks it against a second one, checks its format, and ends what a killed
+// supervisor left running. A process is ended only if its command names this folder.
 import {
   chmodSync,
   existsSync,

@@ -1,5 +1,5 @@
-// One life of a role of ours: a Node process that speaks the messages of child-link. In a process group of its
-// own, so that Ctrl-C reaches only the supervisor, which then drains the roles in order.
+// One run of a role: a Node process that speaks the messages of child-link. It has its own process group, so that
+// Ctrl-C reaches only the supervisor, which then drains the roles in order.
 import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { withDeadline } from '../../platform/deadline.ts';

@@ -1,6 +1,6 @@
-// What each role is given, and nothing else: its own settings and secrets, and what it reads of heliograph.yaml. They go
-// over the channel to the child and never into its environment, which every process of the same user can read and which
-// a child of its own would inherit.
+// The settings and secrets of each role, and the parts of heliograph.yaml it reads. They go over the channel to the
+// child and not into its environment, which every process of the same user can read and every child of it would
+// inherit.
 import { createHmac } from 'node:crypto';
 import { secretBytes } from '../../platform/random.ts';
 import type { BindConfig, Configuration } from '../../config/configuration.ts';

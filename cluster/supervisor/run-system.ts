@@ -1,5 +1,5 @@
-// The life of one machine's Heliograph: lock, servers, roles, admin port, then waiting for a reason to stop, and
-// the drain. The only owner of the process's signals. Nothing it starts may outlive it.
+// Runs Heliograph on one machine: lock, servers, roles, admin port, then the wait for a reason to stop, and the
+// drain. It owns the signals of the process. Nothing it starts outlives it.
 import { basename } from 'node:path';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';

@@ -1,5 +1,6 @@
-// What is allowed and rarely meant, said at the start: parts that other machines would each have too, and entry points that
-// others on the network can use. A role control with the wrong database is refused by control/projection/owner.ts instead.
+// Warnings at the start about settings that are allowed and rarely intended: embedded servers that every machine
+// would have of its own, and HTTP ports that others on the network can use. A role control with the wrong database is
+// refused by control/projection/owner.ts instead.
 import type { Configuration } from '../../config/configuration.ts';
 import type { Settings } from '../../config/settings.ts';
 import { isLoopback } from '../../config/loopback.ts';

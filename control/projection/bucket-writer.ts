@@ -1,6 +1,6 @@
-// Writes into the bucket `directory`, by compare-and-set only. Whoever writes read the entry's revision first and the
-// database after it; so a writer that was asleep in between loses against one with newer rows, and no lock has to
-// be trusted. It never decides what an entry should say.
+// Writes the bucket `directory`, by compare-and-set only. A writer reads the entry's revision first and the database
+// after it; so one that was suspended in between loses against one with newer rows, and correctness needs no lock. It
+// never decides what an entry should say.
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';

@@ -1,6 +1,7 @@
-// Takes subscribers' decisions from INBOUND and writes them into the database, for as long as it takes: with the
-// database away they wait in the stream, and their entries in the bucket keep them in effect. An entry is taken away
-// only when the blocks of the list say the same. Several of these may run: words are ordered by their own time.
+// Takes subscribers' decisions from INBOUND and writes them into the database, for as long as it takes: while the
+// database is away they wait in the stream, and their entries in the bucket keep them in effect. An entry is removed
+// only when the blocks of the list have the decision. Several of these may run: decisions are ordered by their own
+// time.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,5 +1,5 @@
-// From rows of the database to entries of the directory, and the difference between what the bucket holds and
-// what it should hold. Pure: this is where drift is decided.
+// Computes the directory's entries from rows of the database, and the difference to what the bucket holds. Pure: this
+// decides what drift is.
 import type { AccountRow, KeyRow, TemplateRow } from '../store/directory-rows.ts';
 import { rateOf } from '../store/rate.ts';
 import type { TemplateVariableEntry } from '../../directory/contract.ts';

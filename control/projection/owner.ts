@@ -1,6 +1,6 @@
-// Which database the directory on this NATS is made from: the first one that comes, until somebody gives it free. Two
-// that took turns would each remove the other's accounts and keys, and lock the clients of both out. Whoever fills the
-// directory asks here first; entry points and carriers do not care.
+// Which database fills the directory on this NATS: the first one, until an operator releases it. Two databases in
+// turn would each remove the other's accounts and keys and lock both sets of clients out. The projector checks this
+// first; entry points and carriers do not need it.
 import { hostname } from 'node:os';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { SetupError, ignoring } from '../../platform/errors.ts';

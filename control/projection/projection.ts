@@ -1,6 +1,6 @@
-// The two ways a change reaches the directory: the outbox, within milliseconds, and the reconciliation, which
-// compares everything and repairs what no outbox row explains. Both read the bucket's revision first and the
-// database after it, then write by compare-and-set. Neither knows when it runs: that is projector.ts.
+// The two ways of a change into the directory: the outbox, within milliseconds, and the reconciliation, which
+// compares everything and repairs what no outbox row explains. Both read the bucket's revision first and the database
+// after it, then write by compare-and-set. projector.ts decides when they run.
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';

@@ -1,7 +1,7 @@
-// When the directory is brought up to date: at once when the database notifies, every poll interval otherwise, and
-// in full at the start and every minute. One projector at a time works, by an advisory lock that ends with its
-// connection; the lock only spares work, the compare-and-set of bucket-writer.ts is what keeps entries right. Of another
-// database it knows from owner.ts, and then writes nothing.
+// Decides when the directory is updated: at once when the database notifies, every poll interval otherwise, and in
+// full at the start and every minute. One projector works at a time, by an advisory lock that ends with its
+// connection; the lock only saves work, the compare-and-set of bucket-writer.ts keeps entries right. When another
+// database owns the directory (owner.ts) it writes nothing.
 import pg from 'pg';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';

@@ -1,6 +1,7 @@
-// Suppressed numbers on their way to the bucket: the blocks a change touched, and, in the comparison of everything,
-// the blocks whose version differs. A block's version is read before its numbers, so an entry can be newer than it
-// says and never older; and new blocks are written before old ones are removed, so that a list cut again has no gap.
+// Projects suppressed numbers into the bucket: the blocks a change touched, and in the reconciliation the blocks
+// whose version differs. A block's version is read before its numbers, so an entry can be newer than its version says
+// and never older; new blocks are written before old ones are removed, so that a list that is divided again has no
+// gap.
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';

@@ -1,5 +1,5 @@
-// What an account decides for itself and what the operator decides about it: from which networks, how fast, which
-// texts. Values are checked by whoever takes them from a person; here they are only kept, audited and written to the outbox.
+// Settings of an account by itself and by the operator: networks, rates, texts. Values are validated by the caller;
+// here they are stored, audited and written to the outbox.
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';

@@ -1,4 +1,4 @@
-// Accounts: made, suspended and activated by the operator only.
+// Accounts: created, suspended and activated by the operator only.
 import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { plainTextProblem } from '../../model/plain-text.ts';
 import type { AccountStatus } from './schema.ts';

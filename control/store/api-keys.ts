@@ -1,5 +1,5 @@
-// API keys in the database. The whole key is returned once, by createKey; afterwards only its public id and the
-// hash of its secret exist. A revoked key keeps its row for a while and is never valid again.
+// API keys in the database. createKey returns the whole key once; afterwards only its public id and the hash of its
+// secret exist. A revoked key keeps its row for a while and is never valid again.
 import { type Selectable, type Transaction, sql } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';

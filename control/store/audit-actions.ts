@@ -1,5 +1,5 @@
-// Everything the audit log can say was done. The compiler holds whoever writes a record to it, so that a question for an
-// action that there is not can be distinguished from one for something nobody has done yet.
+// All actions of the audit log. Writers are held to them by the compiler, so that a filter for an unknown action can
+// be distinguished from one for an action that has not happened yet.
 import { senderStatuses, templateStatuses } from './schema.ts';
 
 const desiredState = ['paused', 'drained', 'resumed'] as const;

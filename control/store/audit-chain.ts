@@ -1,7 +1,7 @@
-// The only way into the audit log: rows are numbered and chained by their hashes, in the transaction of what they record.
-// Writers take turns by the lock on the chain's one row, from here to the end of their transaction; their NOTIFY makes
-// them do that at the commit anyway, so it costs no throughput of its own. Call it last: whoever holds the chain must not
-// wait for another lock.
+// The only way into the audit log: rows are numbered and chained by their hashes, in the transaction of the change
+// they record. Writers are serialised by the lock on the chain's one row until the end of their transaction; their
+// NOTIFY serialises them at the commit anyway, so it costs no throughput. Call it last: the holder of this lock must
+// not wait for another.
 import { type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Clock } from '../../platform/clock.ts';

@@ -1,5 +1,5 @@
-// What chains the audit log: each row's SHA-256 is over the hash of the row before and a canonical text of its own. The
-// text is the same whether it is made from what is about to be written or from what PostgreSQL gives back. Pure.
+// The hash chain of the audit log: each row's SHA-256 is over the hash of the row before and a canonical text of its
+// own. The text is the same made from what is about to be written and from what PostgreSQL returns. Pure.
 import { createHash } from 'node:crypto';
 
 /** A row without its hashes. Times in whole milliseconds, which PostgreSQL keeps exactly. */

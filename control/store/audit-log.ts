@@ -1,5 +1,5 @@
-// The audit log as operators read it, and the way into it for what did not happen in the database: orders about
-// carriers, which are durable on the bus first. A record that was written before changes nothing.
+// The audit log as operators read it, and the way into it for operator commands, which are durable on the bus first.
+// A record that is there already changes nothing.
 import { type Selectable, sql } from 'kysely';
 import type { AuditAction } from './audit-actions.ts';
 import type { AuditLogTable } from './schema.ts';

@@ -1,6 +1,6 @@
-// The months of the audit log: which there are, and how the oldest is taken out of the log by its operator. Its table
-// stays in the database under its name, to be dumped and dropped; the record of its detaching carries its last hash, so
-// that the rest of the chain can still be verified.
+// The monthly partitions of the audit log, and how the operator detaches the oldest. Its table stays in the database
+// under its name, to be dumped and dropped; the record of the detaching has its last hash, so that the rest of the
+// chain can still be verified.
 import { sql } from 'kysely';
 import { appendAudit } from './audit-chain.ts';
 import { type Store, transaction } from './store.ts';

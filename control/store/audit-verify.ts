@@ -1,6 +1,6 @@
-// Recomputes the audit log's chain of hashes and names the first row that is not as it was written. Rows of partitions
-// that were detached are stood for by the record of their detaching, which is part of the chain itself. What it cannot
-// see: a chain that was rewritten from some row to its end. For that compare it with a head that was noted elsewhere.
+// Recomputes the hash chain of the audit log and names the first row that was changed. Detached partitions are
+// represented by the record of their detaching, which is part of the chain. It cannot see a chain that was rewritten
+// from some row to its end: compare it with a head that was noted elsewhere.
 import { sql } from 'kysely';
 import { auditHash, genesisHash } from './audit-hash.ts';
 import type { Store } from './store.ts';

@@ -1,5 +1,5 @@
-// How we talk to PostgreSQL: bounded pool, a deadline on everything, int8 as a number, a date as it is written. One
-// place, so that no connection exists without them. Which errors mean "the database is away" is decided here too.
+// Connections to PostgreSQL: a bounded pool, a deadline on everything, int8 as a number, a date as it is written. It
+// also decides which errors mean "the database is away".
 import { PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { ignoring, messageOf } from '../../platform/errors.ts';

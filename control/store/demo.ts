@@ -1,7 +1,7 @@
-// The demo account of a first start: an account, a live and a test key and some approved senders, so that the first
-// SMS needs nothing but a paste. Made only in a database without accounts. Its keys stay in a file that only the owner
-// of the data folder can read. A live demo key exists only where all carriers are simulated: nobody made it on purpose,
-// so it must never be able to send for real.
+// The demo account of a first start: an account, a live and a test key and approved senders, so that the first SMS
+// needs only a paste. Made only in a database without accounts. Its keys are in a file that only the owner of the
+// data folder can read. A live demo key exists only where all carriers are simulated, so that it can never send for
+// real.
 import { hostname } from 'node:os';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What the directory should say, read from the tables: the wanted side of the projection. And the outbox: which
-// entries may say something else. Plain rows; the shape of an entry is the directory's business.
+// Reads the rows that the directory is projected from, and the outbox: which entries may have changed. The shape of
+// an entry is defined in directory/.
 import { type Kysely, type Transaction, sql } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
 import type { AccountId, ApiKeyId, TemplateId } from '../../model/ids.ts';

@@ -1,4 +1,4 @@
-// What the database is called, whatever address it is reached at. Two databases with one name are copies of each other.
+// The name of the database, independent of its address. Two databases with one name are copies of each other.
 import { join } from 'node:path';
 import type { Store } from './store.ts';
 

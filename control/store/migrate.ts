@@ -1,6 +1,6 @@
-// Brings the database to the schema this version knows. Forward only, all pending steps in one transaction
-// under an advisory lock, so several control processes may start at once. It never goes back and never guesses: a
-// database that is ahead of this version stops the start with a sentence.
+// Migrates the database to this version's schema. Forward only, all pending steps in one transaction under an
+// advisory lock, so several control processes may start at once. A database that is ahead of this version stops the
+// start with a sentence.
 import { Kysely } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { SetupError, messageOf } from '../../platform/errors.ts';

@@ -1,5 +1,5 @@
-// Pages of a list, newest first. Ids sort by the time they were made, so the last id of a page is the cursor of the
-// next: nothing is skipped or shown twice when rows come in between.
+// Pages of a list, newest first. Ids sort by creation time, so the last id of a page is the cursor of the next:
+// nothing is skipped or shown twice when rows are added.
 
 export type PageRequest = {
   /** 1..limits.http.pageMax; checked by the caller. */

@@ -1,5 +1,5 @@
-// Makes the database ready for the application role: its owner migrates and grants, with connections that are closed before
-// anything else runs. Without an owner's URL the role of DATABASE_URL does what is left to migrate, if it may.
+// Prepares the database for the application role: its owner migrates and grants, over connections that are closed
+// before anything else runs. Without an owner's URL the role of DATABASE_URL migrates, if it may.
 import { sql } from 'kysely';
 import { SetupError } from '../../platform/errors.ts';
 import { installationId } from './installation.ts';

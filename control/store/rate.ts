@@ -1,5 +1,5 @@
-// The rate of an account or a key, and how it stands in two columns: both empty is no limit, and without a burst of its
-// own it is as much at once as in a second.
+// The rate limit of an account or key in two columns: both null is no limit; without a burst the burst is the rate of
+// one second.
 
 /** Requests per second, and how many at once after a pause. */
 export type Rate = { readonly perSecond: number; readonly burst: number };

@@ -1,6 +1,6 @@
-// What the application role may do with each table, and how the owner gives it that: the rights that control uses while it
-// runs and no other. It makes, changes and empties no table, and rewrites no record of the audit log. A table that is not
-// named here gives it nothing; test/control/store/rights.test.ts finds one that was forgotten.
+// The rights of the application role on each table, and the grants by the owner: only what the control role uses
+// while it runs. It creates, alters and truncates no table, and changes no record of the audit log. A table that is
+// not listed has no rights; test/control/store/rights.test.ts finds forgotten ones.
 import { sql } from 'kysely';
 import pg from 'pg';
 import { SetupError, ignoring } from '../../platform/errors.ts';

@@ -1,5 +1,5 @@
-// The control-plane tables as Kysely sees them. It follows the migrations and is never ahead of them: a column
-// stands here when the last migration has it. Times are timestamptz, ids are text made in model/ids.ts.
+// The tables of the control plane for Kysely. It follows the migrations: a column is here when the last migration has
+// it. Times are timestamptz, ids are text made in model/ids.ts.
 import type { Generated } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
 import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId } from '../../model/ids.ts';

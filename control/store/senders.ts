@@ -1,5 +1,5 @@
-// Senders an account asked for. A client's request waits as `pending` until the operator approves it; only
-// approved names reach the directory, and with it the gates.
+// Senders of accounts. A client's request is `pending` until the operator approves it; only approved senders reach
+// the directory and the gates.
 import { type AccountId, type SenderId, newSenderId } from '../../model/ids.ts';
 import { type SenderKind, senderKindOf } from '../../model/sender.ts';
 import { senderLikeness } from '../../model/sender-likeness.ts';

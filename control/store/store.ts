@@ -1,6 +1,6 @@
 // The only access to the control-plane database. Every change of a tenant goes through `change`, which writes the
-// audit record and the outbox row in the same transaction, so that the directory cannot miss it whatever dies.
-// The hot path never comes here: it reads the directory.
+// audit record and the outbox row in the same transaction, so that no crash hides it from the directory. The hot path
+// reads the directory instead.
 import { isDeepStrictEqual } from 'node:util';
 import { Kysely, type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';

@@ -1,6 +1,6 @@
-// Writes down what a subscriber decided: STOP puts the number on the account's list, START takes away what a STOP put
-// there and nothing else. The last word holds, by the moment the carrier brought it: words that come late, twice or in
-// another order end as if they had come in theirs.
+// Stores a subscriber's decision: STOP puts the number on the account's list, START removes what a STOP put there and
+// nothing else. The decision with the latest time wins: late, repeated and reordered ones end as if they had come in
+// order.
 import { type Transaction, sql } from 'kysely';
 import { newSuppressionId } from '../../model/ids.ts';
 import type { SubscriberDecision } from '../../model/subscriber-decision.ts';

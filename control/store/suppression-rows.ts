@@ -1,5 +1,5 @@
-// What the directory should say about suppressed numbers: which blocks exist in which version, and the numbers of one
-// block. A block is read alone; nobody ever reads a whole list.
+// The blocks of suppressed numbers as the projection reads them: which blocks exist in which version, and the numbers
+// of one block. Nobody reads a whole list.
 import type { BlockName, BlockNumber } from '../../directory/contract.ts';
 import { placesOfBlock } from '../../model/suppression.ts';
 import type { Store } from './store.ts';

@@ -1,6 +1,6 @@
-// Numbers an account must not send to. A change touches the blocks its numbers lie in and no others; when the list has
-// grown past what its blocks should hold, it is cut more finely in the same transaction, and the directory gets the new
-// blocks before the old ones, so that no number is missing in between.
+// Numbers an account must not send to. A change touches only the blocks of its numbers; when a list has outgrown its
+// blocks it is divided into more in the same transaction, and the directory gets the new blocks before the old ones
+// are removed, so that no number is missing in between.
 import { type Transaction, sql } from 'kysely';
 import { type AccountId, type SuppressionId, newSuppressionId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';

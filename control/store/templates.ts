@@ -1,5 +1,5 @@
-// Templates an account wrote. A new one waits as `pending` until the operator approves it; only approved ones reach
-// the directory. A template never changes: what was approved is what is sent, so a new text is a new template.
+// Templates of accounts. A new one is `pending` until the operator approves it; only approved ones reach the
+// directory. A template never changes: a new text is a new template.
 import type { Selectable } from 'kysely';
 import { type AccountId, type TemplateId, newTemplateId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';

@@ -1,4 +1,4 @@
-// What the bucket `registry` says about a version, and what a process hands to its threads. Types only.
+// The records of the bucket `registry` about versions, and what a process hands to its threads. Types only.
 import type { RegistryName } from '../../policy/registry/contract.ts';
 
 /** Under `<name>.current`: written last, so that whatever it names is complete. */

@@ -1,4 +1,4 @@
-// The registries of one thread: opened on the memory its process shares, replaced as a whole between two messages.
+// The registries of one thread: views on memory that its process shares, replaced as a whole between two messages.
 import type { Registries } from '../../policy/registry/contract.ts';
 import { openTable } from '../../policy/registry/number-table.ts';
 import type { RegistryVersionEvent } from './contract.ts';

@@ -1,6 +1,6 @@
-// A process's hold on the registries: looks twice a second whether there is a new version, loads it whole into shared
-// memory, and hands it to whoever asked. Until a new version is complete the old one answers; one that cannot be loaded
-// changes nothing but the alarm. It runs in the process's main thread and never in one that carries traffic.
+// Keeps the registries of a process up to date: checks twice a second for a new version, loads it whole into shared
+// memory, and publishes it to the threads. Until a new version is complete the old one is used; one that cannot be
+// loaded only raises an alarm. It runs in the process's main thread, never in one that carries traffic.
 import { type RegistryName, registryNames } from '../../policy/registry/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';

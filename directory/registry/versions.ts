@@ -1,6 +1,6 @@
-// Versions of the registries in the bucket `registry`: a table is put in chunks under its own hash, then the pointer
-// is moved to it by compare-and-set. So a version is complete before anybody can find it, two imports cannot both win,
-// and an upload that broke off is continued. It never changes a chunk that exists.
+// Versions of the registries in the bucket `registry`: a table is stored in chunks under its own hash, then the
+// pointer is moved to it by compare-and-set. So a version is complete before it can be found, of two imports one
+// wins, and an interrupted upload is continued. An existing chunk never changes.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import type { RegistryName } from '../../policy/registry/contract.ts';

@@ -1,5 +1,5 @@
-// May this message go out, and how? The gates (gates.ts) in their order; each is a pure function that answers null or
-// a refusal, and the first refusal ends it. It runs for every message of every entry point.
+// Decides whether a message is accepted: runs the gates (gates.ts) in order; each is a pure function that returns
+// null or a refusal, and the first refusal ends it. It runs for every message of every entry point.
 import { languagesOf, type Shift } from '../../model/text/national-languages.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { Admission, Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';

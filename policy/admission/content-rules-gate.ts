@@ -1,5 +1,5 @@
-// Words and links that this account, or the whole installation, does not send. The operator's lists are asked first:
-// what nobody may send is refused as such, whatever an account allows itself.
+// Refuses words and links that this account, or the whole installation, does not send. The operator's lists come
+// first: an account cannot allow what they forbid.
 import type { Principal, Refusal } from '../contract.ts';
 import { type ContentCheck, type ContentHit, type ContentRules, compileContentRules } from './content-rules.ts';
 

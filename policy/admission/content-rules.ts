@@ -1,7 +1,6 @@
-// Words and links that must not be sent, as data: of one account, or of the whole installation. Compiled once per
-// change; the check reads the text once, whatever the lists say, in time that grows with the text alone. Words match
-// whole and in any case, links by their domain and everything beneath it. It never says which list a text would have to
-// avoid as a whole, only what it hit.
+// Forbidden words and links, of one account or of the whole installation, compiled once per change. The check reads
+// the text once, in time that grows with the text alone. Words match whole and in any case, links by their domain and
+// its subdomains. It reports only what it found, never the list.
 
 import { domainOf, linkHostsOf, wordsOf } from '../../model/words-and-links.ts';
 

@@ -1,5 +1,5 @@
-// The place of credit among the gates: the last one, when it is known what the message will cost. Nothing is charged
-// in this version, and this gate lets everything through; billing hands its own check in here.
+// The credit gate: the last one, when the cost of the message is known. Nothing is charged in this version, so it
+// passes everything; billing will pass its own check in.
 import type { Principal, Refusal } from '../contract.ts';
 
 /** Whether the account can pay for so many segments. It must answer from memory. */

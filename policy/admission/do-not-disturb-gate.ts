@@ -1,5 +1,5 @@
-// Does the recipient want messages of this category? The country says which categories the registry is asked for;
-// a registry that cannot be read refuses these and no others, because a one-time password must not wait for it.
+// Refuses recipients in the do-not-disturb registry, for the categories that the country names. When the registry
+// cannot be read it refuses these categories and no others: a one-time password does not wait for it.
 import { type Category, categories } from '../../model/message.ts';
 import type { Refusal } from '../contract.ts';
 import type { DoNotDisturbRules } from '../country/contract.ts';

@@ -1,5 +1,5 @@
-// What a text comes to on the way to a telephone, for people: its encoding, its segments, what is dear in it, and which
-// national tables were looked at and why they were taken or not. Counted by the code that counts for sending. Pure.
+// Explains how a text is sent: encoding, segments, the characters that cost most, and which national tables were
+// considered and why. Counted by the code that counts for sending. Pure.
 import { gsmAlphabet } from '../../model/text/gsm-alphabet.ts';
 import { type NationalLanguage, languagesOf } from '../../model/text/national-languages.ts';
 import { type SegmentCount, countDecided, countSegments } from '../../model/text/segment-count.ts';

@@ -1,6 +1,6 @@
-// What would become of a message, asked before it is sent: the verdict of every gate in its order (none is left out
-// because an earlier one said no), the text cut into its segments with what forced the encoding, the carriers it could
-// take with reasons, and the earliest moment it may go out. The gates are those of admit.ts; nothing is kept.
+// Explains what would become of a message: the verdict of every gate in order (also after a refusal), the segments
+// and what forced the encoding, the route candidates with reasons, and the earliest time it may go out. It uses the
+// gates of admit.ts and stores nothing.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';
 import type {

@@ -1,7 +1,7 @@
-// The gates of one configuration, by name and in their order. Two readers walk them, and make the text and count its
-// segments in between: admit.ts stops at the first refusal, because it runs for every message; explain.ts asks every
-// one. Cheap gates stand before dear ones, and those about who asks before those about what is asked, so that a
-// stranger learns nothing about numbers, senders or routes.
+// The gates of one configuration, by name and in order. admit.ts stops at the first refusal, because it runs for
+// every message; explain.ts runs all of them. Both make the text and count its segments in between. Cheap gates come
+// first, and gates about the caller before gates about the message, so that an unauthorised caller learns nothing
+// about numbers, senders or routes.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';

@@ -1,5 +1,5 @@
-// From where a key may be used: its own networks and its account's, both of which must hold when they are given. Asked
-// before the body is read. An address that is not known for certain is not allowed anywhere.
+// From which networks a key may be used: its own and its account's, both of which must match where they are set.
+// Checked before the body is read. An unknown address is not allowed anywhere.
 import { type IpAddress, type Network, formatIp, isInAny, parseNetwork } from '../../model/ip-address.ts';
 import type { Refusal } from '../contract.ts';
 

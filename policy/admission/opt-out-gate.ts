@@ -1,5 +1,5 @@
-// Numbers this account must not send to: people who opted out, and numbers it suppressed itself. Asked at the ingress
-// and once more when a token is granted, because somebody may opt out while a campaign still waits.
+// Refuses numbers this account must not send to: people who opted out, and numbers it suppressed itself. Checked at
+// admission and again when a token is granted, because somebody may opt out while a campaign waits.
 import type { Category } from '../../model/message.ts';
 import type { Refusal, Suppressions } from '../contract.ts';
 

@@ -1,5 +1,5 @@
-// Is this the hour for this category? A message that came at night is held until the morning, unless its sender
-// wants to be told instead. The verdict says when; keeping the message until then is the ingress's and LATER's work.
+// Checks the quiet hours of the category. A message in quiet hours is held until they end, unless the request asks to
+// be refused. The gate returns the time; LATER keeps the message.
 import type { Category } from '../../model/message.ts';
 import type { Refusal } from '../contract.ts';
 import type { QuietHours } from '../country/quiet-hours.ts';

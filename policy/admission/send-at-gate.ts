@@ -1,5 +1,5 @@
-// May it wait until its `send_at`? A time that is over is a mistake of the client, and LATER looks for records only so
-// far ahead. What quiet hours add to a `send_at` must fit too. It holds nothing: LATER does.
+// Checks `send_at`: a time in the past is a mistake of the client, and LATER looks for records only so far ahead. The
+// time that quiet hours add must fit too. LATER keeps the message.
 import { limits } from '../../platform/limits.ts';
 import type { Refusal } from '../contract.ts';
 import type { QuietVerdict } from './quiet-hours-gate.ts';

@@ -1,6 +1,6 @@
-// Whose name may stand on the message. The shape is a rule of the networks (3GPP TS 23.040 §9.1.2.5: 11 septets of
-// text, or a number); the approval is a rule of the regulators, and holds for live keys only, because a test
-// message never leaves the sandbox. It never rewrites a sender: what was approved is what is shown.
+// Checks the sender. Its shape is a rule of the networks (3GPP TS 23.040 §9.1.2.5: 11 septets of text, or a number);
+// its approval is a rule of the regulators and applies to live keys only, because a test message never leaves the
+// sandbox. It never rewrites a sender.
 import type { Category } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';

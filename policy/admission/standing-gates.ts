@@ -1,5 +1,5 @@
-// Whether this applicant may send at all: the key's scope and the account's standing. The key itself has been
-// verified by the directory before; a suspended account's key still reads, which is why this is a gate.
+// Checks whether this principal may send at all: the key's scope and the account's status. The directory has verified
+// the key; a suspended account's key may still read, which is why this is a gate.
 import type { Principal, Refusal } from '../contract.ts';
 
 const scopeNeeded = 'sms:send';

@@ -1,6 +1,6 @@
-// Approved texts. A request may name a template and its variables, and the gate gives the text; where the account's
-// category demands templates, a text of its own must be one that some approved template could have given. What comes
-// out is the message's text, so every gate behind this one reads what the recipient will read.
+// Approved texts. A request may name a template and its variables, and the gate renders the text; where the account's
+// category requires templates, a text of its own must match an approved one. The result is the message's text, so all
+// later gates check what the recipient will read.
 import type { Category } from '../../model/message.ts';
 import type { Principal, ApprovedTemplate, Refusal, SmsRequest } from '../contract.ts';
 import { lengthGate } from './text-gates.ts';

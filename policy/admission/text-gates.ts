@@ -1,6 +1,6 @@
-// Whether the text can be sent: something to read, nothing a network would cut off, and few enough segments.
-// U+0000 and halves of surrogate pairs are refused: telephones end a text at the first and show the second as
-// rubbish, and neither survives the way to the carrier unchanged.
+// Checks whether the text can be sent: not empty, nothing a network would cut off, and few enough segments. U+0000
+// and unpaired surrogates are refused: telephones end a text at the first and show the second as garbage, and
+// carriers change both.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
 import { segmentUnits } from '../../model/text/segment-capacity.ts';

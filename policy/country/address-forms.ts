@@ -1,6 +1,6 @@
-// What carriers call numbers, as this installation knows them. In a message from a subscriber both addresses come in
-// whatever form the carrier uses: international with or without its plus, national with or without the trunk prefix,
-// a short code. Pure; it never invents a country: what fits nothing stays as it is.
+// Normalises addresses of messages from subscribers: carriers send them international with or without plus, national
+// with or without the trunk prefix, or as short codes. Pure; it never guesses a country: an unknown form stays as it
+// is.
 import { isE164 } from '../../model/e164.ts';
 import type { CountryRules } from './contract.ts';
 import { nationalLengths } from './number-plan.ts';

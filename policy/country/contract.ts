@@ -1,5 +1,5 @@
-// The rules of one country as the gates read them: numbers, quiet hours, do-not-disturb, keywords. Types only.
-// They come from a country pack (policy/country/packs) and heliograph.yaml; code must never know a country by name.
+// The rules of one country for the gates: numbers, quiet hours, do-not-disturb, keywords. Types only. They come from
+// a country pack (policy/country/packs) and heliograph.yaml; code never knows a country by name.
 import type { Keyword } from '../../model/keyword.ts';
 import type { Category } from '../../model/message.ts';
 

@@ -1,6 +1,6 @@
-// Which numbers exist in the country this installation serves, compiled once from the configuration. A full
-// parser knows every country and costs 6 µs; at the ingress one country's calling code and lengths are enough.
-// Pure; it must never guess: a number without its plus sign is refused, not repaired.
+// Which numbers exist in the country of this installation, compiled once from the configuration. A full parser knows
+// every country and costs 6 µs; one calling code and its lengths are enough here. Pure; it never guesses: a number
+// without its plus sign is refused, not repaired.
 import { isE164 } from '../../model/e164.ts';
 import type { Refusal } from '../contract.ts';
 import type { CountryRules } from './contract.ts';

@@ -1,6 +1,6 @@
-// Until when a category has to keep quiet, by the country's rules. Pure: a moment is quiet when the wall clock of
-// the rule's time zone stands in one of its windows, so clock changes need no case of their own. It must never
-// answer a moment that is itself quiet.
+// Until when a category is in quiet hours, by the country's rules. Pure: a time is quiet when the wall clock of the
+// rule's time zone is in one of its windows, so clock changes need no special case. The returned time is never quiet
+// itself.
 import type { Category } from '../../model/message.ts';
 import type { QuietRule } from './contract.ts';
 import { type TimeZone, timeZone } from './time-zone.ts';

@@ -1,6 +1,5 @@
-// How far a time zone's wall clock is from UTC. Intl knows, but costs microseconds per question; here it is asked
-// for each day once, and a day on which the clock changes is cut at the minute it does. It must never use the
-// machine's own time zone.
+// The offset of a time zone's wall clock from UTC. Intl costs microseconds per call; here it is called once per day,
+// and a day with a clock change is split at that minute. It never uses the machine's own time zone.
 
 export type TimeZone = {
   /** Milliseconds to add to UTC; asked for almost every message. */

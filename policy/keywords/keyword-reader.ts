@@ -1,5 +1,5 @@
-// Is a subscriber's whole message one of the country's keywords? Case, punctuation, blanks around it and invisible
-// characters do not count; anything more than the keyword does, because "stop by at five" is not an opt-out. Pure.
+// Recognises a keyword in a subscriber's message. Only the whole message counts, apart from case, punctuation, blanks
+// and invisible characters: "stop by at five" is not an opt-out. Pure.
 import { type Keyword, keywords } from '../../model/keyword.ts';
 import type { KeywordRules } from '../country/contract.ts';
 

@@ -1,5 +1,5 @@
-// What a keyword is answered with: the account's own words, else the country's in the language of the keyword. Null
-// where nobody wrote any: then it is not answered. Pure.
+// The answer to a keyword: the account's own text, else the country's in the language of the keyword; null where
+// there is none. Pure.
 import { limits } from '../../platform/limits.ts';
 import type { KeywordRules } from '../country/contract.ts';
 import type { KeywordFound } from './keyword-reader.ts';

@@ -1,5 +1,5 @@
-// The gates that are asked again at the last moment, when a token is granted: a message can wait longer than
-// the rules that let it in. Pure: everything it needs is handed to it.
+// The late gates: checked again when a token is granted, because a message can wait longer than the rules that
+// admitted it stay the same. Pure.
 import { type AccountId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Category, Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,5 +1,5 @@
-// A registry as the gates and the router ask it: numbers with a small mark each, one version at a time. Types only;
-// how it is stored stands in number-table.ts, how it comes to a process in directory/registry/.
+// A registry as the gates and the router use it: numbers with a small mark each, one version at a time. Types only;
+// number-table.ts has the storage, directory/registry/ the distribution.
 
 /** `dnd`: who does not want which categories. `ported`: numbers that left the carrier of their prefix. */
 export const registryNames = ['dnd', 'ported'] as const;

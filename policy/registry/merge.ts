@@ -1,6 +1,6 @@
-// From the rows of a registry file to the sorted entries of a table: a snapshot stands alone, a delta changes what
-// was there. Pure. It must never depend on the order in which pieces of a file were read, except where order means
-// something: in a delta the last row of a number counts.
+// Merges the rows of a registry file into the sorted entries of a table: a snapshot replaces everything, a delta
+// changes what was there. Pure. The order in which pieces of a file were read does not matter, except in a delta,
+// where the last row of a number counts.
 import { keyOfEntry, markOfEntry, packEntry } from './number-table.ts';
 
 export type Merged = {

@@ -1,5 +1,5 @@
-// One line of a registry file → an entry, or what is wrong with it. Files come from regulators and carriers, so
-// numbers may be written as people of the country write them; what could be two numbers is never guessed at. Pure.
+// Parses one line of a registry file into an entry, or says what is wrong. Files come from regulators and carriers,
+// so numbers may be in national notation; an ambiguous one is never guessed at. Pure.
 import { nationalLengths } from '../country/number-plan.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { numberKey, packEntry } from './number-table.ts';

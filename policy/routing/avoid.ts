@@ -1,5 +1,5 @@
-// Whether a message should go another way because of how its carrier does right now. One question for the ingress,
-// which plans, and for the carrier's actor, which moves what waits: two answers would send a message in circles.
+// Whether a message should avoid a carrier because of its present health. The same function plans at the ingress and
+// moves waiting messages in the carrier's actor: two answers would send a message in circles.
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Category } from '../../model/message.ts';
 import type { CarrierHealthView } from '../contract.ts';

@@ -1,6 +1,6 @@
 // The order in which the carriers of a route are tried. Deterministic: the same message id gives the same order, so
-// that a repeat under the same idempotency key goes the same way. Sharing out by weight is rendezvous hashing: when
-// a carrier leaves, only its own messages move. It knows neither health nor what a carrier can take.
+// that a repeat under the same idempotency key takes the same route. Distribution by weight is rendezvous hashing:
+// when a carrier leaves, only its own messages move. It knows neither health nor capabilities.
 import type { CarrierOffer, RouteChoice } from '../contract.ts';
 
 /** All of `offers`, the first to be tried first. */

@@ -1,7 +1,6 @@
-// Carriers that can take a message → its plan: ordered by the rule's choice, and those that are avoided right now
-// behind the others, in their order. They stay in the plan: when all are avoided, the first one is still the best.
-// What is wrong with a carrier stands behind its reason in either case.
-// On the hot path: whatever does not depend on the message is made once.
+// Turns the carriers that can take a message into its plan: ordered by the rule's choice, avoided ones behind the
+// others. They stay in the plan: when all are avoided, the first is still the best, and its reason says why it is
+// avoided. On the hot path: what does not depend on the message is computed once.
 import type { Category } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutePlan, RouteCandidate } from '../contract.ts';

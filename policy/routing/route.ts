@@ -1,7 +1,7 @@
-// By which carriers a message may go, in order. Test keys always go to the sandbox and nowhere else; for live keys
-// the first explicit route that matches number and category decides, else the carrier of the number (ported, or by
-// the longest national prefix) with the configured fallback behind it. Pure: what is known of the carriers' health
-// is handed in and asked when a plan is made. It never uses a carrier that the configuration did not name.
+// Finds the carriers for a message, in order. Test keys always use the sandbox; for live keys the first explicit
+// route that matches number and category decides, else the carrier of the number (ported, or by the longest national
+// prefix) followed by the configured fallback. Pure: health is a parameter, read when a plan is made. Only configured
+// carriers are used.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKindOf } from '../../model/sender.ts';
 import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutingRules, RouteCandidate } from '../contract.ts';

@@ -73,7 +73,7 @@ export async function openSubscribersHarness(
   };
 }
 
-/** With a inbound consumer, and account A, which has the numbers 16000 and HELIO. */
+/** With an inbound consumer, and account A, which has the numbers 16000 and HELIO. */
 export async function openInboundHarness(
   consumerOptions: Parameters<typeof openTestInboundConsumer>[1] = {},
 ): Promise<InboundHarness> {

@@ -1,4 +1,4 @@
-// What an import is asked to do.
+// The parameters of an import.
 import type { Configuration } from '../../../config/configuration.ts';
 import type { RegistryName } from '../../../policy/registry/contract.ts';
 

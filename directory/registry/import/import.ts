@@ -1,6 +1,6 @@
-// One import from file to version: read the rows, with checkpoints; merge them into a table; put the table in chunks;
-// move the pointer. Until the last step nothing has changed for anybody, whatever happens, and all of it may be
-// repeated. It reports what it did and refuses a file that looks like a mistake.
+// One import from file to version: reads the rows, with checkpoints; merges them into a table; stores the table in
+// chunks; moves the pointer. Before the last step nothing has changed for anybody, and every step may be repeated. It
+// reports what it did and refuses a file that looks like a mistake.
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { type Merged, mergeDelta, mergeSnapshot } from '../../../policy/registry/merge.ts';

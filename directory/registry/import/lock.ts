@@ -1,6 +1,6 @@
-// One import per registry at a time, over all nodes: a key that its owner renews. The owner that stopped renewing is
-// found by watching the key stand still, not by clocks of two machines. It only keeps people from working twice: what
-// keeps versions right is the compare-and-set of the pointer.
+// One import per registry at a time, over all nodes: a key that its owner renews. An owner that stopped is detected
+// by the key not changing, not by comparing clocks. It only avoids double work; versions are protected by the
+// compare-and-set of the pointer.
 import type { KV } from '@nats-io/kv';
 import { hostname } from 'node:os';
 import type { RegistryName } from '../../../policy/registry/contract.ts';

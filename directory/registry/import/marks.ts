@@ -1,5 +1,5 @@
-// What stands behind a number in a registry file: preferences for the do-not-disturb registry, a carrier for ported
-// numbers. Both become the four bits a table has for each number.
+// What a registry file says about a number: preferences for the do-not-disturb registry, a carrier for ported
+// numbers. Both become the four bits a table has per number.
 import { markOfCategories } from '../../../policy/admission/do-not-disturb-gate.ts';
 import { marksMax } from '../../../policy/registry/number-table.ts';
 import type { Configuration } from '../../../config/configuration.ts';

@@ -1,5 +1,5 @@
-// The reading half of an import: line after line into entries, saved every million rows. Bad rows are counted and the
-// first ones reported with their line; too many of them mean that this is not the file somebody meant.
+// Reads the rows of an import into entries, with a checkpoint every million rows. Bad rows are counted and the first
+// ones reported with their line; too many mean that it is the wrong file.
 import { limits } from '../../../platform/limits.ts';
 import { SetupError } from '../../../platform/errors.ts';
 import { systemClock } from '../../../platform/clock.ts';

@@ -1,5 +1,5 @@
-// The lines of a registry file, plain or gzipped, from where an import before had stopped. It holds one piece of the
-// file at a time; a line longer than any row could be is reported as such and not collected.
+// The lines of a registry file, plain or gzipped, from where an earlier import stopped. It keeps one piece of the
+// file in memory; a line longer than any row is reported and not collected.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-// What an import has read so far, on disk, so that a killed one goes on where it was: entries in one file that only
-// grows, and beside it a checkpoint that says how much of it counts. The checkpoint is replaced as a whole.
+// What an import has read so far, on disk, so that a killed import continues: entries in an append-only file, and a
+// checkpoint, replaced as a whole, that says how much of the file counts.
 import {
   closeSync,
   fsyncSync,

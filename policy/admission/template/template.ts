@@ -1,6 +1,6 @@
-// A template: a text with places for typed variables, compiled once. Two questions: which text does it give with
-// these values, and could this text have come from it. Both use the same rule for each type, so that what was rendered
-// always matches. The match takes time in proportion to text × parts and never backtracks.
+// A template: a text with typed variables, compiled once. It renders a text from values, and recognises a text that
+// it could have rendered; both use the same rule per type, so that every rendered text matches. Matching takes time
+// in proportion to text × parts and never backtracks.
 import { limits } from '../../../platform/limits.ts';
 import { type Rule, type TemplateVariable, type VariableType, fits, foundInstead, ruleOf } from './variable-rules.ts';
 

@@ -1,5 +1,5 @@
-// What may stand in a variable's place, by its type: one rule for writing a text and for recognising one. A type that says
-// "number" or "date" means one: otherwise a telephone number or a password could be smuggled through an approved text.
+// What a variable may contain, by type: one rule for rendering and for recognising. A "number" or "date" must be one:
+// otherwise a telephone number or a password could be sent in an approved text.
 import { limits } from '../../../platform/limits.ts';
 
 export const variableTypes = ['text', 'number', 'code', 'url', 'date'] as const;
