@@ -106,7 +106,7 @@ export function purgeableTo(
 }
 
 /**
- * An operator's durable consumer is waited for while there is room: beyond that it would stop everybody's messages, and
+ * An operator's durable consumer is waited for while there is room: beyond that it would stop all messages, and
  * it goes without what it has not read.
  */
 export function readersThatCount(all: readonly ReaderPosition[], fullness: number): readonly ReaderPosition[] {

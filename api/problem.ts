@@ -18,7 +18,7 @@ export type Problem = {
 
 export const problemContentType = 'application/problem+json';
 
-/** A refusal as a value. `status` stands in the catalogue for the code; `not_available` has two. */
+/** A refusal as a value. `status` is in the catalogue for the code; `not_available` has two. */
 export function problem(
   status: number,
   code: ProblemCode,
@@ -29,7 +29,7 @@ export function problem(
   return { status, code, detail, errors, retryAfterS };
 }
 
-/** A request whose fields are wrong: the first wrong field gives the code, all of them stand in `errors`. */
+/** A request whose fields are wrong: the first wrong field gives the code, all of them are in `errors`. */
 export function problemOfFields(status: number, errors: readonly [FieldProblem, ...FieldProblem[]]): Problem {
   const [first] = errors;
   const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more, see errors)`;

@@ -21,7 +21,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 const colon = 0x3a;
 
-/** In JSON a colon outside of strings stands behind a key and nowhere else. */
+/** In JSON a colon outside of strings comes after a key and nowhere else. */
 function keysInText(text: string): number {
   let keys = 0;
   for (let open = text.indexOf('"'); open !== -1; ) {

@@ -43,7 +43,7 @@ export async function issueCommandFromCli(verb: CommandVerb, name: string, optio
     ? 'in effect'
     : given.carrier.servedBy === 0
       ? 'recorded; nobody serves the carrier now, whoever does will follow it'
-      : 'recorded; not everybody who serves the carrier has taken it up yet';
+      : 'recorded; not all who serve the carrier has taken it up yet';
   print(options, commandJson(given), [
     `${done[verb]}  ${target}  ${inEffect}`,
     ...carrierLines(given.carrier),
@@ -76,7 +76,7 @@ function carrierLines(carrier: CarrierView): string[] {
   ];
 }
 
-/** A carrier that was in trouble stays avoided for a while: who sees its binds bound must be told why. */
+/** A carrier that had a fault stays avoided for a while: who sees its binds bound must be told why. */
 function stateText({ state, why, recovering }: CarrierView): string {
   if (state === null) return `not served${why === '' ? '' : ` (${why})`}`;
   if (recovering === null) return `${state}${why === '' ? '' : ` (${why})`}`;

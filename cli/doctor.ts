@@ -26,7 +26,7 @@ import { openStore } from '../control/store/store.ts';
 import type { Connections } from '../cluster/supervisor/data-folder.ts';
 import type { Finding } from './finding.ts';
 
-/** `note`: nothing is wrong, and somebody should know of it all the same. */
+/** `note`: nothing is wrong, and it is worth knowing all the same. */
 
 export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
 

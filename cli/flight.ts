@@ -1,4 +1,4 @@
-// `flight CARRIER`: asks everybody who serves the carrier, over NATS alone, and shows what is recorded, writes the PDUs
+// `flight CARRIER`: asks all threads that serve the carrier, over NATS alone, and shows what is recorded, writes the PDUs
 // to a capture file, or prints the decisions. What it gets was masked when it was recorded.
 import { writeFile } from 'node:fs/promises';
 import { decisionFields } from '../actors/flight/decision-line.ts';

@@ -1,4 +1,4 @@
-// A YAML file as text → what it says and where everything stands in it, or BadConfiguration: not YAML, or YAML that
+// A YAML file as text → what it says and where everything is in it, or BadConfiguration: not YAML, or YAML that
 // unfolds without end.
 import { LineCounter, parseDocument } from 'yaml';
 import { messageOf } from '../platform/errors.ts';

@@ -84,7 +84,7 @@ async function openConsumer(bus: Bus): Promise<Consumer> {
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(auditAckWaitMs),
       max_deliver: -1,
-      // Whatever stands before the one in hand is in the database: that is what makes forgetting it right.
+      // Whatever comes before the one in hand is in the database: that is what makes forgetting it right.
       max_ack_pending: 1,
     }),
   );
@@ -96,7 +96,7 @@ async function write(store: Store, record: JsMsg): Promise<void> {
   try {
     entry = record.subject === auditNoteSubject ? decodeAuditNote(record.data) : auditOf(decodeCommand(record.data));
   } catch (error) {
-    // Somebody else's record: there is nothing an audit could say about it, and it must not stand in the way.
+    // A record of another program: there is nothing an audit could say about it, and it must not stand in the way.
     log.error({ alarm: 'order_unreadable', seq: record.seq, error: messageOf(error) }, 'an order cannot be read');
     return record.term();
   }

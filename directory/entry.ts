@@ -14,7 +14,7 @@ export const accountEntryName = (accountId: AccountId | string) => `account.${ac
 /** `of`: `<accountId>.<templateId>`. */
 export const templateEntryName = (of: string) => `template.${of}`;
 
-/** Stands in the bucket once everything was written into it: without it a new bucket is still being filled. */
+/** Is in the bucket once everything was written into it: without it a new bucket is still being filled. */
 export const filledEntryName = 'meta.filled';
 
 /** What an entry is about, from its name alone: deletions have no body. Null for a kind this version does not know. */

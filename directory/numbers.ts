@@ -24,7 +24,7 @@ export class Numbers {
       const digits = digitsOf(sender);
       if (digits === null) continue;
       const owners = [...(this.#owners.get(digits) ?? []), { accountId, sender }];
-      // Ids sort by time: the account that was there first stands first.
+      // Ids sort by time: the account that was there first comes first.
       this.#owners.set(
         digits,
         owners.sort((one, other) => (one.accountId < other.accountId ? -1 : one.accountId > other.accountId ? 1 : 0)),
@@ -32,7 +32,7 @@ export class Numbers {
     }
   }
 
-  /** `digits` without a plus. The account that was there first stands first. */
+  /** `digits` without a plus. The account that was there first comes first. */
   ownersOf(digits: string): readonly NumberOwner[] {
     return this.#owners.get(digits) ?? [];
   }

@@ -18,7 +18,7 @@ export type BucketReading = {
   readonly bucket: KV;
   /** When the bucket was made: another value means that an earlier one was lost, with all it held. */
   readonly madeAt: string;
-  /** Whether somebody wrote everything into it since then. */
+  /** Whether everything was written into it since then. */
   readonly filled: boolean;
   /** The revision up to which everything was delivered. */
   seen(): number;

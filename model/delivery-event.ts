@@ -73,7 +73,7 @@ export type DeliveryEvent = {
   /** When the message was to go out; null: at once. */
   readonly scheduledAtMs: number | null;
   /**
-   * What the carrier already had of the message when this was written, for a reader who does not know what stands
+   * What the carrier already had of the message when this was written, for a reader who does not know what comes
    * before: bits 1..n are segments it has taken, bit 0 says that this is the one resend. Absent: nothing.
    */
   readonly progress?: number;

@@ -5,7 +5,7 @@ import { type Shift, noShift } from './text/national-languages.ts';
 import { decodeText } from './text/octets.ts';
 
 /**
- * binary: eight-bit data, or a coding nobody could read; it is kept as it came. Places in this list stand in records: it
+ * binary: eight-bit data, or a coding nobody could read; it is kept as it came. Places in this list are in records: it
  * only ever grows at its end.
  */
 export const inboundAlphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
@@ -25,7 +25,7 @@ export function bodyPartOf({ alphabet, dataCoding, shift, octets }: BodyPart): B
   return { alphabet, dataCoding, shift, octets };
 }
 
-/** Stands where parts are missing. */
+/** Marks where parts are missing. */
 export const gapMark = '[…]';
 
 /** `parts` in their order, null for one that never came. Octets when nothing of it is text. */

@@ -1,4 +1,4 @@
-// One short message from a subscriber, as a carrier brought it: a whole message, or a part of a longer one. What stands
+// One short message from a subscriber, as a carrier brought it: a whole message, or a part of a longer one. What is
 // on its envelope is the same for all parts of a text; which part it is, its tie says.
 import type { BodyPart } from './inbound-body.ts';
 import type { Concatenation } from './text/concatenation.ts';
@@ -13,7 +13,7 @@ export type InboundAddresses = {
 
 export type InboundEnvelope = InboundAddresses & { readonly carrier: string; readonly livemode: boolean };
 
-/** Places in this list stand in records: it only ever grows at its end. */
+/** Places in this list are in records: it only ever grows at its end. */
 export const tieForms = ['udh8', 'udh16', 'sar'] as const;
 
 /** How the parts of a long message are tied together, and by what: the same number in another form is another tie. */

@@ -15,7 +15,7 @@ export type DestinationRules = {
   format: 'e164_digits' | 'national' | 'plus';
   /** Digits of the home country's calling code: what a national number leaves out. */
   callingCode: string;
-  /** What stands in front of a national number instead, `0` in many countries. */
+  /** What comes before a national number instead, `0` in many countries. */
   nationalPrefix: string;
   /** The most digits a number of the home country has after the calling code. */
   nationalDigitsMax: number;

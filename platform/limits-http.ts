@@ -1,5 +1,5 @@
 // The part of limits.ts about what comes in: requests, their texts, templates and keys, who may ask how often, whom
-// nobody may write to. A file of its own only for its length; everybody reads it as `limits`.
+// nobody may write to. A file of its own only for its length; it is read as `limits`.
 
 export const httpLimits = {
   http: {

@@ -1,5 +1,5 @@
 // The part of limits.ts about messages from subscribers: how long parts wait for each other, what is remembered of
-// repeats, what answers to keywords may cost. A file of its own only for its length; everybody reads it as `limits`.
+// repeats, what answers to keywords may cost. A file of its own only for its length; it is read as `limits`.
 import { assert } from './assert.ts';
 
 export const inboundLimits = {
@@ -15,7 +15,7 @@ export const inboundLimits = {
   answerMs: 5_000,
   /** Records one thread holds at once. */
   heldMax: 64,
-  /** A inbound consumer that stops waits this long for what it holds. */
+  /** An inbound consumer that stops waits this long for what it holds. */
   stopMs: 2_000,
   /** A text whose parts did not all come within this is published with what there is. */
   partsWaitMs: 5 * 60_000,

@@ -1,5 +1,5 @@
 // The part of limits.ts about accounts that flood a lane: when what they have too much of is moved to overflow, how much waits
-// there, how it is published. A file of its own only for its length; everybody reads it as `limits`.
+// there, how it is published. A file of its own only for its length; it is read as `limits`.
 import { assert } from './assert.ts';
 
 /**

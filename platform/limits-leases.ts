@@ -1,5 +1,5 @@
 // The part of limits.ts about nodes that share carriers: how long a node is believed without a word of it. A file of
-// its own only for its length; everybody reads it as `limits`. No two machines' clocks are compared: each of these is
+// its own only for its length; it is read as `limits`. No two machines' clocks are compared: each of these is
 // measured by one node on its own monotonic clock.
 import { assert } from './assert.ts';
 
@@ -15,7 +15,7 @@ export const leaseLimits = {
     /** A node whose heartbeat others have seen unchanged for this long is declared dead; then its binds are free. */
     expireAfterMs: 4_100,
     lookEveryMs: 200,
-    /** A bind nobody takes although it is due to somebody goes to whoever asks first. */
+    /** A bind that is not claimed although it is assigned goes to the first node that claims it. */
     freeGraceMs: 2_000,
     /** The share of a bind counts this long after its last owner has ended: its segments are out of the carrier's second. */
     shareWaitMs: 1_050,

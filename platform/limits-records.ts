@@ -1,5 +1,5 @@
 // The part of limits.ts about what became of messages: events on their way into the event store, questions to it, and what
-// is looked for because nothing was heard of it. A file of its own only for its length; everybody reads it as `limits`.
+// is looked for because nothing was heard of it. A file of its own only for its length; it is read as `limits`.
 
 export const recordLimits = {
   recorder: {

@@ -1,5 +1,5 @@
 // The part of limits.ts about finding another way: heartbeats, carriers' health, reroutes, the watched configuration. A
-// file of its own only for its length; everybody reads it as `limits`.
+// file of its own only for its length; it is read as `limits`.
 import { assert } from './assert.ts';
 
 export const routingLimits = {
@@ -31,7 +31,7 @@ export const routingLimits = {
     /** How long a carrier stays avoided at least; twice as long at each relapse, up to the second. */
     holdMs: 3_000,
     holdMsMax: 120_000,
-    /** Good for this long and the next trouble counts as the first. */
+    /** Good for this long and the next fault counts as the first. */
     relapseMs: 120_000,
     /** Of its contract: sent less than this because it complains, a carrier is reported; whole again so long, it is over. */
     slowedShare: 0.9,
@@ -55,6 +55,6 @@ assert(
   health.errorShareGood < health.errorShareWeak &&
     health.answerMsGood < health.answerMsWeak &&
     health.receiptShareGood > health.receiptShareWeak,
-  'trouble has to end at another threshold than where it begins, or a carrier flaps',
+  'a fault has to end at another threshold than where it begins, or a carrier flaps',
 );
 assert(health.holdMs <= health.holdMsMax, 'the hold could never double');

@@ -1,5 +1,5 @@
 // The part of limits.ts about what waits for its time and is shared by accounts. A file of its own only for its length;
-// everybody reads it as `limits`.
+// it is read as `limits`.
 
 export const waitingLimits = {
   clusterClock: {

@@ -139,7 +139,7 @@ export const limits = {
     stableMs: 30_000,
     /** A carrier frees the session of a crashed client after its inactivity timer, 60 s with most. */
     ghostSessionMs: 65_000,
-    /** Refused so often in a row for too many sessions: no ghost any more, somebody must look. */
+    /** Refused so often in a row for too many sessions: no ghost session any more, a person must look. */
     tooManyBindsAlarmAt: 3,
   },
   flight: {

@@ -1,4 +1,4 @@
-// The catalogue of metrics: every name an operator can see on /metrics stands here with its help text
+// The catalogue of metrics: every name an operator can see on /metrics is here with its help text
 // and its unit. Labels have few values by design: never a number, an account or a message id.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 

@@ -114,7 +114,7 @@ export type Admitted = {
 
 export type Admission = Admitted | Refusal;
 
-/** One carrier of a plan and why it stands where it stands. */
+/** One carrier of a plan and why it is at its place. */
 export type RouteCandidate = { readonly carrier: string; readonly why: string };
 
 /** Where one message goes: the carrier it is given to, and those it may go to instead, in order. */

@@ -12,7 +12,7 @@ export class Keepalive {
 
   /** To be called every interval. */
   tick(nowMs: number): 'ask' | 'wait' | 'dead' {
-    // Our own event loop stood still: the answer may lie unread in the socket. Give it one more interval.
+    // Our own event loop was blocked: the answer may lie unread in the socket. Give it one more interval.
     const stalled = nowMs - this.#lastTickMs > this.#intervalMs * 1.5;
     this.#lastTickMs = nowMs;
     if (this.#unanswered) return stalled ? 'wait' : 'dead';

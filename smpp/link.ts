@@ -153,7 +153,7 @@ export class Link {
     }
   }
 
-  // A PDU stands in the slab from #at to here.
+  // A PDU is in the slab from #at to here.
   #wrote(end: number): void {
     this.#tap?.sent(this.#slab, this.#at, end);
     this.#at = end;

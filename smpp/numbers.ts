@@ -1,4 +1,4 @@
-// Type of number and numbering plan for what stands in source_addr and destination_addr (SMPP 3.4 §5.2.5).
+// Type of number and numbering plan for what is in source_addr and destination_addr (SMPP 3.4 §5.2.5).
 // A wrong TON is the commonest reason a carrier drops or rewrites a sender. Pure; what a client may use as
 // its sender is decided by the gates, not here.
 import { isE164 } from '../model/e164.ts';

@@ -1,7 +1,7 @@
 // The PDUs this system speaks, as values. Texts stay octets: which alphabet they are in is for model/text.
 // Field names are ours; the SMPP 3.4 names stand beside them. Types and constants only.
 
-/** A TLV as it stands on the wire (SMPP 3.4 §5.3). */
+/** A TLV as it is on the wire (SMPP 3.4 §5.3). */
 export type Tlv = { tag: number; value: Buffer };
 
 export const tlvTag = {
@@ -50,7 +50,7 @@ export type ShortMessage = {
   esmClass: number;
   protocolId?: number;
   priority?: number;
-  /** schedule_delivery_time and validity_period as they stand in the PDU: 16 characters or ''. */
+  /** schedule_delivery_time and validity_period as they are in the PDU: 16 characters or ''. */
   scheduleAt?: string;
   validity?: string;
   /** registered_delivery: 1 = a receipt in every case. */

@@ -1,5 +1,5 @@
 // What a session's TLS is made of: files read again for each connection, so that a renewed certificate is taken up at
-// the next reconnect. Verification is on unless somebody wrote that it is not: a carrier link carries one-time codes.
+// the next reconnect. Verification is on unless it is turned off: a carrier link carries one-time codes.
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';

@@ -1,5 +1,5 @@
 // One carrier: everything between its three streams and its binds, in one thread. This page is its life: replay, work,
-// a change of configuration, drain. What it is made of, and how a message goes through it, stands in assemble.ts.
+// a change of configuration, drain. What it is made of, and how a message goes through it, is in assemble.ts.
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';

@@ -94,7 +94,7 @@ export class FlightDumps {
       const stem = join(folder, name.slice(0, -'.pcap'.length));
       for (const path of [`${stem}.pcap`, `${stem}.decisions.jsonl`]) {
         await rm(path, { force: true }).catch((error: unknown) =>
-          ignoring(error, 'somebody else removes old recordings'),
+          ignoring(error, 'another thread removes old recordings'),
         );
       }
     }
@@ -103,7 +103,7 @@ export class FlightDumps {
 
 const noOctets = Buffer.alloc(0);
 
-/** `20261120-093105.123`: sorts by time, and stands in a file name everywhere. */
+/** `20261120-093105.123`: sorts by time, and is in a file name everywhere. */
 function fileTime(atMs: number): string {
   return new Date(atMs).toISOString().replaceAll(/[-:Z]/g, '').replace('T', '-');
 }

@@ -114,7 +114,7 @@ export class InboundConsumer {
     }
   }
 
-  /** Comes again as it is. Left in INBOUND, a few hundred such would keep everybody's messages there. */
+  /** Comes again as it is. Left in INBOUND, a few hundred such would keep all other messages there. */
   #defer(record: InboundRecord, from: JsMsg, { afterMs, message }: RetryLater): void {
     const { publisher, cipher, clock } = this.#parts;
     const nowMs = clock.nowMs();

@@ -14,7 +14,7 @@ export class ReplyTurns {
     this.#bucket = bucket;
   }
 
-  /** The moment that was first said of this turn: `atMs`, unless somebody was before. Rejects when it is not known. */
+  /** The moment that was first said of this turn: `atMs`, unless an earlier one was written. Rejects when it is not known. */
   async firstOf(turn: string, atMs: number): Promise<number> {
     const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
     try {

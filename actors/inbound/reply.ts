@@ -36,7 +36,7 @@ export type ReplyParts = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly events: EventWriter;
-  /** Which moment a turn belongs to: the first that was said of it, for everybody and for ever after. */
+  /** Which moment a turn belongs to: the first that was said of it, for all nodes and for ever after. */
   readonly turns: Pick<ReplyTurns, 'firstOf'>;
 };
 

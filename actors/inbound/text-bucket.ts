@@ -29,7 +29,7 @@ export class TextBucket {
     return { text: entry.operation === 'PUT' ? this.#decode(key, entry.value) : null, revision: entry.revision };
   }
 
-  /** False when somebody else changed it since it was read. Throws RejectMessage for one that is too large. */
+  /** False when another process changed it since it was read. Throws RejectMessage for one that is too large. */
   async put(key: string, text: MultipartText, revision: number): Promise<boolean> {
     const octets = this.#encode(key, text);
     if (octets.length > limits.inbound.textBytesMax) {

@@ -44,7 +44,7 @@ export type BindLeases = {
   epoch(): number;
   /** Whether a PDU may be written at this very moment. Cheap: asked at every write. */
   mayWrite(): boolean;
-  /** Whether somebody lives who writes intents under this epoch. */
+  /** Whether an actor that writes intents under this epoch is alive. */
   isLiving(epoch: number): boolean;
   serve(carrier: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier;
   close(): Promise<void>;

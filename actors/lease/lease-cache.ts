@@ -74,7 +74,7 @@ export class LeaseCache {
     return this.#heartbeats.get(key)?.value ?? null;
   }
 
-  /** Everybody who has said that it lives and was not declared dead. */
+  /** All threads with a heartbeat that were not declared dead. */
   *living(): IterableIterator<{ readonly key: string; readonly heartbeat: Heartbeat; readonly revision: number }> {
     for (const [key, { value, revision }] of this.#heartbeats)
       if (value !== null) yield { key, heartbeat: value, revision };
@@ -91,7 +91,7 @@ export class LeaseCache {
     return nowMs - firstAsked(this.#epochAskedMs, epoch, nowMs) < 2 * limits.leases.expireAfterMs;
   }
 
-  /** All that was there is in the book. */
+  /** All that was there is in the cache. */
   loaded(): void {
     if (this.#loadedUpTo === 0) this.#loadedUpTo = this.#lastRevision;
   }

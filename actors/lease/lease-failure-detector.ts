@@ -13,7 +13,7 @@ export type LeaseFailureDetectorParts = {
   readonly cache: LeaseCache;
   readonly clock: Clock;
   readonly identity: Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
-  /** Somebody's binds are free. */
+  /** Some binds are free. */
   readonly onEnded: () => void;
 };
 
@@ -62,7 +62,7 @@ export class LeaseFailureDetector {
     this.#ending.add(key);
     try {
       const written = await bucket.remove(key, revision);
-      // A conflict: it has beaten meanwhile, or somebody else was faster. The watch will show it.
+      // A conflict: a heartbeat came meanwhile, or another node was faster. The watch will show it.
       if (typeof written === 'object') {
         cache.apply({ key, revision: written.revision, value: null }, clock.monotonicMs());
         onEnded();

@@ -17,7 +17,7 @@ export type HolderParts = {
   readonly identity: Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
   /** The carriers that are ready here. */
   readonly carriers: () => readonly string[];
-  /** Somebody has declared us dead: nothing is ours any more. */
+  /** Another node has declared us dead: we hold nothing any more. */
   readonly onLost: (why: string) => void;
 };
 
@@ -34,7 +34,7 @@ export class LeaseHolder {
   #ackedAtMs = Number.NEGATIVE_INFINITY;
   #heartbeatPending = false;
   #isFirst = true;
-  /** The stranger's heartbeat under our name as it was first seen; 0: none. */
+  /** The other process's heartbeat under our name as it was first seen; 0: none. */
   #foreignAt = 0;
   #sharedNameLogged = false;
   #leaving = false;
@@ -85,7 +85,7 @@ export class LeaseHolder {
   }
 
   /**
-   * Our name may stand for somebody else. Our own previous incarnation has ended before this one began, because the supervisor
+   * Another process may use our name. Our own previous incarnation has ended before this one began, because the supervisor
    * saw to that, so at the start it is replaced when its last second is over; anybody else must have been silent, like
    * every other node.
    */

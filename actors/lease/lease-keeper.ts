@@ -172,8 +172,8 @@ export class LeaseKeeper implements BindLeases {
   #look(): void {
     this.#holder.look();
     this.#fence();
-    // Only while the bucket takes our own heartbeats: when it takes nobody's, nobody is dead. Under our own name somebody else
-    // may live; then we have no heartbeat to judge the bucket by.
+    // Only while the bucket takes our own heartbeats: when it takes nobody's, nobody is dead. Another process may use our name
+    //; then we have no heartbeat to judge the bucket by.
     const isForeign = this.#holder.epoch === 0;
     if (this.mayWrite() || isForeign) this.#failureDetector.expireSilent(isForeign, this.#backAtMs);
     this.#watch.look();

@@ -9,7 +9,7 @@ export type Holder = {
   /** The machine's name for operators; two machines must not share one. */
   readonly node: string;
   readonly thread: string;
-  /** Where it runs: a thread of the same node elsewhere is somebody else under a borrowed name. */
+  /** Where it runs: a thread of the same node elsewhere is another process under our name. */
   readonly place: string;
   /** One life of the process. */
   readonly process: string;
@@ -80,7 +80,7 @@ function readHolder(value: Uint8Array | null): { holder: Holder; rest: Record<st
     for (const each of [node, thread, place, process, incarnation]) if (typeof each !== 'string') return null;
     return { holder: { node, thread, place, process, incarnation } as Holder, rest };
   } catch (error) {
-    ignoring(error, 'something that is neither a heartbeat nor a lease stands in the bucket of leases');
+    ignoring(error, 'something that is neither a heartbeat nor a lease is in the bucket of leases');
     return null;
   }
 }

@@ -27,7 +27,7 @@ export class LeaseWatch {
     this.#parts = parts;
   }
 
-  /** Resolves when everything that stands in the bucket is in the book. */
+  /** Resolves when everything that is in the bucket is in the cache. */
   async open(): Promise<void> {
     const { bucket, cache, clock, onChange } = this.#parts;
     this.#opening = true;

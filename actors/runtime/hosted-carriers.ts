@@ -50,7 +50,7 @@ export class HostedCarriers {
     return [...this.#hosted.values()].map(({ actor }) => actor.report);
   }
 
-  /** What operators order of a carrier from now on; one that is not here is somebody else's. */
+  /** What operators order of a carrier from now on; one that is not here belongs to another thread. */
   command(carrier: string, commands: CarrierCommands): void {
     this.#hosted.get(carrier)?.actor.command(commands);
   }

@@ -15,7 +15,7 @@ export class RecordedEvents {
   readonly #engine: Engine;
   /** The recorded events of one message of this account, in stream order. */
   readonly of: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
-  /** The same for an account that is shown them: behind all that somebody waits for to act on it. */
+  /** The same for an account that is shown them: behind all queries whose answer is acted on. */
   readonly shownTo: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
 
   constructor(engine: Engine) {

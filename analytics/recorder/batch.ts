@@ -79,7 +79,7 @@ export class Batch {
     return { octets: Buffer.concat(kept), rows };
   }
 
-  /** The events of one message, in stream order, repeats included. Records are only read again when somebody asks. */
+  /** The events of one message, in stream order, repeats included. Records are only read again for a query. */
   eventsOf(messageId: string): readonly DeliveryEvent[] {
     return this.#index().get(messageId) ?? [];
   }

@@ -129,7 +129,7 @@ export class Batcher {
     this.#roomAgain = null;
   }
 
-  /** Lets go of everything: somebody else records now. */
+  /** Drops everything: another node records now. */
   forget(): void {
     this.#ready = [];
     this.#collecting = null;

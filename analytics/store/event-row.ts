@@ -6,7 +6,7 @@ import { keywords } from '../../model/keyword.ts';
 import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
 
-/** Where an event stands in the stream: order of the fold, and the same for every reader. */
+/** Where an event is in the stream: order of the fold, and the same for every reader. */
 export type StreamPosition = {
   /** When the stream was created (ms): sequences of another incarnation are not comparable. */
   readonly streamEpoch: number;

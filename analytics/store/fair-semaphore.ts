@@ -3,7 +3,7 @@
 import { RetryLater } from '../../platform/errors.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 
-/** system: somebody waits to act on the answer · account: to be shown it · background: nobody waits. */
+/** system: the answer is acted on · account: to be shown it · background: nobody waits. */
 export type Turn = 'system' | 'account' | 'background';
 
 /** Runs `job` when its turn has come; rejects with RetryLater at once when too many wait. */

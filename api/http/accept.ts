@@ -103,7 +103,7 @@ export function hasCapacityInStream(
 
 /**
  * `done` gets null when the message is durable, else the problem to answer with. `use`: a single message is 'otp' whatever
- * its category, an item of a batch is 'ordinary' and leaves room for the single ones of everybody. `again`: an earlier
+ * its category, an item of a batch is 'ordinary' and leaves capacity for single messages. `again`: an earlier
  * request under the same key may have published it, so long ago that the stream would not know.
  */
 export function acceptMessage(

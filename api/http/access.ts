@@ -62,7 +62,7 @@ export function holdAtWork(
   return exchange.hold(places.requests, account.accountId, use);
 }
 
-/** For routes that are answered elsewhere. They are asked once more there; a stranger's request does not come so far. */
+/** For routes that are answered elsewhere. They are asked once more there; an unauthenticated request does not come so far. */
 export function admitForwarded(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) metrics.refused.inc({ code: authenticated.problem.code });

@@ -47,7 +47,10 @@ export async function keptAnswer(results: readonly ItemResult[], createdAtMs: nu
   return JSON.stringify(kept);
 }
 
-/** The same text as batchAnswer's, but for refusals that were shortened. `idOf` makes the id again from when the key was first used. */
+/**
+ * The same text as batchAnswer's, but for refusals that were shortened. `idOf` makes the id again from when the key was
+ * first used.
+ */
 export async function answerOfKept(
   text: string,
   idOf: (index: number, createdAtMs: number) => MessageId,

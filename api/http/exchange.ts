@@ -50,7 +50,7 @@ export class Exchange {
   receiving = false;
   /** Octets of the body so far. */
   received = 0;
-  /** The connection ends with the answer, unless that is streamed: what stands behind this request is no other one. */
+  /** The connection ends with the answer, unless that is streamed: what comes after this request is no other one. */
   closes = false;
   #state: 'open' | 'deferred' | 'streaming' | 'answered' | 'aborted' = 'open';
   readonly #httpServer: HttpServer;
@@ -117,7 +117,7 @@ export class Exchange {
   /** `close`: the rest of the request is not wanted, so the connection cannot be used again. */
   refuse(problem: Problem, headers: Headers = [], close = false): void {
     const extra: Headers = [...headers, ...problemHeaders(problem)];
-    // A stranger's body is not waited for, and neither is it read as the next request.
+    // The body of an unauthenticated request is not waited for, and neither is it read as the next request.
     const isUnread = problem.status === 401 && this.headerCounts.hasBody;
     this.#answer(problem.status, problemContentType, problemBody(problem, this.requestId), extra, close || isUnread);
   }

@@ -128,7 +128,7 @@ function headersOf(req: HttpRequest, requestId: string): Record<string, string> 
   return headers;
 }
 
-/** What stands in a URL unescaped and must not, as clients' libraries would have escaped it. */
+/** What is in a URL unescaped and must not, as clients' libraries would have escaped it. */
 function escaped(path: string): string {
   return path.replaceAll(/[^\x21-\x7e]+/g, (odd) => encodeURIComponent(odd.toWellFormed()));
 }

@@ -56,7 +56,7 @@ export async function openHttpServer(
     if (httpServer.draining) return exchange.refuse(stopping, [], true);
     // Its length may be hidden from this parser: behind a header without a name uWebSockets.js reads none.
     exchange.closes = !exchange.headerCounts.hasBody && writes.has(req.getMethod());
-    // With an answer, what stands behind it would still be read.
+    // With an answer, what comes after it would still be read.
     if (exchange.headerCounts.contentLength > 1) return exchange.abort();
     guard(exchange, () => route(exchange, req));
   };

@@ -194,7 +194,7 @@ function isValidity(value: unknown): value is number {
   );
 }
 
-/** What stands in the place of something else, for people. */
+/** What replaces something else, for people. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object';

@@ -67,7 +67,7 @@ function asksForSecret(secret: string): (request: Request) => boolean {
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 
-/** Somebody on this machine with a key: no network list was asked and no rate counted. */
+/** A client on this machine with a key: no network list was asked and no rate counted. */
 function notOurs(request: Request): Response {
   const refusal = problem(403, 'ingress_only', 'ask the API itself: this port serves its ingress only');
   const requestId = request.headers.get('x-request-id') ?? '';

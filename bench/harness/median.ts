@@ -1,4 +1,4 @@
-// What stands in the middle of what was measured: a round in which another process had the core says nothing.
+// What is in the middle of what was measured: a round in which another process had the core says nothing.
 
 /** NaN of nothing, which meets no target. */
 export function median(values: readonly number[]): number {

@@ -6,7 +6,7 @@ export const consumerNotFound = 10014;
 export const noMessage = 10037;
 export const nameInUse = 10058;
 export const streamNotFound = 10059;
-/** A compare-and-set was lost: somebody else has written since the revision that was read. */
+/** A compare-and-set was lost: another process has written since the revision that was read. */
 export const wrongLastSequence = 10071;
 
 export function isApiError(error: unknown, code: number): boolean {

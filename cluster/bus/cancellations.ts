@@ -67,7 +67,7 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
       for (let tries = 0; tries < triesMax; tries += 1) {
         const { messageId: newest, ordinal, seq } = await last(subject);
         if (newest === messageId) return 'canceled';
-        // A try whose answer was lost may stand before the end.
+        // A try whose answer was lost may come before the end.
         if (newest === closed) return (await read(subject)).has(messageId) ? 'canceled' : 'too_late';
         if (ordinal >= limits.bus.cancelsPerSecondMax) return 'full';
         const result = await append(subject, `${ordinal + 1} ${messageId}`, seq);

@@ -143,7 +143,7 @@ function listen(
   let lookedAtMs = clock.monotonicMs();
   return clock.every(lookEveryMs, () => {
     const nowMs = clock.monotonicMs();
-    // A loop that stood still has not heard what came meanwhile; it will in this turn.
+    // An event loop that was blocked has not read what came meanwhile; it will in this turn.
     const stalled = nowMs - lookedAtMs > 4 * lookEveryMs;
     lookedAtMs = nowMs;
     if (stalled || !bus.connected()) heard.atMs = nowMs;

@@ -70,7 +70,7 @@ export class EventWriter {
 
   /**
    * The highest sequence in EVENTS that one of its batches got, since EVENTS is the stream it is: whatever is written
-   * next stands behind it.
+   * next comes after it.
    */
   get lastSeq(): number {
     return this.#lastSeq;

@@ -137,7 +137,7 @@ export class ScheduledShares {
     return { revision: stored.seq, ...recordOf(stored.data), readAtMs };
   }
 
-  /** Null: somebody else has written since it was read. */
+  /** Null: another process has written since it was read. */
   async #write(accountId: string, known: Known, hours: Hours, endsAtMs: number): Promise<Known | null> {
     const mark = secretBytes(markBytes).toString('hex');
     const payload = Buffer.from(JSON.stringify({ mark, hours: Object.fromEntries(hours) }));

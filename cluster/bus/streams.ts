@@ -123,7 +123,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       max_bytes: streamMb.events * mib,
     },
     {
-      // What operators ordered of carriers, ~400 bytes each: the last of a subject is in effect, what stands before it
+      // What operators ordered of carriers, ~400 bytes each: the last of a subject is in effect, what comes before it
       // goes when the audit log in PostgreSQL has it. Three months of an order a minute fit while that is away.
       name: streamNames.orders,
       subjects: ['ops.>', auditNoteSubject],
@@ -156,7 +156,7 @@ const untilAcked = {
 
 /**
  * The consumer through which one carrier takes one shard of one lane. A consumer gives in stream order, so with one for
- * all shards an account's flood would stand before everybody's. `windowPdus` is the sum of the carrier's windows: one
+ * all shards an account's flood would come before all others. `windowPdus` is the sum of the carrier's windows: one
  * shard alone can fill them and have as many again at hand, twice; an account shard besides has room for records on
  * their way to overflow, so that those behind them come.
  */

@@ -135,7 +135,7 @@ export function commandSubject(carrier: string, bind: number | null): string {
   return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;
 }
 
-/** Core NATS: somebody gave an order, look into the stream. */
+/** Core NATS: a command was issued, read the stream. */
 export const commandsChangedSubject = 'notify.commands';
 
 /** Core NATS: which API keys are used today. */

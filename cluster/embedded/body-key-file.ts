@@ -64,7 +64,7 @@ export function rotated(text: string, nowMs: number, keptMs: number | null): Rot
 }
 
 /**
- * Pure: the content after a start, which is when a key that stands first for the first time begins to seal; null: as it
+ * Pure: the content after a start, which is when a key that comes first for the first time begins to seal; null: as it
  * is.
  */
 export function startedWith(text: string, nowMs: number): string | null {
@@ -76,7 +76,7 @@ export function startedWith(text: string, nowMs: number): string | null {
   return [...stamped.map(lineText), ''].join('\n');
 }
 
-/** A key stands behind another one and has not been retired: nobody has started with the new one yet. */
+/** A key comes after another one and has not been retired: nobody has started with the new one yet. */
 const waitsForStart = (lines: readonly Line[]) =>
   lines.slice(1).some((line) => !isGone(line) && line.retiredAtMs === null);
 

@@ -4,7 +4,7 @@
 const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'HELIOGRAPH_LOG'];
 const passedOnPrefixes = ['LC_', 'NODE_', 'UV_', 'SSL_CERT_', 'PGSSL', 'LD_', 'DYLD_', 'MALLOC_'];
 
-/** What a child process inherits of ours: no setting of Heliograph's, and nothing that somebody put there for us. */
+/** What a child process inherits of ours: no setting of Heliograph's, and nothing that was put there for us. */
 export function harmlessEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const isHarmless = (name: string) =>
     passedOn.includes(name) || passedOnPrefixes.some((prefix) => name.startsWith(prefix));

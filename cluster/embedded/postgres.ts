@@ -61,7 +61,7 @@ export function postgresReady(url: string, limitMs: number, ended?: Promise<unkn
 
 /**
  * After a kill -9 the backends need a moment to notice, and PostgreSQL would take a dead postmaster that nobody
- * has reaped yet, or a stranger with its old pid, for a running one. The pid file goes only when nobody is there.
+ * has reaped yet, or another process with its old pid, for a running one. The pid file goes only when nobody is there.
  */
 async function settleCrash(dataFolder: string, port: number): Promise<void> {
   const title = `postgres: ${clusterName(port)}: `;
@@ -76,7 +76,7 @@ async function settleCrash(dataFolder: string, port: number): Promise<void> {
   rmSync(join(dataFolder, 'postmaster.pid'), { force: true });
 }
 
-/** Stands in the process titles, so that one cluster's processes can be distinguished from another's. */
+/** Is in the process titles, so that one cluster's processes can be distinguished from another's. */
 function clusterName(port: number): string {
   return `heliograph-${port}`;
 }

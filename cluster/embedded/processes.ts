@@ -23,7 +23,7 @@ export function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, but belongs to somebody else.
+    // EPERM: it runs, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

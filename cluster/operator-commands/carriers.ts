@@ -45,7 +45,7 @@ export type NoSuch = { readonly ok: false; readonly what: 'carrier' | 'bind'; re
 export type Given = {
   readonly ok: true;
   readonly command: OperatorCommand;
-  /** Everybody who serves the carrier follows it; false also when nobody does at the moment. */
+  /** All who serve the carrier follow it; false also when nobody does at the moment. */
   readonly inEffect: boolean;
   readonly carrier: CarrierView;
 };
@@ -95,7 +95,7 @@ export async function commandCarrier(
   }
 }
 
-/** Who repeats an order without a reason has not taken back the one it stands for. */
+/** Who repeats an order without a reason has not taken back the one that is in effect. */
 async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewCommand): Promise<string> {
   if (reason !== '' || verb === 'resume') return reason;
   try {
@@ -103,7 +103,7 @@ async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewCommand): 
     const stands = bind === null ? commands.carrier : commands.binds.get(bind);
     return stands?.verb === verb ? stands.reason : '';
   } catch (error) {
-    ignoring(error, 'the order is given without the reason that stood before');
+    ignoring(error, 'the order is given without the reason that came before');
     return '';
   }
 }

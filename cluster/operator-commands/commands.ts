@@ -48,7 +48,7 @@ export async function issueCommand(bus: Bus, given: NewCommand, clock: Clock = s
   return command;
 }
 
-/** Every order that stands, by carrier. */
+/** Every command in effect, by carrier. */
 export async function readCommands(bus: Bus): Promise<ReadonlyMap<string, CarrierCommands>> {
   const call = <T>(work: Promise<T>) => withDeadline('reading orders', limits.operations.callTimeoutMs, work);
   const { state } = await call(bus.manager.streams.info(streamNames.orders, { subjects_filter: 'ops.>' }));

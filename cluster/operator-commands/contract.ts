@@ -70,7 +70,7 @@ export type CarrierReport = {
  */
 export type Pace = { readonly perS: number; readonly ofPerS: number; readonly slowedBy: string };
 
-/** Still avoided, although there is no trouble any more: so long already, and until it is good again if it stays so. */
+/** Still avoided, although there is no fault any more: so long already, and until it is good again if it stays so. */
 export type Recovering = { readonly forMs: number; readonly goodInMs: number };
 
 /** What one thread of one node answers. */

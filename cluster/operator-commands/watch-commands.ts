@@ -19,7 +19,7 @@ export type CommandsWatch = {
   stop(): void;
 };
 
-/** Resolves when all standing orders are known: a carrier must not send a message before it knows that it may. */
+/** Resolves when all commands in effect are known: a carrier must not send a message before it knows that it may. */
 export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promise<CommandsWatch> {
   let known: ReadonlyMap<string, CarrierCommands> = new Map();
   let seenSeq = -1;
@@ -83,7 +83,7 @@ export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promi
 
 const fingerprint = (commands: CarrierCommands | undefined) => commandIds(commands ?? noCommands).join();
 
-/** The ids of all orders that stand for a carrier: how everybody says which they know. */
+/** The ids of all commands in effect for a carrier: how all threads report which they know. */
 export function commandIds({ carrier, binds }: CarrierCommands): string[] {
   return [...(carrier === null ? [] : [carrier.id]), ...[...binds.values()].map(({ id }) => id)].sort();
 }

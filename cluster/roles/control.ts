@@ -118,7 +118,7 @@ runRole('control', async (link) => {
       void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }, link);
       const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart, values };
       const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
-      // What is in effect is in effect, recorded or not: somebody must know.
+      // What is in effect is in effect, recorded or not: an operator must know.
       await noteForAudit(bus, note, clock).catch((error: unknown) =>
         log.error({ alarm: 'not_audited', ...note, error: messageOf(error) }, 'a reload is not in the audit log'),
       );

@@ -70,7 +70,7 @@ function stealFrom(file, deadPid) {
   }
 }
 
-/** Whether a process of ours lives under this id: after a reboot a stranger may have it. */
+/** Whether a process of ours lives under this id: after a reboot another process may have it. */
 function isOurs(pid) {
   try {
     process.kill(pid, 0);

@@ -23,7 +23,7 @@ export function packagesInstalled(root) {
   if (!existsSync(installedFile)) return false;
   const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8');
   if (readStamp(root) === stampOf(lockText)) return true;
-  // Somebody ran npm by hand: fine when the tree is the same, and then it is not touched.
+  // npm was run by hand: fine when the tree is the same, and then it is not touched.
   if (!sameTree(JSON.parse(lockText), JSON.parse(readFileSync(installedFile, 'utf8')))) return false;
   finish(root, lockText);
   return true;

@@ -52,7 +52,7 @@ export function readyText({ settings, carriers, demo, adminPort, secondsToReady 
 
 function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[]): string[] {
   const { keys, file, hasLive, liveKeyRevoked } = demo;
-  // A line of its own, so that the key stands neither in the output of a later start nor in the shell's history.
+  // A line of its own, so that the key is neither in the output of a later start nor in the shell's history.
   const ask = `npx heliograph keys demo${hasLive ? '' : ' --test'}`;
   const shown =
     keys === null

@@ -110,7 +110,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   );
 }
 
-/** Node keeps messages that come before somebody listens. */
+/** Node keeps messages that come before there is a listener. */
 function settingsOf(supervised: boolean): Promise<ChildLink['env']> {
   if (!supervised) return Promise.resolve(process.env);
   return new Promise((resolve) => {

@@ -87,7 +87,7 @@ function narrow(path: string, mode: number): void {
   try {
     chmodSync(path, mode);
   } catch (error) {
-    // Somebody else's folder, lent to us: whoever lent it decides who reads it.
+    // A folder of another user: whoever lent it decides who reads it.
     log.warn({ path, error: (error as Error).message }, 'others may read this path: it belongs to another user');
   }
 }

@@ -64,7 +64,7 @@ export function configurationFor(role: RoleChild, configuration: Configuration):
   }
 }
 
-/** That a password has changed stays visible: what stands in its place is made with a key that no role is given. */
+/** That a password has changed stays visible: what is used instead is made with a key that no role is given. */
 const noSecret = (bind: BindConfig): BindConfig => ({
   ...bind,
   password: createHmac('sha256', markKey).update(bind.password).digest('hex').slice(0, 8),

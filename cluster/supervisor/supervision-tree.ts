@@ -49,7 +49,7 @@ export class SupervisionTree {
     for (const child of this.children) child.configure(configuration);
   }
 
-  /** Everybody has been told to stop and is gone when this resolves. */
+  /** All have been asked to stop and is gone when this resolves. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopInOrder();
     return this.#stopping;

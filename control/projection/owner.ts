@@ -36,7 +36,7 @@ export class OwnedByAnother extends SetupError {
 /** In the bucket itself: a bucket that was lost belongs to whoever fills it again. */
 const ownerEntryName = 'meta.database';
 
-/** Takes the directory for the store's database when nobody has it. Throws OwnedByAnother when somebody else does. */
+/** Takes the directory for the store's database when nobody has it. Throws OwnedByAnother when another database does. */
 export async function claimDirectory(store: Store, calls: BusCalls, bucket: KV): Promise<void> {
   const ours = await installationId(store);
   const owner = ownerIn(await calls.call("asking for the directory's owner", bucket.get(ownerEntryName)));

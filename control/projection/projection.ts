@@ -52,7 +52,7 @@ async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stoppin
     if (rows.length === 0) return;
     const settled = await projectRows(store, calls, bucket, rows);
     await deleteOutbox(store, settled);
-    // Somebody else is projecting the rest; the next pass looks again.
+    // Another process is projecting the rest; the next pass looks again.
     if (settled.length < rows.length) return;
   }
 }

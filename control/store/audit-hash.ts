@@ -17,7 +17,7 @@ export type ChainedFacts = {
   readonly detail: unknown;
 };
 
-/** Stands before the first row. */
+/** Comes before the first row. */
 export const genesisHash = Buffer.alloc(32);
 
 export function auditHash(before: Uint8Array, facts: ChainedFacts): Buffer {

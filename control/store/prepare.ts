@@ -10,7 +10,7 @@ import type { Store } from './store.ts';
 export type DatabaseUrls = {
   /** Of the application role. */
   readonly databaseUrl: string;
-  /** Null: the application role owns the tables, or somebody else migrates. */
+  /** Null: the application role owns the tables, or another role migrates. */
   readonly ownerUrl: string | null;
 };
 

@@ -56,7 +56,7 @@ export class RegistryVersions {
   }
 
   /**
-   * Puts the table and moves the pointer from `before` to it. False when somebody else moved the pointer first.
+   * Puts the table and moves the pointer from `before` to it. False when another import moved the pointer first.
    * Chunks that an import before left behind are not sent again.
    */
   async publish(
@@ -124,7 +124,7 @@ export class RegistryVersions {
     return new Set(Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length)));
   }
 
-  /** The version before stays: somebody may be loading it. Purged without markers, which would stay for ever. */
+  /** The version before stays: a process may be loading it. Purged without markers, which would stay for ever. */
   async #purgeAllBut(name: RegistryName, keep: readonly string[]): Promise<void> {
     const filter = subjectOf(`${name}.chunk.>`);
     const info = await this.bus.manager.streams.info(streamName, { subjects_filter: filter });

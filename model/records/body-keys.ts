@@ -1,4 +1,4 @@
-// The body keys of an installation: the first one seals, all of them open. A key is known by its id, which stands in every
+// The body keys of an installation: the first one seals, all of them open. A key is known by its id, which is in every
 // sealed body; the id says nothing about the key.
 import { createHmac } from 'node:crypto';
 import { SetupError } from '../../platform/errors.ts';
@@ -6,7 +6,7 @@ import { SetupError } from '../../platform/errors.ts';
 export type BodyKeys = {
   /** 32 octets each; the first one seals. */
   readonly keys: readonly Buffer[];
-  /** Ids of keys that nobody has any more: what they sealed goes to DEAD, and somebody said that this is known. */
+  /** Ids of keys that nobody has any more: what they sealed goes to DEAD, and an operator has confirmed it. */
   readonly gone: readonly string[];
 };
 

@@ -53,7 +53,7 @@ function each(characters: string, replacement: string): [string, string][] {
 
 function pairs(characters: string, replacements: string): [string, string][] {
   const [from, to] = [[...characters], [...replacements]];
-  assert(from.length === to.length, 'a look-alike stands without its replacement');
+  assert(from.length === to.length, 'a look-alike is without its replacement');
   return from.map((character, index) => [character, to[index] ?? '']);
 }
 

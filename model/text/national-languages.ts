@@ -1,5 +1,5 @@
 // The languages that have shift tables of their own in GSM-7 (3GPP TS 23.038 §6.2.1.2.4), with their identifiers
-// in the user data header, and the pair of tables a text is encoded with. Names only: the characters stand in
+// in the user data header, and the pair of tables a text is encoded with. Names only: the characters are in
 // national-tables.ts. A name here is also a value of a carrier's `national_tables`, so it is never renamed.
 
 export const nationalLanguages = {

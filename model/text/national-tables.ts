@@ -6,7 +6,7 @@
 /** Characters by septet; a missing one is empty in the standard. Undefined: this identifier has no such table. */
 export type SparseTable = ReadonlyMap<number, string>;
 
-/** The table that stands behind the escape instead of the default extension table. */
+/** The table that comes after the escape instead of the default extension table. */
 export function singleShiftTable(language: number): SparseTable | undefined {
   const european = europeanSingle[language];
   if (european !== undefined) return new Map([...defaultExtension, ...european]);

@@ -39,7 +39,7 @@ export function countSegments(
   if (languages.length === 0) return encoding === 'gsm7' ? plain : countUcs2(text, foreign(plain));
   const national = countNational(text, languages, plain);
   if (encoding === 'gsm7') return national;
-  // Where the tables hold the text but save nothing, what stands outside the default alphabet is the reason.
+  // Where the tables hold the text but save nothing, what is outside the default alphabet is the reason.
   const ucs2 = countUcs2(text, foreign(national.ok ? plain : national));
   return national.ok && national.segmentCount < ucs2.segmentCount ? national : ucs2;
 }

@@ -70,7 +70,7 @@ function search(rules: readonly Compiled[], atMs: number): number | null {
   }
 }
 
-/** The end of the window the wall clock stands in; the moment itself when it stands in none. */
+/** The end of the window the wall clock is in; the moment itself when it is in none. */
 function endOfQuiet(rule: Compiled, atMs: number): number {
   const wallMs = atMs + rule.zone.offsetAt(atMs);
   const day = Math.floor(wallMs / dayMs);

@@ -9,7 +9,7 @@ export type KeywordReader = (text: string) => KeywordFound | null;
 /** Longer than any keyword with what may stand around it. */
 const textUnitsMax = 120;
 
-/** A word that stands in two lists is read as the first of stop, start, help: who may mean "stop" is left in peace. */
+/** A word that is in two lists is read as the first of stop, start, help: who may mean "stop" is left in peace. */
 export function keywordReader(rules: KeywordRules): KeywordReader {
   const found = new Map<string, KeywordFound>();
   for (const keyword of keywords) {
@@ -38,7 +38,7 @@ export function keywordForm(text: string): string {
       .toUpperCase()
       .replace(/\s+/gu, ' ')
       .trim()
-      // Marks that stood behind a sign may have come together.
+      // Marks that came after a sign may have come together.
       .normalize('NFKC')
   );
 }

@@ -101,7 +101,7 @@ type Parts = {
   readonly marks: Uint8Array;
 };
 
-/** Throws when the buffer is not a table: somebody else's bytes, or another version's. */
+/** Throws when the buffer is not a table: other bytes, or another version's. */
 function partsOf(buffer: ArrayBufferLike): Parts {
   const header = new DataView(buffer);
   const found = buffer.byteLength < headerBytes ? '' : String.fromCharCode(...new Uint8Array(buffer, 0, magic.length));

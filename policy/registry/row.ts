@@ -18,7 +18,7 @@ export type RowRules = {
   readonly country: Pick<CountryRules, 'callingCode' | 'nationalLengths' | 'lengthsByPrefix' | 'trunkPrefix'>;
   /** Rows begin with + or −. */
   readonly delta: boolean;
-  /** The mark for what stands behind the number, '' when nothing does; a sentence when it is not known. */
+  /** The mark for what comes after the number, '' when nothing does; a sentence when it is not known. */
   readonly markOf: (value: string) => number | string;
 };
 

@@ -56,7 +56,7 @@ export class BindFlight implements PduTap {
   }
 
   closed(why: string, by: 'us' | 'peer'): void {
-    // A connection that never stood has left nothing that could be closed.
+    // A connection that was never open has left nothing that could be closed.
     if (this.#isOpen) this.#note(recordKind.closed, { why, by });
     this.#isOpen = false;
   }

@@ -12,7 +12,7 @@ export type SessionEnds = {
 
 /** Called synchronously, on the hot path. None may throw, and the octets are only lent. */
 export type PduTap = {
-  /** The connection stands. */
+  /** The connection is open. */
   opened(ends: SessionEnds): void;
   /** A PDU was handed to the socket: buffer[start, end). */
   sent(buffer: Buffer, start: number, end: number): void;

@@ -1,6 +1,6 @@
 // Records as a capture file that Wireshark and tshark read: classic pcap, LINKTYPE_RAW, each PDU in an IP packet of its
 // own between the real addresses and ports, with the TCP sequence numbers, handshakes and closings that a capture of
-// the line would show. What was TLS on the line stands here in the clear. Pure.
+// the line would show. What was TLS on the line is here in the clear. Pure.
 import { formatIp, parseIp } from '../../model/ip-address.ts';
 import type { SessionEnds } from './contract.ts';
 import { recordKind } from './pdu-ring.ts';

@@ -57,7 +57,7 @@ export class PduRing {
       index = 0;
     }
     this.#makeRoom(size);
-    // The padding goes out with the record, and this memory may have been somebody else's.
+    // The padding goes out with the record, and this memory may have held other data.
     memory.writeDoubleLE(0, index + size - 8);
     memory.writeUInt32LE(size, index);
     memory.writeUInt32LE((kind | (octets << 8)) >>> 0, index + 4);

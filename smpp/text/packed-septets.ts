@@ -12,7 +12,7 @@ export function packSeptets(septets: Uint8Array, fillBits = 0): Buffer {
     putSeptet(octets, at, septet);
     at += 7;
   }
-  // Seven bits left over would read as one more septet, an @: a carriage return stands there instead (§6.1.2.3.1).
+  // Seven bits left over would read as one more septet, an @: a carriage return is there instead (§6.1.2.3.1).
   if (octets.length * 8 - at === 7) putSeptet(octets, at, carriageReturn);
   return octets;
 }

@@ -10,7 +10,7 @@ import type { TextRules } from '../../model/wire-rules.ts';
 import { type Tlv, tlvTag } from '../pdu.ts';
 import { fillBitsAfter, packSeptets } from './packed-septets.ts';
 
-/** `octets` is short_message; what travels as TLVs instead or besides stands in `tlvs`. */
+/** `octets` is short_message; what travels as TLVs instead or besides is in `tlvs`. */
 export type WireSegment = EncodedSegment & { tlvs?: Tlv[] };
 
 type Alphabet = TextEncoding | 'latin1';

@@ -217,7 +217,7 @@ describe('a place in a stream', () => {
     expect(await changeSince(events.bus, 'EVENTS', { ...place, seq: 8 })).toMatch(/ends at 7/);
     expect(await changeSince(events.bus, 'EVENTS', { ...place, seq: 7 })).toMatch(/another one/);
     await recreate();
-    expect(await change()).toMatch(/made again/);
+    expect(await change()).toMatch(/recreated/);
   });
 
   test('is told apart by nanoseconds', () => {

@@ -57,7 +57,7 @@ test('a second order to the same end keeps the reason of the first, unless it sa
   expect(await shown('carriers', 'list', 'handset')).not.toContain('still');
 }, 60_000);
 
-test('the doctor marks an order that stands, apart from what is right and what is wrong', async () => {
+test('the doctor marks a command in effect, apart from what is right and what is wrong', async () => {
   const { code, stdout } = await cli('doctor', '--carrier', 'handset');
   expect(code).toBe(1);
   expect(stdout).toMatch(/^! handset +paused by an order: nothing is submitted .*\n +→ .*carriers resume handset$/m);

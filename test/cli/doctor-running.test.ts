@@ -34,7 +34,7 @@ const order = (verb: 'pause' | 'drain' | 'resume', bind: number | null, reason: 
   issueCommand(harness.bus, { verb, carrier: 'alpha', bind, reason, actor: 'operator', from: 'me@here' });
 const bound = (count: number) => until('bound', () => harness.simulator.stats().binds.now === count, waiting);
 
-test('an order that stands is said, of the carrier and of one bind, and is no fault', patience, async () => {
+test('a command in effect is said, of the carrier and of one bind, and is no fault', patience, async () => {
   harness = await openCarrierHarness();
   const alpha = carrierWith(harness.simulator);
   await harness.host([alpha]);

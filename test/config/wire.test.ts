@@ -167,7 +167,7 @@ describe('the example in the shipped file', () => {
       env,
     ).carriers[0]!;
 
-  it('is a carrier as it stands', () => {
+  it('is a carrier as it is', () => {
     expect(parse(example)).toMatchObject({
       name: 'example-telecom',
       wire: { tlvs: [{ tag: 0x1400 }, { tag: 0x1401 }] },

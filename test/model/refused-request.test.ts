@@ -24,7 +24,7 @@ test('it survives the bus, on a subject no carrier can have', () => {
   expect(eventSubject(refused.carrier, 0)).toBe('ev._ingress.0');
 });
 
-test('its kind stands behind all that were there before it: places are frozen', () => {
+test('its kind comes after all that were there before it: places are frozen', () => {
   expect(eventKinds.slice(0, 16)).toEqual([
     ...['accepted', 'scheduled', 'intent', 'submitted', 'delivered', 'undelivered', 'expired', 'rejected', 'unknown'],
     ...['failed', 'blocked', 'canceled', 'deferred', 'rerouted', 'refused', 'resent'],

@@ -1,4 +1,4 @@
-// The ground everything stands on: clock, deadline, ring queue, chance, and that errors go by only by name.
+// The ground everything is on: clock, deadline, ring queue, chance, and that errors go by only by name.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionFailed, assert } from '../../platform/assert.ts';

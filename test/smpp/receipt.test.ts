@@ -96,7 +96,7 @@ describe('a receipt as text', () => {
     expect(receiptOf(delivery(text, { esmClass }))).toMatchObject({ carrierMessageId: '5', state });
   });
 
-  test('believes nothing that stands in the client’s own words', () => {
+  test('believes nothing that is in the client’s own words', () => {
     const read = receiptOf(delivery('id:1 stat:DELIVRD err:000 text:id:2 stat:UNDELIV err:999'));
     expect(read).toMatchObject({ carrierMessageId: '1', state: 'delivered', errorCode: '000' });
   });

@@ -1,4 +1,4 @@
-// A inbound consumer for subscribers' messages beside a carrier harness: its own connection, a directory with the
+// An inbound consumer for subscribers' messages beside a carrier harness: its own connection, a directory with the
 // accounts the test names, and a country with keywords. And what it told, read back from EVENTS.
 import { type OpenInboundConsumer, openInboundConsumer } from '../../actors/inbound/open-inbound-consumer.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';

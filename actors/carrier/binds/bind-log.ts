@@ -8,7 +8,7 @@ import type { CloseCause } from '../../../smpp/session-contract.ts';
 export class BindLog {
   readonly #bind: string;
   #isBound = false;
-  /** It has stood before. */
+  /** It has came before. */
   #wasBound = false;
   /** Since then a warning waits for its end. */
   #warned = false;

@@ -202,7 +202,7 @@ export class CarrierBinds {
     };
     const labels = { carrier: carrier.name };
     if (bind.tls && !bind.tls.verify) {
-      log.warn({ bind: bind.name }, 'tls.verify is off: whoever stands in the way can read and change everything');
+      log.warn({ bind: bind.name }, 'tls.verify is off: whoever is in the way can read and change everything');
     }
     const { destination } = carrier.wire;
     // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.

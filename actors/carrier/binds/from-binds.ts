@@ -53,7 +53,7 @@ export function fromBinds(parts: FromBindsParts): BindHandlers {
   }
 
   function onNoAnswer(token: SubmitToken, why: string): void {
-    // A session that ends is told by its binds; only silence on a session that stands is a fault of the carrier.
+    // A session that ends is told by its binds; only silence on an open session is a fault of the carrier.
     if (why === 'no_response') health.onNoAnswer();
     pacing.unanswered(token, clock.monotonicMs());
     settlement.onNoAnswer(token, why);

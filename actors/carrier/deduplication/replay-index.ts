@@ -55,7 +55,7 @@ export class ReplayIndex {
   }
 
   /**
-   * What stands in EVENTS before an intent of this writer, when it is read next: `new` when nothing does, so that it is
+   * What is in EVENTS before an intent of this writer, when it is read next: `new` when nothing does, so that it is
    * the one that counts. Every node reads the same order, and so comes to the same answer.
    */
   claimStatus(key: string, epoch: number): ReplayStatus {
@@ -160,7 +160,7 @@ export class ReplayIndex {
       case 'opted_in':
         return;
       case 'intent':
-        // One that stands behind another node's counts for nothing: its writer has seen that too.
+        // One that comes after another node's counts for nothing: its writer has seen that too.
         if (this.claimStatus(key, event.epoch) !== 'new') return;
         this.#remember(key, {
           open: true,
@@ -199,7 +199,7 @@ export class ReplayIndex {
     const before = this.#progress.get(key);
     const deferral = readDeferral(event);
     if (before === undefined && deferral === null && (event.progress ?? 0) === 0) return;
-    // A batch that was published again can stand behind the next intent: that one is still open.
+    // A batch that was published again can come after the next intent: that one is still open.
     if (before !== undefined && before.attempt > event.attempt) return;
     // Nobody closes what another node has begun.
     const isOtherNodes = before !== undefined && before.epoch !== event.epoch && event.epoch !== 0;

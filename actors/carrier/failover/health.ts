@@ -1,5 +1,5 @@
 // How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
-// the picture changes. The judgement itself is pure and stands in health-decision.ts. On the hot path it only adds.
+// the picture changes. The judgement itself is pure and is in health-decision.ts. On the hot path it only adds.
 import { sandboxCarrierName } from '../../../config/configuration.ts';
 import type { DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';

@@ -30,7 +30,7 @@ export type RerouteParts = {
   readonly cipher: BodyCipher;
   readonly replayIndex: ReplayIndex;
   readonly claims: IntentClaims;
-  /** Somebody else's word in EVENTS stands before the `rerouted` of this message. */
+  /** Somebody else's word in EVENTS comes before the `rerouted` of this message. */
   readonly onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void;
   readonly clock: Clock;
   /** No event written from now on gets a lower sequence. */

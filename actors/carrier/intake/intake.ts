@@ -128,7 +128,7 @@ export class Intake {
         consumeStream(bus, {
           stream,
           consumer: messageConsumer(lane, carrier, shard, windowPdus),
-          // What is on its way to overflow leaves at once: what stands behind it must not wait for another round trip.
+          // What is on its way to overflow leaves at once: what comes after it must not wait for another round trip.
           prefetch: windowPdus + limits.overflow.inFlightMax,
           handle: (record) => this.#take(record, lane, false),
           onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, stream, reason),
@@ -176,7 +176,7 @@ export class Intake {
     }
   }
 
-  /** In EVENTS another node's word about this message stands before ours: that one counts. */
+  /** In EVENTS another node's word about this message comes before ours: that one counts. */
   yieldTo(inFlight: InFlightMessage, status: ClaimStatus): void {
     const { replayIndex, isLiving } = this.#parts;
     inFlight.learnAccepted(replayIndex.takenBitsOf(inFlight.key));

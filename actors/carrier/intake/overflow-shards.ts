@@ -228,7 +228,7 @@ export class OverflowShards {
     metrics.overflowWaiting.set({ carrier, lane, shard }, open.waiting);
     const nowMs = clock.monotonicMs();
     if (open.waiting > 0) open.emptySinceMs = nowMs;
-    // All of it is in its lane: what comes now stands behind it there.
+    // All of it is in its lane: what comes now comes after it there.
     if (info.num_pending === 0) this.#forgetAccounts(open);
     if (nowMs - open.emptySinceMs < overflow.lingerMs) return;
     this.#forget(open);

@@ -1,7 +1,7 @@
-// Which of two nodes may send a message when both were given its record: the one whose intent stands first in EVENTS.
+// Which of two nodes may send a message when both were given its record: the one whose intent comes first in EVENTS.
 // The order of that stream is the only thing all nodes agree on; holds lapse in silence, deliveries are counted again
 // when a server dies, clocks differ. So an intent that is durable still waits until this node has read everything that
-// stands before it. Alone there is nobody to wait for.
+// comes before it. Alone there is nobody to wait for.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -9,7 +9,7 @@ import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { EventPosition, ReplayIndex, ReplayStatus } from '../deduplication/replay-index.ts';
 
-/** `new`: ours counts, go on · `lost`: that is not known us any more · otherwise what stood before it. */
+/** `new`: ours counts, go on · `lost`: that is not known us any more · otherwise what came before it. */
 export type ClaimStatus = ReplayStatus | 'lost';
 
 export type ClaimKind = 'intent' | 'rerouted';

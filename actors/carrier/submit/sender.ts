@@ -28,7 +28,7 @@ export type SenderParts = {
   readonly events: EventWriter;
   /** Whose intent counts, where nodes share the carrier. */
   readonly claims: IntentClaims;
-  /** Somebody else's word in EVENTS stands before the intent of this message. */
+  /** Somebody else's word in EVENTS comes before the intent of this message. */
   readonly onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void;
   readonly ports: readonly SubmitPort[];
   readonly clock: Clock;
@@ -214,7 +214,7 @@ export class Sender {
     const { claims, nextSeq } = this.#parts;
     if (durable && this.#closed) return this.#isTooLate(inFlight);
     if (durable) {
-      // It says all that was known by then: what stands before it is not needed any more.
+      // It says all that was known by then: what comes before it is not needed any more.
       inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, nextSeq());
       return claims.confirm('intent', inFlight, (verdict) => this.#claimed(inFlight, verdict));
     }

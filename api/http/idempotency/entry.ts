@@ -18,7 +18,7 @@ export type IdempotencyEntry = {
 );
 
 /**
- * An entry as it stands on its page. `stamp` is what compare-and-set compares: another one after each write of an entry
+ * An entry as it is on its page. `stamp` is what compare-and-set compares: another one after each write of an entry
  * that is running, and the same for all that are done, because those change no more.
  */
 export type StampedEntry = { readonly entry: IdempotencyEntry; readonly stamp: number };

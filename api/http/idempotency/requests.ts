@@ -19,7 +19,7 @@ import type { IdempotencyStore, Spot } from './store.ts';
 export type Claim = {
   readonly messageId: MessageId;
   readonly createdAtMs: number;
-  /** Somebody worked on it before and may have come as far as the publish. */
+  /** Another process worked on it before and may have come as far as the publish. */
   readonly mayBePublished: boolean;
 };
 

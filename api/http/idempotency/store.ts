@@ -36,7 +36,7 @@ export type FoundEntry = Spot & { readonly entry: IdempotencyEntry };
 
 export type WriteResult =
   | { readonly ok: true; readonly at: Spot }
-  /** Another write came before; `found` is what stands there now. */
+  /** Another write came before; `found` is what is there now. */
   | { readonly ok: false; readonly failure: 'conflict'; readonly found: FoundEntry | null }
   | { readonly ok: false; readonly failure: Exclude<PublishFailure, 'conflict'> };
 

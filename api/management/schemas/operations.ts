@@ -17,7 +17,7 @@ const command = z
     reason: z.string(),
   })
   .nullable()
-  .openapi({ description: 'The order that stands; null while it runs.' });
+  .openapi({ description: 'The command in effect; null while it runs.' });
 
 const bind = z
   .object({
@@ -62,7 +62,7 @@ export const carrier = z
     recovering: z
       .object({ for_s: z.int(), good_in_s: z.int() })
       .nullable()
-      .openapi({ description: 'Still `weak` or `down`, although the trouble is over; null otherwise.' }),
+      .openapi({ description: 'Still `weak` or `down`, although the fault is over; null otherwise.' }),
     binds: z.array(bind),
   })
   .openapi('Carrier');
@@ -74,7 +74,7 @@ export const commandedCarrier = z
     verb: z.enum(['pause', 'drain', 'resume']),
     target: z.string().openapi({ description: 'The carrier, or a bind of it such as `alpha/2`.' }),
     in_effect: z.boolean().openapi({
-      description: 'Everybody who serves the carrier follows it now. false: it is durable and will be followed.',
+      description: 'All who serve the carrier follow it now. false: it is durable and will be followed.',
     }),
     carrier,
   })

@@ -44,7 +44,7 @@ export function templateProblem({
   }
   if (new Set(used).size !== used.length) return inBody('expected every variable only once');
   const unused = variables.find((each) => !used.includes(each.name));
-  if (unused !== undefined) return inVariables(`{{${unused.name}}} does not stand in the body`);
+  if (unused !== undefined) return inVariables(`{{${unused.name}}} is not in the body`);
   if (pieces.some((piece, at) => at % 2 === 0 && /\{\{|\}\}/.test(piece)))
     return inBody('expected {{name}} with a-z, 0-9 and _');
   // Two variables side by side could be cut anywhere: nobody could say what was approved.

@@ -1,4 +1,4 @@
-// The watch of the leases on a real nats-server: it tells what stands there, and does not wait for ever to hear of it.
+// The watch of the leases on a real nats-server: it tells what is there, and does not wait for ever to hear of it.
 import { afterEach, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import { type LeaseEntry, LeaseBucket } from '../../../actors/lease/lease-bucket.ts';
@@ -26,7 +26,7 @@ async function filled(): Promise<LeaseBucket> {
   return bucket;
 }
 
-test('all that stands there is told before it is ready, the last of each key', async () => {
+test('all that is there is told before it is ready, the last of each key', async () => {
   await filled();
   const other = new LeaseBucket(bus.bus);
   ends.push(() => other.close());

@@ -98,7 +98,7 @@ describe('headers', () => {
     ['/v1/sms', 'two lengths', 2, 40],
     ['/v1/sms', 'the same length twice', 2, 2],
     ['/v1/senders', 'two lengths, for the control role', 2, 40],
-  ])('%s with %s: the connection is cut, and what stands behind it is not read', async (path, _name, first, second) => {
+  ])('%s with %s: the connection is cut, and what comes after it is not read', async (path, _name, first, second) => {
     const lengths = [`content-length: ${first}`, `content-length: ${second}`];
     const smuggled = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
     const { text, closedAfterMs } = await raw([`${head(lengths).replace('/v1/sms', path)}{}${smuggled}`]);

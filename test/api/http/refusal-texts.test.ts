@@ -34,7 +34,7 @@ describe('of a message', () => {
     expect(detailOf({ ...good, send_at: 5 }, 'send_at')).toMatch(/^must be a time with its offset/);
   });
 
-  test('what was found stands there in English', () => {
+  test('what was found is there in English', () => {
     expect(detailOf({ ...good, to: {} }, 'to')).toMatch(/found an object$/);
     expect(detailOf({ ...good, to: [] }, 'to')).toMatch(/found an array$/);
     expect(detailOf({ ...good, to: 5 }, 'to')).toMatch(/found a number$/);

@@ -1,4 +1,4 @@
-// What each process of a running system knows: no secret stands in any environment, and a role is told its own only.
+// What each process of a running system knows: no secret is in any environment, and a role is told its own only.
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

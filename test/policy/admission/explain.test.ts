@@ -18,7 +18,7 @@ const explain = explanation({ ...rules, carriers, routes });
 const published = (message: string, over: Partial<SmsRequest> = {}) =>
   explain(principal(), request({ message, ...over }), 'sms_1').written;
 
-test('the segments are those of the tables, and costly is what stands behind their escape', () => {
+test('the segments are those of the tables, and costly is what comes after their escape', () => {
   const written = published(`ış{€${'a'.repeat(100)}`);
   expect(written).toMatchObject({ encoding: 'gsm7', ucs2Because: null, segments: [{ units: 108 }] });
   expect(written?.costlyCharacters).toEqual(['ı', 'ş', '{', '€']);

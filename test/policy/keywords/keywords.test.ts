@@ -48,7 +48,7 @@ describe('a keyword', () => {
     for (const text of ['İPTAL', 'iptal', 'IPTAL', 'İptal']) expect(reader(text)?.keyword).toBe('stop');
   });
 
-  it('that stands in two lists means to be left in peace', () => {
+  it('that is in two lists means to be left in peace', () => {
     const reader = keywordReader({ stop: { en: ['OFF'] }, start: { en: ['off'] }, help: { en: ['OFF!'] } });
     expect(reader('off')?.keyword).toBe('stop');
   });

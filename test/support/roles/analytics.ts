@@ -1,2 +1,2 @@
-// Stands in for the real analytics in tests of the supervisor.
+// Replaces the real analytics in tests of the supervisor.
 import './plain.ts';

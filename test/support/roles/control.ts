@@ -1,2 +1,2 @@
-// Stands in for the real control in tests of the supervisor.
+// Replaces the real control in tests of the supervisor.
 import './plain.ts';

@@ -1,5 +1,5 @@
 // A role for the tests of the supervisor: ready at once, drains at once, and misbehaves on request. What it shall do
-// stands in a file of the data folder, a map of child name to behaviour: of the environment little reaches a role.
+// is in a file of the data folder, a map of child name to behaviour: of the environment little reaches a role.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runRole } from '../../../cluster/supervisor/child-link.ts';

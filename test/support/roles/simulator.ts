@@ -1,2 +1,2 @@
-// Stands in for the real simulator in tests of the supervisor.
+// Replaces the real simulator in tests of the supervisor.
 import './plain.ts';

@@ -1,4 +1,4 @@
-// What an operator's log says of binds: one that was lost stood before, one that never stood is only not bound.
+// What an operator's log says of binds: one that was lost came before, one that never stood is only not bound.
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../config/configuration.ts';

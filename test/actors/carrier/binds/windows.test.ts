@@ -16,7 +16,7 @@ const oneOfTwo = (): ReturnType<typeof carrierWith> => {
 const long = (nonce: string) => `#${nonce}# ${'long '.repeat(300)}`;
 
 test.each(['otp', 'promotional'] as const)(
-  'with one of two small binds down, %s of ten segments goes, and so does what stands behind it',
+  'with one of two small binds down, %s of ten segments goes, and so does what comes after it',
   async (category) => {
     harness = await openCarrierHarness();
     const sent = await harness.send(3, { category, segments: 10 }, long);

@@ -1,4 +1,4 @@
-// Records nobody can read, more than a shard may have out at once, while DEAD has no room: what stands behind them in
+// Records nobody can read, more than a shard may have out at once, while DEAD has no room: what comes after them in
 // the same shard goes out all the same, and when DEAD has room they are there, each once.
 import { afterEach, expect, test } from 'vitest';
 import { takeFromFallback } from '../../../../cluster/bus/dead-letter-fallback.ts';

@@ -1,5 +1,5 @@
 // How records come from the streams into the lanes: shard by shard, so that what one account has waiting in its
-// stream does not stand before another's, and in place of the consumers that took all shards of a lane.
+// stream does not come before another's, and in place of the consumers that took all shards of a lane.
 import { afterEach, expect, test } from 'vitest';
 import { AckPolicy } from '@nats-io/jetstream';
 import { formerConsumerName, messageConsumerName } from '../../../../cluster/bus/streams.ts';

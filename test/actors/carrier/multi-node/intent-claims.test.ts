@@ -38,7 +38,7 @@ describe('an intent', () => {
     localClaims.confirm('intent', heldBy(0), (status) => published.push(status));
     expect(published).toEqual(['new']);
   });
-  test('waits until it was read, and counts when nothing stands before it', () => {
+  test('waits until it was read, and counts when nothing comes before it', () => {
     const { claims, published, confirm } = claimsOf(7);
     confirm();
     expect(published).toEqual([]);
@@ -89,7 +89,7 @@ describe('an intent', () => {
 });
 
 describe('a reroute', () => {
-  test('stands behind another node’s intent, and another node’s intent behind it', () => {
+  test('comes after another node’s intent, and another node’s intent behind it', () => {
     const one = claimsOf(7);
     one.claims.confirm('rerouted', heldBy(7, 0), (status) => one.published.push(status));
     one.claims.learn(eventBy(3), false);

@@ -59,7 +59,7 @@ test('kill -9 when one part was refused and another has no answer: that one may 
   const long = await harness.send(1, { category: 'otp', segments: 2 }, textOf(2));
   await until('both parts were written', () => submits().total >= 2);
   const next = await harness.send(1, { category: 'otp' });
-  // What was told of the first message stands before it in the stream.
+  // What was told of the first message comes before it in the stream.
   const intentOfNext = async () =>
     (await eventsOf(harness.bus)).some(({ kind, messageId }) => kind === 'intent' && messageId === next[0]?.messageId);
   await until('the intent of the next is durable', intentOfNext);

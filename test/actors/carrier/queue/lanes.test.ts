@@ -73,7 +73,7 @@ describe('inside a lane', () => {
       }),
     );
   });
-  test('a thousand messages of one account do not stand before the first of another', () => {
+  test('a thousand messages of one account do not come before the first of another', () => {
     const lanes = new Lanes<Item>(2_000);
     for (let number = 0; number < 1_000; number += 1) lanes.put(item('otp', number, 'flood'));
     for (let number = 0; number < 3; number += 1) lanes.put(item('otp', number, 'other'));

@@ -55,7 +55,7 @@ test('the carrier is answered when the stream has it, and never before', () => {
   expect(published[0]?.record).toMatchObject({ carrier: 'alpha', source: '8801712345678', livemode: true, tie: null });
 });
 
-test('what was answered on a session that stands is said twice when it comes twice', () => {
+test('what was answered on an open session is said twice when it comes twice', () => {
   const { say, settle, published } = harness();
   const session = { isOpen: true };
   say('YES', session);
