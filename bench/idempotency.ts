@@ -1,9 +1,9 @@
-// A day of idempotency keys, a restart of nats-server, and the rate after it: the bucket is filled with as many keys as --rate
-// leaves in 24 hours (--count), laid out as the product lays them out: pages with a full period, and the archives of eleven
-// before. The pages are written again in any order, because a store that is written at random has holes, and the server
-// keeps those in memory too. After a restart a thread reads ahead as the ingress does, and keys are claimed and answered
-// at --rate through the product's own code. What is counted is counted at the SMSC peer: every key of the load must be
-// found answered by another store, and a sample of the filled ones too.
+// A day of idempotency keys, a restart of nats-server, and the rate after it: the bucket is filled with as many keys as
+// --rate leaves in 24 hours (--count), laid out as the product lays them out: pages with a full period, and the
+// archives of eleven before. The pages are written again in any order, because a store that is written at random has
+// holes, and the server keeps those in memory too. After a restart a thread reads ahead as the ingress does, and keys
+// are claimed and answered at --rate through the product's own code. What is counted is counted at the SMSC peer: every
+// key of the load must be found answered by another store, and a sample of the filled ones too.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { keptOfAccepted } from '../api/http/accepted-answer.ts';

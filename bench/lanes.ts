@@ -1,7 +1,8 @@
 // An OTP behind everything else: one account's promotional backlog keeps a carrier at its contract while several
 // accounts send OTP, that account too; then one account floods the OTP lane itself, ten times as fast as the carrier
 // takes them, and the others still send theirs. Measured at the SMSC peer by nonce, from the intended time of each OTP.
-// Accounts that share a shard with the flood are told apart: they are protected only by what moves its excess to overflow.
+// Accounts that share a shard with the flood are told apart: they are protected only by what moves its excess to
+// overflow.
 import type { AccountId } from '../model/ids.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';

@@ -1,6 +1,6 @@
-// How long the event store takes to find the submit of a receipt that no carrier's memory holds, by the number of submits
-// there are. The rows are made by ClickHouse itself, in the table that is asked; ids and recipients are scattered, so that
-// each day's part has to be looked into, and submits spread over four days.
+// How long the event store takes to find the submit of a receipt that no carrier's memory holds, by the number of
+// submits there are. The rows are made by ClickHouse itself, in the table that is asked; ids and recipients are
+// scattered, so that each day's part has to be looked into, and submits spread over four days.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 // Scheduled messages in bulk: `--count` of them wait for weeks, as many are due in a burst of 16,667 a second (--rate),
-// which is a million in a minute. Real records through the real releaser and its rules; what comes out is counted where the
-// carriers' queues are. Releaser and counter share this process, so the figures are a lower bound.
+// which is a million in a minute. Real records through the real releaser and its rules; what comes out is counted where
+// the carriers' queues are. Releaser and counter share this process, so the figures are a lower bound.
 import { ReleaseRules } from '../actors/later/release-rules.ts';
 import { LaterReleaser } from '../actors/later/releaser.ts';
 import { bodyCipher } from '../model/records/body-cipher.ts';

@@ -1,6 +1,7 @@
-// A node dies with the binds it holds: how long until they are open elsewhere, and how long the OTP had to wait that came
-// before, meanwhile and after. Real processes on a cluster of three real nats-servers; kill -9 and nobody who starts it
-// again, which is what the loss of a machine looks like from outside, but for the sessions, which its kernel still resets.
+// A node dies with the binds it holds: how long until they are open elsewhere, and how long the OTP had to wait that
+// came before, meanwhile and after. Real processes on a cluster of three real nats-servers; kill -9 and nobody who
+// starts it again, which is what the loss of a machine looks like from outside, but for the sessions, which its kernel
+// still resets.
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
 import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';

@@ -1,8 +1,8 @@
-// The main job under load, end to end on real parts: HTTP → JetStream → carrier actor → SMPP → simulator →
-// receipt → events in ClickHouse, with the load generator and the simulators on the same machine. Two phases,
-// each to a carrier of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages
-// are counted at the SMSC peers by the nonce in their text, latency runs from the intended send time, and the rate is that
-// of the arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
+// The main job under load, end to end on real parts: HTTP → JetStream → carrier actor → SMPP → simulator → receipt →
+// events in ClickHouse, with the load generator and the simulators on the same machine. Two phases, each to a carrier
+// of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages are counted at
+// the SMSC peers by the nonce in their text, latency runs from the intended send time, and the rate is that of the
+// arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';

@@ -43,7 +43,7 @@ export async function issueCommandFromCli(verb: CommandVerb, name: string, optio
     ? 'in effect'
     : given.carrier.servedBy === 0
       ? 'recorded; nobody serves the carrier now, whoever does will follow it'
-      : 'recorded; not all who serve the carrier has taken it up yet';
+      : 'recorded; not all nodes that serve the carrier follow it yet';
   print(options, commandJson(given), [
     `${done[verb]}  ${target}  ${inEffect}`,
     ...carrierLines(given.carrier),

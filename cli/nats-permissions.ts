@@ -1,5 +1,5 @@
-// `nats-permissions`: what to write into the configuration of a nats-server of one's own, from the table that the embedded
-// one is configured by.
+// `nats-permissions`: what to write into the configuration of a nats-server of one's own, from the table that the
+// embedded one is configured by.
 import { SetupError } from '../platform/errors.ts';
 import {
   type NatsRole,

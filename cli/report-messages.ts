@@ -1,5 +1,5 @@
-// What the running system reports of a bind that is not bound, in the words of probe-messages.ts: the same fault has the same
-// advice, whoever found it. Pure; what it cannot place it shows as it came.
+// What the running system reports of a bind that is not bound, in the words of probe-messages.ts: the same fault has
+// the same advice, whoever found it. Pure; what it cannot place it shows as it came.
 import { commandStatus } from '../smpp/command-status.ts';
 import type { ProbeEnd, ProbeFound } from '../smpp/probe.ts';
 import type { CloseCause } from '../smpp/session-contract.ts';

@@ -21,7 +21,9 @@ export type Settings = {
   smppPort: number;
   /** Where the control role listens on loopback and the ingress forwards to; 0 until the supervisor chose it. */
   controlPort: number;
-  /** What the ingress says to the control role with each request; '' where a role is run by hand: then it is not asked. */
+  /**
+   * What the ingress says to the control role with each request; '' where a role is run by hand: then it is not asked.
+   */
   controlSecret: string;
   roles: Role[];
   /** Null: the supervisor starts an embedded one. In a child it is always set. */

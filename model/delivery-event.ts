@@ -5,13 +5,13 @@ import type { Keyword } from './keyword.ts';
 import type { Category, Encoding, Message } from './message.ts';
 
 /**
- * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also
- * stands for `accepted`, published again. deferred and rerouted change no status; they explain the time that passed.
- * resent: whether a carrier has the message nobody knows, and by its account's policy it is sent once more.
- * refused: a request that a gate refused at the ingress. It never was a message, so it stands alone under an id of its own.
- * received: a message from a subscriber; it stands alone too. opted_out, opted_in: what a subscriber decided with a
- * keyword, one record for each account it holds for. In these three `sender` is still the client's number and
- * `recipient` the subscriber's, so that both directions of a conversation are found by the same two columns.
+ * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also stands
+ * for `accepted`, published again. deferred and rerouted change no status; they explain the time that passed. resent:
+ * whether a carrier has the message nobody knows, and by its account's policy it is sent once more. refused: a request
+ * that a gate refused at the ingress. It never was a message, so it stands alone under an id of its own. received: a
+ * message from a subscriber; it stands alone too. opted_out, opted_in: what a subscriber decided with a keyword, one
+ * record for each account it holds for. In these three `sender` is still the client's number and `recipient` the
+ * subscriber's, so that both directions of a conversation are found by the same two columns.
  */
 export const eventKinds = [
   'accepted',

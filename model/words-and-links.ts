@@ -8,7 +8,10 @@ const word = /[\p{L}\p{M}\p{N}]+/gu;
 // oxlint-disable-next-line no-control-regex -- all of ASCII is what is looked for
 const plain = /^[\u0000-\u007f]*$/;
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
-/** No name in the domain name system is longer (RFC 1035 section 2.3.4), and converting one takes the square of its length. */
+/**
+ * No name in the domain name system is longer (RFC 1035 section 2.3.4), and converting one takes the square of its
+ * length.
+ */
 const hostCharsMax = 253;
 /**
  * An IPv6 address in brackets with its zone takes some 60; a search without a bound would read the rest of the text

@@ -33,8 +33,8 @@ export const httpLimits = {
     /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
     idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
     /**
-     * Looks of the main thread, one a second, in which a listening thread was not heard: then it is blocked, and no longer
-     * ready; and after so many the role ends and is restarted. A thread of a busy machine is late by one or two.
+     * Looks of the main thread, one a second, in which a listening thread was not heard: then it is blocked, and no
+     * longer ready; and after so many the role ends and is restarted. A thread of a busy machine is late by one or two.
      */
     blockedThread: { reportLooks: 4, giveUpLooks: 30 },
     batch: {
@@ -44,8 +44,8 @@ export const httpLimits = {
       /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
       sliceMs: 1,
       /**
-       * While single messages come, batches rest between slices (bulk-pace.ts). 16 messages in a slice every 32 ms are still
-       * 500 a second of each thread.
+       * While single messages come, batches rest between slices (bulk-pace.ts). 16 messages in a slice every 32 ms are
+       * still 500 a second of each thread.
        */
       besideSingles: {
         sliceMs: 0.5,
@@ -150,11 +150,14 @@ export const httpLimits = {
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
-    /** Keys lie on pages. Each is a subject, and so are its archives: 2^14 × 13 × ~250 B of nats-server's memory = 53 MB. */
+    /**
+     * Keys lie on pages. Each is a subject, and so are its archives: 2^14 × 13 × ~250 B of nats-server's memory = 53
+     * MB.
+     */
     pages: 2 ** 14,
     /**
-     * Then what is on a page is archived. Only what is not is read and written, 2 h × 300/s × ~20 B = 43 MB, and so is in the
-     * server's memory. A page names the archives of the 32 periods before.
+     * Then what is on a page is archived. Only what is not is read and written, 2 h × 300/s × ~20 B = 43 MB, and so is
+     * in the server's memory. A page names the archives of the 32 periods before.
      */
     periodMs: 2 * 3_600_000,
     /** An answer that is longer lies in a record of its own; that of one message takes one to six octets. */

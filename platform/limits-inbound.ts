@@ -22,8 +22,8 @@ export const inboundLimits = {
   /** How long the parts of a text, and afterwards their digests, are kept: far longer than they are waited for. */
   partsKeptMs: 24 * 3_600_000,
   /**
-   * What is kept of one text while its parts come: 255 parts of 140 octets are 36 KB. As UTF-8 it is at most three times as
-   * much, and with a part more it still fits into one record of EVENTS.
+   * What is kept of one text while its parts come: 255 parts of 140 octets are 36 KB. As UTF-8 it is at most three
+   * times as much, and with a part more it still fits into one record of EVENTS.
    */
   textBytesMax: 128 * 1024,
   /** Times one part is put into its text, against others that do the same, before it is tried again later. */

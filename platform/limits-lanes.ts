@@ -1,5 +1,5 @@
-// The part of limits.ts about accounts that flood a lane: when what they have too much of is moved to overflow, how much waits
-// there, how it is published. A file of its own only for its length; it is read as `limits`.
+// The part of limits.ts about accounts that flood a lane: when what they have too much of is moved to overflow, how
+// much waits there, how it is published. A file of its own only for its length; it is read as `limits`.
 import { assert } from './assert.ts';
 
 /**
@@ -47,7 +47,10 @@ export const overflowLimits = {
   lookTimeoutMs: 2_000,
   /** Empty for this long and its consumer rests. */
   lingerMs: 10_000,
-  /** Accounts of one lane and carrier that are published to the entry points: × ~45 B × 3 lanes stays far under a record. */
+  /**
+   * Accounts of one lane and carrier that are published to the entry points: × ~45 B × 3 lanes stays far under a
+   * record.
+   */
   accountsMax: 512,
   publishEveryMs: 1_000,
   /** An entry point believes what it heard for this long: as long as an empty overflow shard is still served. */

@@ -17,7 +17,10 @@ export const leaseLimits = {
     lookEveryMs: 200,
     /** A bind that is not claimed although it is assigned goes to the first node that claims it. */
     freeGraceMs: 2_000,
-    /** The share of a bind counts this long after its last owner has ended: its segments are out of the carrier's second. */
+    /**
+     * The share of a bind counts this long after its last owner has ended: its segments are out of the carrier's
+     * second.
+     */
     shareWaitMs: 1_050,
     /** The watch of the bucket is reopened when our own heartbeat has not come back through it for this long. */
     watchStalledMs: 3_000,

@@ -1,5 +1,5 @@
-// The part of limits.ts about what became of messages: events on their way into the event store, questions to it, and what
-// is looked for because nothing was heard of it. A file of its own only for its length; it is read as `limits`.
+// The part of limits.ts about what became of messages: events on their way into the event store, questions to it, and
+// what is looked for because nothing was heard of it. A file of its own only for its length; it is read as `limits`.
 
 export const recordLimits = {
   recorder: {
@@ -61,9 +61,14 @@ export const recordLimits = {
     aheadMs: 1_000,
     youngWaitMs: 1_000,
     waitersMax: 500,
-    /** So long a question waits until everything that was in EVENTS when it came has been read; the recorder is ms behind. */
+    /**
+     * So long a question waits until everything that was in EVENTS when it came has been read; the recorder is ms
+     * behind.
+     */
     catchUpMs: 500,
-    /** So long a node that does not record waits for the answer of the one that does; what is left is for its own look. */
+    /**
+     * So long a node that does not record waits for the answer of the one that does; what is left is for its own look.
+     */
     passOnMs: 1_600,
   },
   reaper: {

@@ -1,5 +1,5 @@
-// The part of limits.ts about what a carrier reads after a restart (actors/carrier/deduplication/). A file of its own only for
-// its length; it is read as `limits.carrier`.
+// The part of limits.ts about what a carrier reads after a restart (actors/carrier/deduplication/). A file of its own
+// only for its length; it is read as `limits.carrier`.
 import { assert } from './assert.ts';
 
 export const replayLimits = {

@@ -17,7 +17,9 @@ export const routingLimits = {
     /** Answers fade with this time constant; with fewer than this many a share says nothing. */
     answersFadeMs: 5_000,
     answersMin: 10,
-    /** Refusals that are the carrier's doing, as a share of the answers: weak from the one, well again below the other. */
+    /**
+     * Refusals that are the carrier's doing, as a share of the answers: weak from the one, well again below the other.
+     */
     errorShareWeak: 0.5,
     errorShareGood: 0.2,
     answerMsWeak: 3_000,
@@ -33,7 +35,10 @@ export const routingLimits = {
     holdMsMax: 120_000,
     /** Good for this long and the next fault counts as the first. */
     relapseMs: 120_000,
-    /** Of its contract: sent less than this because it complains, a carrier is reported; whole again so long, it is over. */
+    /**
+     * Of its contract: sent less than this because it complains, a carrier is reported; whole again so long, it is
+     * over.
+     */
     slowedShare: 0.9,
     slowedEndMs: 60_000,
   },

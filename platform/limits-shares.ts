@@ -42,7 +42,9 @@ export const sharedBounds = {
     perAccountOtp: 1_000,
     reserve: 1_024,
   }),
-  /** Half-sent requests hold memory and a place, and time only of whoever sends them: 512 × 256 KiB = 128 MiB at worst. */
+  /**
+   * Half-sent requests hold memory and a place, and time only of whoever sends them: 512 × 256 KiB = 128 MiB at worst.
+   */
   bodies_received: bound({
     unit: 'request bodies that are still coming; the reserve is for single messages',
     countedIn: 'ingress thread',

@@ -1,5 +1,5 @@
-// How much the streams may hold, in MiB, unless heliograph.yaml (limits.streams) says otherwise. What clients scheduled has
-// its size from its share (limits-shares.ts), the queues of messages theirs from what accounts may have waiting.
+// How much the streams may hold, in MiB, unless heliograph.yaml (limits.streams) says otherwise. What clients scheduled
+// has its size from its share (limits-shares.ts), the queues of messages theirs from what accounts may have waiting.
 import type { Shares } from './limits-shares.ts';
 import { waitingLimits } from './limits-waiting.ts';
 

@@ -23,7 +23,9 @@ export const waitingLimits = {
     /** Whose lease is lost publishes nothing any more: what it holds is let go. */
     cutDrainMs: 500,
     callMs: 5_000,
-    /** Other nodes may still have the carrier: longer than a dead node's leases count, and ten tellings of a living one. */
+    /**
+     * Other nodes may still have the carrier: longer than a dead node's leases count, and ten tellings of a living one.
+     */
     unservedMs: 10_000,
   },
   scheduled: {
@@ -31,7 +33,9 @@ export const waitingLimits = {
     unitBytes: 1_024,
     /** Subject, headers and JetStream's own octets of a record, beside the message. */
     recordBytes: 320,
-    /** How long a message for later waits until it is counted: with its claim and its publish it ends within the lease. */
+    /**
+     * How long a message for later waits until it is counted: with its claim and its publish it ends within the lease.
+     */
     countMs: 900,
     /** Counted in one write. */
     gatheredMax: 1_024,

@@ -1,5 +1,6 @@
-// The priority of a process at the operating system. What is no part of a message's way (the control plane, its database, the
-// recorder of events) yields to what is: on a machine with more work than processors an OTP does not wait behind a query.
+// The priority of a process at the operating system. What is no part of a message's way (the control plane, its
+// database, the recorder of events) yields to what is: on a machine with more work than processors an OTP does not wait
+// behind a query.
 import { setPriority } from 'node:os';
 import { ignoring } from './errors.ts';
 
@@ -7,8 +8,8 @@ import { ignoring } from './errors.ts';
 export const yieldingNice = 10;
 
 /**
- * Lowers the priority of a process that was just started, and of every thread and process that it starts (nice(2); a thread
- * that is there already keeps its own). A process may always lower it.
+ * Lowers the priority of a process that was just started, and of every thread and process that it starts (nice(2); a
+ * thread that is there already keeps its own). A process may always lower it.
  */
 export function lowerPriority(pid: number): void {
   try {

@@ -17,7 +17,10 @@ export type ReceiptState =
   | 'unknown';
 
 export type Receipt = {
-  /** As the carrier wrote it (bounded-text.ts); the same id may stand elsewhere in another form (model/carrier-message-id). */
+  /**
+   * As the carrier wrote it (bounded-text.ts); the same id may stand elsewhere in another form
+   * (model/carrier-message-id).
+   */
   carrierMessageId: string;
   state: ReceiptState;
   /** The carrier's or the network's error, as written; '' when none is given. */

@@ -1,5 +1,5 @@
-// The layout rules, held by a machine: who may import whom (no circles), how long a file may be, how it begins, and what is
-// written in one place only. A failure names the file and the rule; the reasons stand in docs/architecture.md.
+// The layout rules, held by a machine: who may import whom (no circles), how long a file may be, how it begins, and
+// what is written in one place only. A failure names the file and the rule; the reasons stand in docs/architecture.md.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,8 +9,8 @@ import { killSuite, systemSuite } from './suites.ts';
 const root = join(import.meta.dirname, '..');
 
 /**
- * The layers, from the top down. A file imports from its own folder, from the folders of rows below it, and of its own row
- * the contract.ts of a neighbour. The longest prefix that fits is a file's folder.
+ * The layers, from the top down. A file imports from its own folder, from the folders of rows below it, and of its own
+ * row the contract.ts of a neighbour. The longest prefix that fits is a file's folder.
  */
 const layers: readonly (readonly string[])[] = [
   // Composition: what starts, in which order, with which parts.

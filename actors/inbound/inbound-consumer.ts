@@ -102,7 +102,7 @@ export class InboundConsumer {
       from.ack();
     } catch (error) {
       const { carrier } = record;
-      // The impossible happened to this one, or it is more than a text may be: again would be the same.
+      // A failed assertion, or a text that is too large: a repeat would fail in the same way.
       if (error instanceof AssertionFailed || error instanceof RejectMessage) {
         return moveToDead(this.#parts.publisher, from, streamNames.inbound, messageOf(error));
       }

@@ -90,13 +90,13 @@ export class InboundPublisher {
       livemode,
       receivedAtMs: message.receivedAtMs,
     };
-    // Nobody's message is not decided on: a carrier's own notes come from such numbers too.
+    // A message without an owner decides nothing: carriers' own notices come from such numbers too.
     const decided =
       number === null || found === null || found.keyword === 'help'
         ? []
         : this.#decisions(message, owners, found, number);
     if (owner === 'unavailable') {
-      // What the subscriber decided holds for all that send from the number, whoever receives the event.
+      // The decision applies to all accounts that send from the number, whichever receives the event.
       await Promise.all(decided.map((decision) => this.#decide(decision, origin)));
       throw this.#mustWait(message);
     }
@@ -183,7 +183,7 @@ export class InboundPublisher {
     );
   }
 
-  /** Words of its own that the account may not send by the rules of now are not sent: the country's are. */
+  /** A help text of the account that today's content rules refuse is not sent; the country's is. */
   #answering(account: Account): ReplyAccount {
     const { name, helpText = null, requireTemplate = [] } = account;
     const isAllowed =

@@ -12,9 +12,9 @@ import { limits } from '../../platform/limits.ts';
 export type Owner = { readonly accountId: AccountId; readonly sender: string };
 
 export type Owners = {
-  /** Whose message it is; null: nobody's, `unavailable`: the event store would have to say, and cannot. */
+  /** The owner of the message; null: none, `unavailable`: only the event store knows, and it does not answer. */
   readonly owner: Owner | null | 'unavailable';
-  /** All that send from this number: what the subscriber decides holds for each of them. */
+  /** All accounts that send from this number: a decision of the subscriber applies to each of them. */
   readonly all: readonly Owner[];
 };
 

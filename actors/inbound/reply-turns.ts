@@ -14,7 +14,10 @@ export class ReplyTurns {
     this.#bucket = bucket;
   }
 
-  /** The moment that was first said of this turn: `atMs`, unless an earlier one was written. Rejects when it is not known. */
+  /**
+   * The moment that was first said of this turn: `atMs`, unless an earlier one was written. Rejects when it is not
+   * known.
+   */
   async firstOf(turn: string, atMs: number): Promise<number> {
     const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
     try {
@@ -25,7 +28,7 @@ export class ReplyTurns {
     }
     const entry = await this.#bucket.get(key);
     const firstAtMs = Number(entry?.string());
-    // A replica that has not heard of it yet.
+    // A replica that does not have it yet.
     if (!Number.isSafeInteger(firstAtMs) || firstAtMs <= 0) {
       throw new RetryLater('who asked first is not known yet', limits.bus.nakDelayMsMax);
     }

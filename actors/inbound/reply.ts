@@ -70,7 +70,7 @@ async function publishReply({ publisher, cipher, events, turns }: ReplyParts, re
   return null;
 }
 
-/** Within a turn whoever says the same keyword to the same number is answered once. */
+/** Within a turn the same keyword to the same number is answered once per subscriber. */
 function turnOf({ accountId, keyword, to, sender, receivedAtMs }: Reply): string {
   return `${accountId} ${keyword} ${to} ${sender} ${Math.floor(receivedAtMs / limits.inbound.replyEveryMs)}`;
 }

@@ -48,7 +48,7 @@ export class TextBucket {
     return this.#cipher.seal(packr.pack([version, text]), key);
   }
 
-  /** Of another version or another body key: nothing can be added to it, so the text starts over. */
+  /** An entry of another version or body key: nothing can be added to it, so the text starts over. */
   #decode(key: string, value: Uint8Array): MultipartText | null {
     try {
       const [held, text] = packr.unpack(this.#cipher.open(value, key)) as [number, MultipartText];

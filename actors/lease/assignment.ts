@@ -12,15 +12,15 @@ export type AssignableBind = {
 };
 
 export type AssignmentInput = {
-  /** What ties are broken by: not every carrier's odd bind goes to the same node. */
+  /** Breaks ties, so that not every carrier's odd bind goes to the same node. */
   readonly salt: string;
   readonly me: string;
-  /** Nodes that can take one, myself among them. */
+  /** Nodes that can take a bind, including this one. */
   readonly candidates: readonly string[];
   readonly binds: readonly AssignableBind[];
-  /** Of mine, those I am giving up already. */
+  /** Binds of this node that are being released already. */
   readonly leaving: ReadonlySet<string>;
-  /** Free for longer than this and anybody may have it. */
+  /** A bind that is free for longer than this may be claimed by any node. */
   readonly graceMs: number;
 };
 
@@ -42,7 +42,7 @@ export function assignBinds({ salt, me, candidates, binds, leaving, graceMs }: A
     if (owner !== undefined) owner.count += 1;
   }
   const least = () => ranked.reduce((best, each) => (each.count < best.count ? each : best));
-  /** Of equals the last in rank gives first: the first keeps the odd one. */
+  /** Of equals the last in rank releases first, so the first keeps the odd bind. */
   const most = () => ranked.reduce((best, each) => (each.count >= best.count ? each : best));
 
   const claim: string[] = [];
@@ -52,7 +52,7 @@ export function assignBinds({ salt, me, candidates, binds, leaving, graceMs }: A
     to.count += 1;
     if (to.candidate === me || freeForMs > graceMs) claim.push(key);
   }
-  // What is being given up counts for its old owner until it is free: it must not be given up twice.
+  // A bind that is being released counts for its old owner until it is free, so that it is not released twice.
   const mine = binds.filter(({ key, holder }) => holder === me && !leaving.has(key)).map(({ key }) => key);
   let toRelease = 0;
   for (let from = most(), to = least(); from.count - to.count > 1; from = most(), to = least()) {

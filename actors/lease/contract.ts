@@ -5,23 +5,23 @@ export type LeasedBind = {
   readonly key: string;
   /** For people: `alpha/2`. */
   readonly name: string;
-  /** Binds that submit and binds that only receive are dealt out apart. */
+  /** Binds that submit and binds that only receive are assigned separately. */
   readonly submits: boolean;
-  /** No other node has it to open: it is not dealt out at all. */
+  /** Only this node can open it, so it is not assigned. */
   readonly local: boolean;
 };
 
 /** Called synchronously from the owner of leases; a release is waited for. */
 export type LeaseHandlers = {
-  /** This bind is ours from now on. For so long at least nobody has written in its name; 0: perhaps just now. */
+  /** This node holds the bind from now on. Nothing was written over it for at least so long; 0: perhaps just now. */
   onGranted(key: string, quietForMs: number): void;
   /** Another node has too few: end the session in good order; when this resolves the bind is free for others. */
   onHandOver(key: string): Promise<void>;
   /** We may not write any more, for now: every session must end at once. What we hold may still be ours. */
   onFenced(): void;
-  /** It still was: nobody had declared us dead. */
+  /** This node still holds its binds: no other had declared it dead. */
   onUnfenced(): void;
-  /** They are not ours any more. */
+  /** This node holds the binds no longer. */
   onLost(keys: readonly string[], why: string): void;
 };
 

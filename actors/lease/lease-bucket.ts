@@ -21,7 +21,7 @@ export type LeaseEntry = {
 
 export type LeaseWrite = { readonly revision: number } | 'conflict' | 'unclear';
 
-/** What leases are built on; a test plays it with delays of its own choice. */
+/** The storage of leases; a test implements it with delays of its own. */
 export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' | 'close'>;
 
 const stream = streamOfBucket('leases');
@@ -45,8 +45,8 @@ export class LeaseBucket {
   async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#messages?.stop();
     await openBucket(this.#bus, 'leases', this.#replicas);
-    // Taken first: once the watch is there, all that was in the bucket is delivered. What a server counts as still to come
-    // may be more than comes, while others overwrite it.
+    // Taken first: once the watch is there, all that was in the bucket is delivered. What a server counts as still to
+    // come may be more than comes, while others overwrite it.
     const { state } = await this.#bus.manager.streams.info(stream);
     const consumer = await this.#bus.jetstream.consumers.get(stream, {
       filter_subjects: `${prefix}>`,
@@ -103,7 +103,7 @@ export class LeaseBucket {
   }
 
   async #write(key: string, value: Uint8Array, expected: number, verb: string | null): Promise<LeaseWrite> {
-    // Written into a lost connection it would land late, when it means something else.
+    // Buffered in a lost connection it would be stored late, when it means something else.
     if (!this.#bus.connected()) return 'unclear';
     const marks = headers();
     if (verb !== null) marks.set(bucketOperation, verb);

@@ -9,11 +9,11 @@ type Seen<T> = { readonly revision: number; readonly value: T | null; readonly s
 
 export type LeaseView = {
   readonly revision: number;
-  /** Null: nobody's, or its holder is dead. */
+  /** Null: it has no holder, or its holder is dead. */
   readonly holder: Lease | null;
   /** Since when it is free; meaningless while it is not. */
   readonly freeSinceMs: number;
-  /** From then on nobody can have written in its name; Infinity: nobody knows. */
+  /** Since then its holder cannot have written; Infinity: not known. */
   readonly quietSinceMs: number;
 };
 
@@ -22,13 +22,13 @@ export class LeaseCache {
   readonly #leases = new Map<string, Seen<Lease>>();
   /** When a holder was found dead, by incarnation: its leases are free since then. */
   readonly #deadSinceMs = new Map<string, number>();
-  /** When a lease nobody ever had was first asked about. */
+  /** When a lease that never had a holder was first asked about. */
   readonly #firstAskedMs = new Map<string, number>();
   /** Epochs that have lived as far as we know, and when others were first asked about. */
   readonly #knownEpochs = new Set<number>();
   readonly #epochAskedMs = new Map<number, number>();
   #lastRevision = 0;
-  /** What has begun before this is known by now. */
+  /** Everything up to this revision has been read. */
   #loadedUpTo = 0;
 
   /** False when it changes nothing. */
@@ -48,7 +48,7 @@ export class LeaseCache {
     return true;
   }
 
-  /** The bucket was lost: what was known of it is of no use. */
+  /** The bucket was lost: what was read from it does not count. */
   clear(): void {
     this.#heartbeats.clear();
     this.#leases.clear();
@@ -84,14 +84,16 @@ export class LeaseCache {
     return this.heartbeatOf(heartbeatKey({ node, thread }))?.incarnation === incarnation;
   }
 
-  /** What has not reached this cache yet counts as living for a while: a node that has just begun, while we are behind. */
+  /**
+   * What has not reached this cache yet counts as living for a while: a node that has just begun, while we are behind.
+   */
   isLivingEpoch(epoch: number, nowMs: number): boolean {
     for (const { heartbeat, revision } of this.living()) if ((heartbeat.epoch || revision) === epoch) return true;
     if (epoch <= this.#loadedUpTo || this.#knownEpochs.has(epoch)) return false;
     return nowMs - firstAsked(this.#epochAskedMs, epoch, nowMs) < 2 * limits.leases.expireAfterMs;
   }
 
-  /** All that was there is in the cache. */
+  /** The present state of the bucket has been read. */
   loaded(): void {
     if (this.#loadedUpTo === 0) this.#loadedUpTo = this.#lastRevision;
   }
@@ -108,14 +110,15 @@ export class LeaseCache {
       return { ...unknown, revision, holder: value, freeSinceMs: nowMs };
     }
     const deadSinceMs = firstAsked(this.#deadSinceMs, value.incarnation, nowMs);
-    // Whose heartbeat is gone had written nothing for longer than a second by then: limits-leases.ts, LeaseKeeper.start.
+    // A node whose heartbeat was deleted had written nothing for longer than a second: limits-leases.ts,
+    // LeaseKeeper.start.
     return { revision, holder: null, freeSinceMs: deadSinceMs, quietSinceMs: deadSinceMs - limits.leases.shareWaitMs };
   }
 
   /**
-   * The bucket keeps one heartbeat for each node: who is behind may read a lease before any heartbeat of its holder. Only what
-   * came after the claim shows that it is dead: its end, or another incarnation under its name. A claim that landed after its
-   * holder's end is followed by neither.
+   * The bucket keeps one heartbeat per node: a cache that is behind may read a lease before any heartbeat of its
+   * holder. Only what came after the claim shows that it is dead: its end, or another incarnation under its name. A
+   * claim that landed after its holder's end is followed by neither.
    */
   #mayLive(holder: Lease, revision: number, seenForMs: number): boolean {
     return this.revisionOf(heartbeatKey(holder)) < revision && seenForMs < 2 * limits.leases.expireAfterMs;

@@ -28,14 +28,14 @@ export class LeaseFailureDetector {
     this.#ownKey = heartbeatKey(parts.identity);
   }
 
-  /** The supervisor has seen them end; it may have been just now. */
+  /** The supervisor has seen those processes end, perhaps just now. */
   async expirePreviousIncarnations(): Promise<void> {
     if (this.#previousIncarnations().length === 0) return;
     await this.#parts.clock.sleep(limits.leases.shareWaitMs);
     await Promise.all(this.#previousIncarnations().map(({ key, revision }) => this.#end(key, revision)));
   }
 
-  /** `foreignOnly`: who lives under our own name, and nobody else. `sinceMs`: the bucket takes heartbeats since then. */
+  /** `foreignOnly`: only another process under our own name. `sinceMs`: the bucket takes heartbeats since then. */
   expireSilent(foreignOnly: boolean, sinceMs: number): void {
     const { cache, clock } = this.#parts;
     const beforeMs = clock.monotonicMs() - limits.leases.expireAfterMs;

@@ -76,7 +76,7 @@ export class LeaseHolder {
     void this.#heartbeat(expected);
   }
 
-  /** `atOnce`: nobody has to wait until we are seen to be silent. */
+  /** `atOnce`: other nodes need not wait for the timeout. */
   async leave(atOnce: boolean): Promise<void> {
     this.#leaving = true;
     const { bucket } = this.#parts;
@@ -85,9 +85,9 @@ export class LeaseHolder {
   }
 
   /**
-   * Another process may use our name. Our own previous incarnation has ended before this one began, because the supervisor
-   * saw to that, so at the start it is replaced when its last second is over; anybody else must have been silent, like
-   * every other node.
+   * Another process may use our name. Our own previous incarnation has ended before this one began, because the
+   * supervisor saw to that, so at the start it is replaced when its last second is over; anybody else must have been
+   * silent, like every other node.
    */
   #mayBegin(): boolean {
     const { cache, identity, clock } = this.#parts;
@@ -98,7 +98,7 @@ export class LeaseHolder {
       return clock.monotonicMs() - this.#startedAtMs >= limits.leases.shareWaitMs;
     const revision = cache.revisionOf(this.key);
     if (this.#foreignAt === 0) this.#foreignAt = revision;
-    // One that has died is only waited for; one that sends heartbeats is alive.
+    // Without new heartbeats it has died and is waited for; with new ones it is alive.
     if (!this.#sharedNameLogged && revision !== this.#foreignAt) {
       this.#sharedNameLogged = true;
       log.error(
@@ -147,7 +147,7 @@ export class LeaseHolder {
     if (last !== null) cache.apply(last, clock.monotonicMs());
     const isOurs = last !== null && readHeartbeat(last.value)?.incarnation === incarnation;
     if (isOurs) {
-      // It proves nothing about now: the next compare-and-set does.
+      // It proves nothing about the present; the next compare-and-set does.
       this.#revision = last.revision;
       if (this.#epoch === 0) this.#epoch = last.revision;
       this.#beganAtMs = Number.NEGATIVE_INFINITY;

@@ -155,7 +155,7 @@ export class LeaseKeeper implements BindLeases {
     this.#closed = true;
     this.#stopLooks();
     await Promise.all([...this.#carriers.values()].map((carrier) => this.#leave(carrier)));
-    // With its heartbeat what it could not give up would count as long unused.
+    // Deleting the heartbeat would free leases it could not release, as if they had been unused for long.
     await this.#holder.leave(!this.#isSomethingLeft);
     this.#bucket.close();
   }
@@ -172,7 +172,8 @@ export class LeaseKeeper implements BindLeases {
   #look(): void {
     this.#holder.look();
     this.#fence();
-    // Only while the bucket takes our own heartbeats: when it takes nobody's, nobody is dead. Another process may use our name
+    // Only while the bucket takes our own heartbeats: when it takes none, no node is dead. Another process may use our
+    // name
     //; then we have no heartbeat to judge the bucket by.
     const isForeign = this.#holder.epoch === 0;
     if (this.mayWrite() || isForeign) this.#failureDetector.expireSilent(isForeign, this.#backAtMs);
@@ -268,7 +269,7 @@ export class LeaseKeeper implements BindLeases {
     try {
       const written = await this.#bucket.put(key, encodeLease({ ...holder, bind: bind.name }), revision);
       if (typeof written !== 'object') return;
-      // Declared dead while it was on its way: then it is free, and others know.
+      // This node was declared dead meanwhile: the lease is free, and others know it.
       if (this.#holder.holder?.incarnation !== holder.incarnation) return;
       if (!carrier.ready) await this.#bucket.remove(key, written.revision);
       else this.#granted(carrier, key, written.revision, quietSinceMs);
@@ -285,7 +286,7 @@ export class LeaseKeeper implements BindLeases {
     const name = carrier.binds.find((each) => each.key === key)?.name;
     log.info({ bind: name, node: this.#identity.node, revision }, 'the bind is leased');
     carrier.on.onGranted(key, Math.max(0, this.#clock.monotonicMs() - quietSinceMs));
-    // A fence that has come since does not tell about what it did not know.
+    // A fence that came meanwhile did not report a bind that was claimed after it.
     if (!this.mayWrite()) carrier.on.onFenced();
   }
 
@@ -305,7 +306,7 @@ export class LeaseKeeper implements BindLeases {
 
   async #free(carrier: Carrier, key: string, held: Held): Promise<void> {
     held.leaving = true;
-    // Until it is certain it stays as it is: neither used nor asked for again.
+    // Until it is certain the bind is neither used nor claimed again.
     for (let tries = 0; carrier.held.get(key) === held; tries += 1) {
       if (tries >= freeTriesMax && this.#carriers.get(carrier.name) !== carrier) {
         this.#isSomethingLeft = true;

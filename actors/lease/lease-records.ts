@@ -4,21 +4,21 @@ import { createHash } from 'node:crypto';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 
-/** One life of one actor thread. */
+/** One incarnation of an actor thread. */
 export type Holder = {
   /** The machine's name for operators; two machines must not share one. */
   readonly node: string;
   readonly thread: string;
   /** Where it runs: a thread of the same node elsewhere is another process under our name. */
   readonly place: string;
-  /** One life of the process. */
+  /** One incarnation of the process. */
   readonly process: string;
-  /** One life of this owner of leases; it ends when it was declared dead. */
+  /** One incarnation of this owner of leases; it ends when it is declared dead. */
   readonly incarnation: string;
 };
 
 export type Heartbeat = Holder & {
-  /** The revision of this life's first heartbeat; 0 in that heartbeat itself. */
+  /** The revision of this incarnation's first heartbeat; 0 in that heartbeat itself. */
   readonly epoch: number;
   /** Carriers whose actor here has read what it must know and can take a bind. */
   readonly carriers: readonly string[];

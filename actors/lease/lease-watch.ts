@@ -14,7 +14,7 @@ export type LeaseWatchParts = {
   readonly cache: LeaseCache;
   readonly holder: Pick<LeaseHolder, 'key' | 'lastHeartbeat'>;
   readonly clock: Clock;
-  /** Something has changed that may change what is whose. */
+  /** A change that may affect who holds what. */
   readonly onChange: () => void;
 };
 

@@ -1,7 +1,7 @@
 // Leases of an installation with one node: it holds everything, writes nothing and waits for nothing.
 import type { BindLeases } from './contract.ts';
 
-/** One machine with a nats-server of its own: every bind is ours for as long as this process lives. */
+/** One machine with a nats-server of its own: this process holds every bind as long as it runs. */
 export const singleNodeLeases: BindLeases = {
   shared: false,
   node: '',

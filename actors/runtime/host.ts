@@ -43,7 +43,7 @@ export default async function host(task: HostTask): Promise<void> {
   const carriers = watchCarriers(bus);
   const registries = registryCache(task.registries);
   let configured = new Set(task.configured);
-  // Who was suspended, and whose numbers opted out, while a message waited.
+  // For late gates: accounts that were suspended and numbers that opted out while a message waited.
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
   let numbers = addressForms(task.country);

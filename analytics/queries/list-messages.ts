@@ -105,8 +105,8 @@ async function idsBefore(
 }
 
 /**
- * Kinds of event of which every message with this status has one, so that what cannot have it is not even read; null where
- * there is no such kind.
+ * Kinds of event of which every message with this status has one, so that what cannot have it is not even read; null
+ * where there is no such kind.
  */
 function evidenceOf({ status }: ListMessages): readonly string[] | null {
   if (status === undefined || status === 'accepted' || status === 'received') return null;

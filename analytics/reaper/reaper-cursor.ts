@@ -43,7 +43,9 @@ export class ReaperCursor {
     return this.#position;
   }
 
-  /** Durable when it resolves. Rejects with Fenced when another reaper has taken over, or when the bus does not answer. */
+  /**
+   * Durable when it resolves. Rejects with Fenced when another reaper has taken over, or when the bus does not answer.
+   */
   async save({ dueMs, messageId }: DuePosition): Promise<void> {
     try {
       await this.#write({ dueMs, messageId });

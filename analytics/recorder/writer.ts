@@ -108,8 +108,8 @@ export class Writer {
 }
 
 /**
- * With the second one a repeat also fills a view that missed the first try, and never one that did not. Without the third,
- * events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
+ * With the second one a repeat also fills a view that missed the first try, and never one that did not. Without the
+ * third, events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
  */
 export const insertSettings = (token: string): string =>
   `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1, ` +

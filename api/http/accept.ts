@@ -65,7 +65,7 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     segments: admitted.segments,
     registeredDelivery: 1,
     acceptedAtMs: identity.acceptedAtMs,
-    // Its validity is the time it has to go out, and that begins when it may.
+    // The validity counts from the time at which the message may go out.
     validUntilMs: (admitted.notBeforeMs ?? identity.acceptedAtMs) + validityMs,
     scheduledAtMs: admitted.notBeforeMs,
     clientReference: request.clientReference,
@@ -83,7 +83,7 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
 export const clockWrong = (): Problem =>
   problem(503, 'clock_wrong', 'the clock of this machine is not that of the others', [], 5);
 
-/** Whether a message may be taken now. Asked before anything is written, so that what is accepted has room. */
+/** Whether there is capacity for a message. Checked before anything is written. */
 export function refuseForRoom(parts: AcceptParts): Problem | null {
   if (!parts.clock.agrees) return clockWrong();
   if (parts.eventSpace.isFull) return problem(503, 'queue_full', 'the event stream is nearly full', [], 5);
@@ -102,8 +102,8 @@ export function hasCapacityInStream(
 }
 
 /**
- * `done` gets null when the message is durable, else the problem to answer with. `use`: a single message is 'otp' whatever
- * its category, an item of a batch is 'ordinary' and leaves capacity for single messages. `again`: an earlier
+ * `done` gets null when the message is durable, else the problem to answer with. `use`: a single message is 'otp'
+ * whatever its category, an item of a batch is 'ordinary' and leaves capacity for single messages. `again`: an earlier
  * request under the same key may have published it, so long ago that the stream would not know.
  */
 export function acceptMessage(
@@ -142,7 +142,7 @@ function publishMessage(
     done(null);
   };
   parts.publisher.publish(place.subject, record, messageRecordId(message), onAnswer, again ? asRepublished : undefined);
-  // An OTP takes along whatever has gathered before it.
+  // An OTP is written at once, together with what was gathered before it.
   if (message.category === 'otp') parts.publisher.flush();
 }
 
@@ -174,7 +174,7 @@ function scheduleMessage(
     if (taken === 'account_full') return done(scheduleFull(full, clock.nowMs()));
     const answer = onceWithin(clock, limits.http.scheduledMs, done);
     publishLater(parts.publisher, record, clock.nowMs(), (result) => {
-      // A first try has counted it already.
+      // The first try has counted it.
       if (result.ok && result.duplicate) scheduled.giveBack(message.accountId, dueAtMs, units);
       if (!result.ok) {
         if (result.failure !== 'unavailable') scheduled.giveBack(message.accountId, dueAtMs, units);
@@ -187,7 +187,7 @@ function scheduleMessage(
   });
 }
 
-/** Room comes when the first hour in which something is due is over; a smaller message may find some before. */
+/** Capacity is free again when the first hour with something due is over; a smaller message may fit before. */
 function scheduleFull(full: FullShare | undefined, nowMs: number): Problem {
   const counted = full === undefined ? '' : `: ${full.units} of ${full.perAccount}`;
   const detail =

@@ -34,7 +34,10 @@ export function keptOfAccepted(message: AcceptedFacts, ucs2Because: Ucs2Because,
   return Buffer.from(octets);
 }
 
-/** The body of the 202, from what was kept of it and the same request. Throws at octets that are none of keptOfAccepted's. */
+/**
+ * The body of the 202, from what was kept of it and the same request. Throws at octets that are none of
+ * keptOfAccepted's.
+ */
 export function acceptedAgain(kept: Buffer, { request, livemode, messageId, createdAtMs }: Repeat): string {
   const read = { kept, at: 1 };
   const first = kept.readUInt8(0);

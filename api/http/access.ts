@@ -45,7 +45,7 @@ function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpReq
   if (code !== 'rate_limited') refusedKeys.note(code, req.getHeader('authorization'), () => addressOf(res, req));
 }
 
-/** A reader's request: the same, and a place among those at work. */
+/** A read: the same checks, and a slot among the requests at work. */
 export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) return authenticated;
@@ -62,7 +62,7 @@ export function holdAtWork(
   return exchange.hold(places.requests, account.accountId, use);
 }
 
-/** For routes that are answered elsewhere. They are asked once more there; an unauthenticated request does not come so far. */
+/** For forwarded routes. The control role authenticates again; an unauthenticated request does not reach it. */
 export function admitForwarded(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) metrics.refused.inc({ code: authenticated.problem.code });

@@ -1,7 +1,7 @@
-// How long bulk work rests between two of its slices, from how long the publishes of single messages take: their time above
-// the shortest of late is the queue that they wait in, and bulk work is what makes that long. Additive decrease and
-// multiplicative increase of the rest, as TCP Vegas does with its window: a publish that waited too long doubles it, each
-// that did not takes a little away. Without single messages there is no rest.
+// How long bulk work rests between two of its slices, from how long the publishes of single messages take: their time
+// above the shortest of late is the queue that they wait in, and bulk work is what makes that long. Additive decrease
+// and multiplicative increase of the rest, as TCP Vegas does with its window: a publish that waited too long doubles
+// it, each that did not takes a little away. Without single messages there is no rest.
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 

@@ -84,7 +84,7 @@ async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Pro
     case 'full':
       return problem(503, 'queue_full', 'too many messages that are due in the same second were canceled', [], 5);
     case 'unavailable':
-      return problem(503, 'overloaded', 'whether it is canceled is not certain: ask again', [], 1);
+      return problem(503, 'overloaded', 'it is not known whether the cancel was stored: repeat the request', [], 1);
     default:
       return unreachable(result);
   }
@@ -117,7 +117,9 @@ function publishCanceled(parts: CancelSmsParts, message: MessageView, event: Del
   return new Promise((resolve) => {
     const answer = onceWithin(parts.clock, limits.http.scheduledMs, (late) => {
       if (late === null) return resolve(JSON.stringify(messageShape(shown)));
-      resolve(problem(503, 'overloaded', 'it is canceled, and that could not be published yet: ask again', [], 1));
+      resolve(
+        problem(503, 'overloaded', 'it is canceled, and its event is not durable yet: repeat the request', [], 1),
+      );
     });
     parts.events.write(canceledEvent(event, atMs), (durable) =>
       answer(durable ? null : problemOfFailure('unavailable')),

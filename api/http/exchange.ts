@@ -81,7 +81,7 @@ export class Exchange {
     return this.#clock.monotonicMs() - this.startedMs;
   }
 
-  /** Headers that go out with the answer, whatever it will be; a later value takes the place of an earlier one. */
+  /** Headers that are sent with any answer; a later value replaces an earlier one. */
   addHeaders(headers: Headers): void {
     if (headers.length === 0) return;
     const others = this.#addedHeaders.filter(([name]) => !headers.some(([again]) => again === name));
@@ -92,14 +92,14 @@ export class Exchange {
     return this.#addedHeaders;
   }
 
-  /** Takes a place of its account until the exchange ends, however that is. The problem: there is none. */
+  /** Takes a slot of the account until the exchange ends. Returns the problem when none is free. */
   hold(bound: SharedBound, account: string, use: Use = 'ordinary'): Problem | null {
     const refusal = refuseTaken(bound, bound.take(account, use));
     if (refusal === null) this.#held = [...this.#held, { bound, account, use }];
     return refusal;
   }
 
-  /** Gives a place back before the exchange ends. */
+  /** Gives a slot back before the exchange ends. */
   letGo(bound: SharedBound): void {
     for (const held of this.#held) if (held.bound === bound) bound.giveBack(held.account, held.use);
     this.#held = this.#held.filter((held) => held.bound !== bound);
@@ -122,7 +122,7 @@ export class Exchange {
     this.#answer(problem.status, problemContentType, problemBody(problem, this.requestId), extra, close || isUnread);
   }
 
-  /** Begins an answer that is written piece by piece with `write`. False when there is nobody to answer. */
+  /** Begins an answer that is written piece by piece with `write`. False when the client has gone away. */
   stream(status: number): boolean {
     if (this.#state !== 'open') return false;
     this.#state = 'streaming';
@@ -137,7 +137,7 @@ export class Exchange {
     this.res.cork(piece);
   }
 
-  /** Cuts the connection without an answer, and reads nothing more of it. */
+  /** Closes the connection without an answer and reads nothing more of it. */
   abort(): void {
     if (this.#state !== 'open') return;
     countAborted(this.route);
@@ -145,7 +145,7 @@ export class Exchange {
     this.res.close();
   }
 
-  /** Cuts the connection: a streamed answer cannot be completed. */
+  /** Closes the connection: a streamed answer cannot be completed. */
   destroy(): void {
     if (this.#state !== 'streaming') return;
     this.#leave('answered');

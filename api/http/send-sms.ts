@@ -156,7 +156,9 @@ async function sendKeyed(
 
 export const replayedHeaders = [['idempotent-replayed', 'true']] as const;
 
-/** The gates may say no to what they let through an hour ago (a sender was removed): its repeat gets its answer. */
+/**
+ * A gate may refuse now what it passed an hour ago (a sender was removed): a repeat gets the first answer all the same.
+ */
 async function replayOrRefuse(
   parts: SendSmsParts,
   exchange: Exchange,

@@ -42,7 +42,7 @@ export function statusQueryClient(
   ): Promise<Reply | Unavailable | NoPlace> {
     const { accountId } = query;
     const taken = places.take(accountId, use);
-    if (taken === 'full') return unavailable('busy', 'too many questions wait for their answer');
+    if (taken === 'full') return unavailable('busy', 'too many queries are in progress');
     const refusal = refuseTaken(places, taken);
     if (refusal !== null) return { result: 'no_place', problem: refusal };
     try {

@@ -135,7 +135,10 @@ function closed(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** Once when it begins; and when it does not end, the process does: at once, because a thread may be stuck in native code. */
+/**
+ * Once when it begins; and when it does not end, the process does: at once, because a thread may be stuck in native
+ * code.
+ */
 function reportBlocked(watch: ThreadWatch): void {
   const blocked = watch.blocked();
   if (blocked === null) return;

@@ -23,14 +23,14 @@ export type Write = {
   readonly caller: Caller;
   /** Only until `use` returns: its memory is the server's. */
   readonly body: Buffer;
-  /** Empty: none was sent. */
+  /** Empty when none was sent. */
   readonly idempotencyKey: string;
   readonly refuse: (problem: Problem) => void;
 };
 
 const keyPattern = /^[\x20-\x7e]+$/;
 
-/** Which share of its account's places a request uses, and who else refuses it before its body is read. */
+/** Which share of its account's slots a request uses, and further checks before its body is read. */
 export type WriteKind = { readonly use: Use; refuse?(caller: Caller): Problem | null };
 
 /** `use` runs once, guarded, with the whole body; or never, and then the request was answered. */
@@ -72,7 +72,7 @@ export function readKey(
 ): { readonly idempotencyKey: string } | { readonly problem: Problem } {
   const key = req.getHeader('idempotency-key');
   const { idempotencyKeyCharsMax } = limits.http;
-  // uWebSockets.js reads a header beyond ASCII as empty. Taken for no key, its client would trust in vain.
+  // uWebSockets.js reads a header beyond ASCII as empty. Treated as no key, the client's retry would send twice.
   const isSound =
     key === '' ? headerCounts.idempotencyKey === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
   if (isSound && headerCounts.idempotencyKey < 2) return { idempotencyKey: key };

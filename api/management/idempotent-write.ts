@@ -1,7 +1,7 @@
-// Idempotency keys on management writes, by the rules of the hot entry point: the same request gets the stored answer, another
-// body is refused, a second one at the same time waits or gets 409, and an account has the same quota of keys. Answers are
-// stored sealed and without what is shown once, such as a new API key's secret. A request whose process died is run again:
-// unique names, and not the key, then distinguish it.
+// Idempotency keys on management writes, by the rules of the hot entry point: the same request gets the stored answer,
+// another body is refused, a second one at the same time waits or gets 409, and an account has the same quota of keys.
+// Answers are stored sealed and without what is shown once, such as a new API key's secret. A request whose process
+// died is run again: unique names, and not the key, then distinguish it.
 import type { Context } from 'hono';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,5 +1,5 @@
-// Rates of a bench, counted where the messages arrive and over the time they took: a run that is served more slowly than it
-// was offered shows the rate it was served at, never the one it was offered.
+// Rates of a bench, counted where the messages arrive and over the time they took: a run that is served more slowly
+// than it was offered shows the rate it was served at, never the one it was offered.
 
 /** Messages per second from the first to the last of these times (epoch µs, any order); NaN for fewer than two. */
 export function servedPerS(timesUs: readonly number[]): number {
@@ -9,8 +9,8 @@ export function servedPerS(timesUs: readonly number[]): number {
 }
 
 /**
- * How long after `offeredLastUs`, when the last message should have been sent, the last one came. What keeps up ends behind
- * by one message's latency; what does not ends behind by its backlog. NaN when nothing came.
+ * How long after `offeredLastUs`, when the last message should have been sent, the last one came. What keeps up ends
+ * behind by one message's latency; what does not ends behind by its backlog. NaN when nothing came.
  */
 export function endedBehindMs(timesUs: readonly number[], offeredLastUs: number): number {
   if (timesUs.length === 0) return Number.NaN;

@@ -1,5 +1,6 @@
-// What one account, or a stranger, does to the HTTP interface in order to hold up others: a process of its own, open loop, as
-// many of its requests a second as it says whatever became of the ones before. Its answers are counted by status.
+// What one account, or a stranger, does to the HTTP interface in order to hold up others: a process of its own, open
+// loop, as many of its requests a second as it says whatever became of the ones before. Its answers are counted by
+// status.
 import { Agent, request } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { newMessageId } from '../../model/ids.ts';

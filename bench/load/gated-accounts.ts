@@ -1,5 +1,5 @@
-// Accounts with every gate switched on, in the very structures an entry point holds them in, and messages that pass all of
-// them: a refusal ends early and would look cheap.
+// Accounts with every gate switched on, in the very structures an entry point holds them in, and messages that pass all
+// of them: a refusal ends early and would look cheap.
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
 import type { Authentication } from '../../directory/contract.ts';

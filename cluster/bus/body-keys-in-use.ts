@@ -19,7 +19,10 @@ export type BodyKeysInUse = {
 
 const entryName = 'body-keys';
 
-/** Throws BadConfiguration when a key is in use that is neither among ours nor said to be gone. Makes ours the keys in use. */
+/**
+ * Throws BadConfiguration when a key is in use that is neither among ours nor said to be gone. Makes ours the keys in
+ * use.
+ */
 export async function claimBodyKeys(bus: Bus, ours: BodyKeys, replicas = 1): Promise<void> {
   const bucket = await openBucket(bus, 'installation', replicas);
   for (;;) {

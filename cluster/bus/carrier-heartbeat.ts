@@ -12,7 +12,7 @@ export type CarrierHeartbeat = {
   /** Who publishes: several nodes may serve one carrier. */
   readonly node: string;
   readonly state: CarrierState;
-  /** One short word; empty when all is well. */
+  /** The reason as one short word; empty when the carrier is good. */
   readonly why: string;
 };
 
@@ -49,7 +49,7 @@ export function watchCarriers(bus: Bus, clock: Clock = systemClock): CarrierWatc
 
 type Reported = { readonly state: CarrierState; readonly why: string; readonly atMs: number };
 
-/** What was heard, and what it comes to: with several nodes the best of them, because one way through is enough. */
+/** The received heartbeats and the resulting state: of several nodes the best, because one that can send is enough. */
 export class CarrierHeartbeats {
   readonly #clock: Clock;
   readonly #carriers = new Map<string, Map<string, Reported>>();
@@ -95,7 +95,7 @@ export class CarrierHeartbeats {
       if (best === null || carrierStates.indexOf(reported.state) < carrierStates.indexOf(best.state)) best = reported;
     }
     if (best !== null) return best;
-    // Silence of all carriers is our own: a connection lost, or an actors process that starts again.
+    // When no carrier sends heartbeats, the cause is here: a lost connection, or an actors process that restarts.
     if (nowMs - this.#lastAtMs > staleMs) return nothingReceived;
     return { state: nowMs - newestAtMs > silentDownMs ? 'down' : 'weak', why: 'silent', atMs: newestAtMs };
   }

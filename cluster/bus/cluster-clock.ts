@@ -140,7 +140,7 @@ class FollowedClock implements ClusterClock {
     if (isServerWrong !== this.#serverWrong) this.#askServerTime(isServerWrong, aheadMs);
   }
 
-  /** As little as the stamp demands; a leap only when several looks in a row demand it. */
+  /** Corrects by as little as the stamp requires, and jumps only when several looks in a row require it. */
   #follow(fromMs: number, toMs: number, lessMs: number): void {
     const [lowMs, highMs] = [fromMs - lessMs, toMs - lessMs];
     if (this.#aheadMs === null) {
@@ -162,7 +162,7 @@ class FollowedClock implements ClusterClock {
       return;
     }
     this.#otherVerdicts += 1;
-    // One look may have caught the others in the middle of a change; at the first there is nothing to lose.
+    // A single look may have seen the others during a change; the first one is used at once.
     if (!isFirst && this.#otherVerdicts < roundsToBelieve) return;
     this.#otherVerdicts = 0;
     this.#agrees = agrees;

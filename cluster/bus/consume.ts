@@ -19,7 +19,7 @@ export type ConsumeOptions = {
    */
   readonly prefetch: number;
   readonly handle: (record: JsMsg) => void;
-  /** Nothing urgent comes here: a lost pull is noticed after four seconds, for a quarter of the idle chatter. */
+  /** For records that are not urgent: a lost pull is noticed after four seconds, at a quarter of the idle traffic. */
   readonly lowPriority?: boolean;
   /** Takes a record whose handler failed again and again (moveToDead); without it the record is offered for ever. */
   readonly onPoison?: (record: JsMsg, reason: string) => void;
@@ -60,7 +60,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
       try {
         opened ??= await open(bus, options, failures, heard, again);
         again = true;
-        // Stopped while it was opened: stop() had nothing to stop yet.
+        // stop() was called while it was being opened, and had nothing to stop.
         if (stopped) opened.messages.stop();
         end = await opened.ended;
         opened.messages.stop();
@@ -82,7 +82,10 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   };
 }
 
-/** Why a consumption is over: it was stopped or its consumer is gone; or only its pull is, and the next may follow at once. */
+/**
+ * Why a consumption is over: it was stopped or its consumer is gone; or only its pull is, and the next may follow at
+ * once.
+ */
 type End = 'closed' | 'pull lost';
 type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
 
@@ -130,7 +133,7 @@ async function hasLeader(consumer: Consumer, clock: Clock): Promise<void> {
   }
 }
 
-/** Ends a consumption that hears nothing, although there is a connection to hear it over. */
+/** Ends a consumption that receives nothing although the connection works. */
 function listen(
   bus: Bus,
   messages: ConsumerMessages,

@@ -17,7 +17,7 @@ export type DeadEntry = {
   /** Its number in DEAD. */
   readonly seq: number;
   readonly atMs: number;
-  /** Where it came from; the subject is '' when nobody noted it. */
+  /** Where it came from; the subject is '' when it was not recorded. */
   readonly stream: string;
   readonly subject: string;
   readonly reason: string;

@@ -19,7 +19,10 @@ export type LaterRecord = {
   readonly shardKey: string;
   /** The message's id where a client may still cancel it (cancellations.ts). */
   readonly cancelable?: string;
-  /** It may have been published before, and the streams may have forgotten that (republished.ts): its release says so too. */
+  /**
+   * It may have been published before, and the streams may have forgotten that (republished.ts): its release says so
+   * too.
+   */
   readonly again?: boolean;
 };
 

@@ -36,7 +36,8 @@ export function watchPulls(
   const leftMs = () => pulledAtMs + lastsMs + graceMs - clock.monotonicMs();
 
   async function look(): Promise<void> {
-    // A server answers in order, and an event loop that was blocked reads before this goes on: what is on its way has come.
+    // A server answers in order, and an event loop that was blocked reads before this goes on: what is on its way has
+    // come.
     if (leftMs() <= 0 && bus.connected()) await answered(bus);
     if (over) return;
     if (leftMs() <= 0 && bus.connected()) return onLost();

@@ -43,7 +43,7 @@ export function watchOverflow(bus: Bus, clock: Clock = systemClock): AccountQueu
   };
 }
 
-/** What was heard last of each node. An account is taken for flooding when any of them says so. */
+/** The last heartbeat of each node. An account counts as flooding when any of them says so. */
 export class OverflowHeartbeats {
   readonly #clock: Clock;
   readonly #carriers = new Map<
@@ -73,7 +73,7 @@ export class OverflowHeartbeats {
 
   /** undefined: nobody says that it floods. */
   #fullOf(lane: Lane, carrier: string, accountId: string): boolean | undefined {
-    // Nearly always nobody floods anything: one look at an empty map.
+    // Nearly always no account floods: one look-up in an empty map.
     const nodes = this.#carriers.get(carrier);
     if (nodes === undefined) return undefined;
     const nowMs = this.#clock.monotonicMs();

@@ -61,9 +61,12 @@ type Pending = {
 };
 
 const sweepEveryMs = 50;
-/** A full gathering goes out before its time. */
+/** A full batch is written before its time. */
 const gatheredMax = 64;
-/** No stream answered (the server is starting): soon enough for an OTP, rare enough not to storm. */
+/**
+ * The delay after which a publish that no stream answered is sent again: soon enough for an OTP, rare enough for a
+ * starting server.
+ */
 const retryAfterRefusalMs = 100;
 /**
  * A record of a message that is sent again so late may land when the stream has forgotten the id of a copy: of an earlier
@@ -157,7 +160,7 @@ export class Publisher {
     this.#cancelGather ??= this.#clock.after(this.#gatherMs, () => this.flush());
   }
 
-  /** Sends what was gathered now: after a record that must not wait. */
+  /** Writes the gathered records now, after one that must not wait. */
   flush(): void {
     this.#cancelGather?.();
     this.#cancelGather = null;
@@ -169,7 +172,7 @@ export class Publisher {
     }
   }
 
-  /** The same as publish, as a promise: for the paths that run a few times a second. */
+  /** publish as a promise, for code that runs a few times a second. */
   publishOne(
     subject: string,
     payload: Uint8Array,
@@ -211,13 +214,15 @@ export class Publisher {
     return flight;
   }
 
-  /** What a record may take with its headers. Whatever is stored must fit into DEAD, with what is noted about it there. */
+  /**
+   * What a record may take with its headers. Whatever is stored must fit into DEAD, with what is noted about it there.
+   */
   #octetsMax(subject: string): number {
     const most = this.#connection.info?.max_payload ?? limits.bus.payloadBytesMaxUsual;
     return subject.startsWith(deadPrefix) ? most : most - limits.bus.deadHeaderBytesMax;
   }
 
-  /** Never throws: it runs in timers, where nobody would catch it. */
+  /** Never throws: it runs in timers, where nothing would catch it. */
   #write(token: number, pending: Pending): void {
     if (this.#connection.isClosed()) return; // the sweep gives it up at its deadline
     const reply = this.#inbox + token.toString(36);

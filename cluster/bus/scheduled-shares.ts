@@ -16,7 +16,9 @@ import type { Publisher } from './publisher.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
 import { hourOf } from './subjects.ts';
 
-/** account_full: this account is at its share · unavailable: that is not known now, and nothing was counted for certain. */
+/**
+ * account_full: this account is at its share · unavailable: that is not known now, and nothing was counted for certain.
+ */
 export type ScheduledTaken = 'taken' | 'account_full' | 'unavailable';
 
 /** Of an account at its share: what is counted, and when the first hour with something counted is over. */
@@ -78,7 +80,7 @@ export class ScheduledShares {
   async #work(accountId: string, account: Account): Promise<void> {
     if (account.working) return;
     account.working = true;
-    // Whoever asks in the same turn comes along.
+    // All requests of the same turn share one write.
     await Promise.resolve();
     try {
       while (account.asked.length > 0 || account.returned.length > 0) await this.#count(accountId, account);
@@ -148,7 +150,7 @@ export class ScheduledShares {
     if (result.ok) return { revision: result.seq, hours, mark, readAtMs };
     if (result.failure !== 'conflict') throw new Error(`not counted: ${result.failure}`);
     const now = await this.#read(accountId, endsAtMs);
-    // A first try of ours got no answer and had landed.
+    // Our first try was stored although no answer came.
     return now.mark === mark ? now : null;
   }
 
@@ -180,7 +182,10 @@ export class ScheduledShares {
   }
 }
 
-/** The hours as they are to be: what is over is left out, what was given back taken off, and each that asked fits or not. */
+/**
+ * The hours as they are to be: what is over is left out, what was given back taken off, and each that asked fits or
+ * not.
+ */
 export function decide<Asks extends Units>(
   before: Hours,
   asked: readonly Asks[],

@@ -83,7 +83,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
   const streamMb = bounds.streamMb ?? streamMbDefault;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
-  // A shard's last stop: entry points refuse an account that has too much waiting long before.
+  // The last bound of a shard: entry points refuse an account with too much waiting long before it.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
   return [
     messageStream('otp', gib / 2, subjectMax('otp', 200_000), queueMessagesMax),
@@ -183,7 +183,7 @@ export function messageConsumerName(lane: Lane, carrier: string, shard: MessageS
   return `carrier_${carrier}_${lane}_${shard}`;
 }
 
-/** What took a lane of all shards before each had a consumer of its own; on a work queue the two may not both be. */
+/** What took a lane of all shards before each had a consumer of its own; a work queue does not allow both. */
 export function formerConsumerName(lane: Lane, carrier: string): string {
   return `carrier_${carrier}_${lane}`;
 }
@@ -198,7 +198,7 @@ export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
   };
 }
 
-/** The one consumer through which all threads and nodes take subscribers' messages: whoever is free gets the next. */
+/** The one consumer through which all threads and nodes take subscribers' messages; a free one gets the next. */
 export function inboundPartConsumer(): Partial<ConsumerConfig> {
   return {
     durable_name: 'inbound_parts',
@@ -224,7 +224,9 @@ export function decisionConsumer(): Partial<ConsumerConfig> {
   };
 }
 
-/** The consumer of everything of a kind that is due in one second; it goes away by itself when the second is long past. */
+/**
+ * The consumer of everything of a kind that is due in one second; it goes away by itself when the second is long past.
+ */
 export function waitConsumer(kind: WaitKind, second: number): Partial<ConsumerConfig> {
   return {
     durable_name: `${kind}_${second}`,
@@ -242,7 +244,10 @@ export const keyValueBuckets = {
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: streamMbDefault.idempotency * mib },
   /** A record for each machine, so that the server stamps it: what its clock says. */
   clock: { name: 'clock', ttlMs: 60_000, maxBytes: gib / 1024 },
-  /** What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses every hour of 36 days. */
+  /**
+   * What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses every hour of 36
+   * days.
+   */
   scheduled: { name: 'scheduled', ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
   /** Long texts from subscribers whose parts still come: 100,000 × ~1 KiB. */

@@ -153,8 +153,8 @@ export function deadSubject(stream: string): string {
 export const deadFilter = 'dead.*';
 
 /**
- * `<subject>.unread`: where a record that cannot be read waits while DEAD is full. No filter of a carrier, of a count, of a
- * due second or of an inbound consumer has as many tokens. Null for subjects of streams that have no such place.
+ * `<subject>.unread`: where a record that cannot be read waits while DEAD is full. No filter of a carrier, of a count,
+ * of a due second or of an inbound consumer has as many tokens. Null for subjects of streams that have no such place.
  */
 export function fallbackSubject(subject: string): string | null {
   const tokens = subject.split('.');

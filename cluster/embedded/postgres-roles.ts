@@ -1,6 +1,6 @@
-// The roles of the embedded PostgreSQL. The superuser makes the two others and the database, and is used for nothing else;
-// the owner has the tables and migrates them; the application role is what control uses while it runs. Asked at every
-// start: a database that an older version made, all by the superuser, is handed over to the owner.
+// The roles of the embedded PostgreSQL. The superuser makes the two others and the database, and is used for nothing
+// else; the owner has the tables and migrates them; the application role is what control uses while it runs. Asked at
+// every start: a database that an older version made, all by the superuser, is handed over to the owner.
 import pg from 'pg';
 import { ignoring } from '../../platform/errors.ts';
 

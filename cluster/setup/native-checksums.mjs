@@ -1,6 +1,7 @@
 // SHA-256 of native files that set-up loads into our processes, for the platforms they were looked at on. The lockfile
 // already pins the package they come in; this second pin notices a lockfile that was recreated with another build.
-// uWebSockets.js is the HTTP parser: its authors publish outside the registry, @uwsjs packages are builds by a third party.
+// uWebSockets.js is the HTTP parser: its authors publish outside the registry, @uwsjs packages are builds by a third
+// party.
 
 /** By path under node_modules. @type {Record<string, string>} */
 export const nativeChecksums = {

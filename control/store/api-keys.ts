@@ -231,7 +231,9 @@ function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
   };
 }
 
-/** A day that is reported late changes nothing. No change of the key: the directory and the audit log do not hear of it. */
+/**
+ * A day that is reported late changes nothing. No change of the key: the directory and the audit log do not hear of it.
+ */
 export async function noteKeysUsed(store: Store, day: string, ids: readonly ApiKeyId[]): Promise<void> {
   await sql`
     update api_keys set last_used_on = ${day}::date

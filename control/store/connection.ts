@@ -47,7 +47,8 @@ export function dialectOf(
   });
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => ignoring(error, 'an idle database connection was lost'));
-  // Nor may a connection die unheard between two statements of a transaction: the next statement fails and its caller knows.
+  // Nor may a connection die unheard between two statements of a transaction: the next statement fails and its caller
+  // knows.
   pool.on('connect', (client) => {
     client.on('error', (error) => ignoring(error, 'a database connection in use was lost'));
   });

@@ -58,7 +58,9 @@ export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => 
   return store.db.transaction().execute(work);
 }
 
-/** Records a change inside its transaction, as the last thing in it: outbox row, wake-up (sent at commit), audit record. */
+/**
+ * Records a change inside its transaction, as the last thing in it: outbox row, wake-up (sent at commit), audit record.
+ */
 export async function record(store: Store, tx: Transaction<Tables>, change: Change): Promise<void> {
   const rows = [change.outbox ?? []].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
   if (rows.length > 0) {

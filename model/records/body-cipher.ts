@@ -1,6 +1,6 @@
-// Bodies are encrypted wherever they rest. AES-256-GCM with a random nonce for each body, bound to the message id, so that
-// a body cannot be moved to another message. Layout: key id 4 | nonce 12 | tag 16 | ciphertext. No body key encrypts
-// anything itself: a key derived from it serves the ids of one stretch of time (decision 145).
+// Bodies are encrypted wherever they rest. AES-256-GCM with a random nonce for each body, bound to the message id, so
+// that a body cannot be moved to another message. Layout: key id 4 | nonce 12 | tag 16 | ciphertext. No body key
+// encrypts anything itself: a key derived from it serves the ids of one stretch of time (decision 145).
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { assert } from '../../platform/assert.ts';
 import { secretBytes } from '../../platform/random.ts';

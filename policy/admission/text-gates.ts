@@ -24,8 +24,8 @@ export function textToSend(
 }
 
 /**
- * The first gate of a text: everything behind it may read the text as often as it needs. No text of more UTF-16 units fits
- * into a message in either encoding.
+ * The first gate of a text: everything behind it may read the text as often as it needs. No text of more UTF-16 units
+ * fits into a message in either encoding.
  */
 export function lengthGate(_principal: Principal, { message: { length } }: SmsRequest): Refusal | null {
   return length > textUnitsMax ? no('message_too_long', tooLong(`has ${length} characters`)) : null;
@@ -50,7 +50,9 @@ function isBlank(text: string): boolean {
 // Spaces, controls, what Unicode itself calls ignorable (zero-width spaces, fillers), and braille without a dot.
 const blank = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
-/** Asked with a text of textToSend that is not too long, and with the tables that all carriers of its route understand. */
+/**
+ * Asked with a text of textToSend that is not too long, and with the tables that all carriers of its route understand.
+ */
 export function segmentsGate(request: SmsRequest, nationalTables: readonly NationalLanguage[]): SegmentCount | Refusal {
   const counted = countText(request, nationalTables);
   if (!counted.ok) return no('encoding_mismatch', foreignCharacter(counted.character, counted.index));

@@ -120,7 +120,9 @@ function zeroAt(pdu: Buffer, from: number, end: number): number {
   return -1;
 }
 
-/** From here on the PDU is not what it says. These octets are no TLV to anybody, and hold no zero that would end a text. */
+/**
+ * From here on the PDU is not what it says. These octets are no TLV to anybody, and hold no zero that would end a text.
+ */
 function cutOff(pdu: Buffer, from: number, end: number): number {
   if (from < end) pdu.fill(0xff, from, end);
   return end;

@@ -1,5 +1,5 @@
-// The table by which receipts find their submits: its key is the canonical id, exactly; it is read by its order and not by
-// looking through days; and a schema that stopped in its middle fills it again.
+// The table by which receipts find their submits: its key is the canonical id, exactly; it is read by its order and not
+// by looking through days; and a schema that stopped in its middle fills it again.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertSettings } from '../../analytics/recorder/writer.ts';

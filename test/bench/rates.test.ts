@@ -1,5 +1,5 @@
-// What benches report cannot overstate: a rate is that of the arrivals over the time they took, a run that ends behind its
-// load misses its target, and nothing measured meets none.
+// What benches report cannot overstate: a rate is that of the arrivals over the time they took, a run that ends behind
+// its load misses its target, and nothing measured meets none.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { latencyFigures } from '../../bench/harness/latency-figures.ts';

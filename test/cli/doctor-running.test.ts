@@ -1,5 +1,5 @@
-// The doctor and `carriers list` beside a running system in trouble: a real host process with a real simulator at its SMSC
-// peer. Whatever stops or slows a carrier is said where a person looks first, with what to do.
+// The doctor and `carriers list` beside a running system in trouble: a real host process with a real simulator at its
+// SMSC peer. Whatever stops or slows a carrier is said where a person looks first, with what to do.
 import { afterEach, expect, test } from 'vitest';
 import { examineCarriers } from '../../cli/doctor-carriers.ts';
 import type { Finding } from '../../cli/finding.ts';

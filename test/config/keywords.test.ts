@@ -1,4 +1,5 @@
-// `country.keywords` of heliograph.yaml: the pack's words, the file's own in their place, and sentences for what is wrong.
+// `country.keywords` of heliograph.yaml: the pack's words, the file's own in their place, and sentences for what is
+// wrong.
 import { describe, expect, it } from 'vitest';
 import { parseConfiguration } from '../../config/parse.ts';
 import { limits } from '../../platform/limits.ts';

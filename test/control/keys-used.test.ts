@@ -1,5 +1,5 @@
-// The day on which a key was last used: told by an ingress thread's memory over a real nats-server, written down in a real
-// PostgreSQL by the application role, whoever was away meanwhile.
+// The day on which a key was last used: told by an ingress thread's memory over a real nats-server, written down in a
+// real PostgreSQL by the application role, whoever was away meanwhile.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KeysUsed } from '../../api/http/keys-used.ts';
 import { keysUsedSubject } from '../../cluster/bus/subjects.ts';

@@ -1,5 +1,5 @@
-// A request of the fuzz as a value. `<sms 3>` in it stands for the third id that was given out so far and `<in 5>` for the
-// time in five seconds: both are known only when it is sent.
+// A request of the fuzz as a value. `<sms 3>` in it stands for the third id that was given out so far and `<in 5>` for
+// the time in five seconds: both are known only when it is sent.
 
 export const goodKeys = ['live', 'test'] as const;
 export const badKeys = ['readOnly', 'fenced', 'slow', 'suspended', 'revoked', 'unknown', 'garbage', 'absent'] as const;

@@ -1,5 +1,6 @@
-// A flood of one account over two nodes that share a carrier: both move its excess to overflow, both serve what waits there,
-// and when one of them is killed in the middle the other goes on with all of it, nothing lost and nothing sent twice.
+// A flood of one account over two nodes that share a carrier: both move its excess to overflow, both serve what waits
+// there, and when one of them is killed in the middle the other goes on with all of it, nothing lost and nothing sent
+// twice.
 import { afterEach, expect, test } from 'vitest';
 import { overflowSubject } from '../../cluster/bus/subjects.ts';
 import { until } from '../../platform/deadline.ts';

@@ -72,7 +72,10 @@ async function carrierOf(name: string, count: number, options: Parameters<typeof
   return carrierWith(harness.simulator, { name, tps: contract, bind: { window: 20, count } });
 }
 
-/** A fifth of it OTP, all of it of many accounts: what one account has too much of goes another way (overflow-writer.ts). */
+/**
+ * A fifth of it OTP, all of it of many accounts: what one account has too much of goes another way
+ * (overflow-writer.ts).
+ */
 const send = (carrier: string, count: number) =>
   Promise.all(
     Array.from({ length: accounts }, (_, at) => {

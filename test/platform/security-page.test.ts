@@ -1,5 +1,5 @@
-// docs/security.md says what is protected and by which test that is proven. Here it is held to the tree: each test that it
-// names exists under that name, each file too, and every group of OWASP ASVS 4.0.3 has one row with a known state.
+// docs/security.md says what is protected and by which test that is proven. Here it is held to the tree: each test that
+// it names exists under that name, each file too, and every group of OWASP ASVS 4.0.3 has one row with a known state.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// A private PostgreSQL for tests: its own folder, port, roles and passwords. The database `heliograph` exists and is empty.
+// A private PostgreSQL for tests: its own folder, port, roles and passwords. The database `heliograph` exists and is
+// empty.
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -91,7 +91,9 @@ export class SmsClient {
     return (await this.#read(`/v1/sms/${id}`)) as unknown as SmsView;
   }
 
-  /** As soon as none of them waits any more: in which order those that were posted at once stand in a lane, nobody says. */
+  /**
+   * As soon as none of them waits any more: in which order those that were posted at once stand in a lane, nobody says.
+   */
   whenNoneWaits(ids: readonly string[], limitMs: number): Promise<SmsView[]> {
     const none = async () => {
       const views = await Promise.all(ids.map((id) => this.get(id)));

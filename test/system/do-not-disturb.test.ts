@@ -1,4 +1,5 @@
-// The registry in the running system: the operator's command, and how soon every entry point and every carrier follows it.
+// The registry in the running system: the operator's command, and how soon every entry point and every carrier follows
+// it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// Messages from subscribers in the running system: from the carrier's deliver_sm to what entry points, waiting messages, lists
-// and the client's API make of them; with actors killed in between and with the database away.
+// Messages from subscribers in the running system: from the carrier's deliver_sm to what entry points, waiting
+// messages, lists and the client's API make of them; with actors killed in between and with the database away.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';

@@ -15,7 +15,7 @@ export type Pacing = {
   take(segments: number, nowMs: number, chosen: number, kept?: number): boolean;
   /** How long until `segments` may be taken; 0 says that take() will grant them. */
   waitMs(segments: number, nowMs: number, chosen: number, kept?: number): number;
-  /** So long it took from a token to a PDU that may be written. */
+  /** The smoothed time from a token to a PDU that may be written, in milliseconds. */
   intentTook(tookMs: number): void;
   /** How long until a PDU of `segments` may be written; 0 says now. */
   writeWaitMs(segments: number, nowMs: number): number;

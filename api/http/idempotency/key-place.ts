@@ -42,7 +42,10 @@ export function keyPlaces(secret: Uint8Array): KeyPlaces {
   };
 }
 
-/** The secret of this installation. It is as old as the bucket of the pages: with another one no key would be found again. */
+/**
+ * The secret of this installation. It is as old as the bucket of the pages: with another one no key would be found
+ * again.
+ */
 export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array> {
   const bucket = await openBucket(bus, 'installation', replicas);
   for (;;) {

@@ -28,8 +28,8 @@ export type Outcome =
   | { readonly ok: false; readonly problem: Problem };
 
 /**
- * What the work came to: the body of the 2xx and what it is kept as, or a problem. `isPublished` 'no' gives the key free at
- * once; after 'unknown' the lease must end first, so that the next try asks whether the message exists.
+ * What the work came to: the body of the 2xx and what it is kept as, or a problem. `isPublished` 'no' gives the key
+ * free at once; after 'unknown' the lease must end first, so that the next try asks whether the message exists.
  */
 export type WorkResult =
   | { readonly body: string; readonly kept: Buffer }

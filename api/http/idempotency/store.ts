@@ -65,7 +65,10 @@ type Read = { readonly page: Page; readonly revision: number };
 const triesMax = 10;
 const notFoundCode = 404;
 
-/** `reading`: where pages are read, because the server loads a block of its store before it looks at the connection again. */
+/**
+ * `reading`: where pages are read, because the server loads a block of its store before it looks at the connection
+ * again.
+ */
 export function idempotencyStore(
   bus: Bus,
   publisher: Publisher,
@@ -77,7 +80,10 @@ export function idempotencyStore(
   const { readMs, readTryMs, readAgainMs, ttlMs, pagesRememberedMax } = limits.idempotency;
   const archived = new ArchivedKeys();
   let readingAhead: Promise<void> | null = null;
-  /** Pages this thread has just read or written: the claim follows the read, and the answer the claim, within milliseconds. */
+  /**
+   * Pages this thread has just read or written: the claim follows the read, and the answer the claim, within
+   * milliseconds.
+   */
   const remembered = new Map<string, Read>();
 
   /** Any copy of the stream answers, in a cluster perhaps an older page: good enough to propose a write. */

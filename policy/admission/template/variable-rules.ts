@@ -20,7 +20,10 @@ export type Rule = {
   /** Any run of such characters that begins so is a value … */
   isChar(code: number): boolean;
   mayStart(text: string, at: number): boolean;
-  /** … or, where that does not say it: every place behind `at` at which a value that begins there may end, `max` at most. */
+  /**
+   * … or, where that does not say it: every place behind `at` at which a value that begins there may end, `max` at
+   * most.
+   */
   readonly endsOf?: (text: string, at: number) => readonly number[];
 };
 

@@ -1,5 +1,6 @@
-// Records of SCHEDULED, HOLDS and LATER that nobody can read, more than a due second may have out at once, while DEAD has
-// no room: what comes after them is released in time, nothing goes round and round, and when DEAD has room they are there.
+// Records of SCHEDULED, HOLDS and LATER that nobody can read, more than a due second may have out at once, while DEAD
+// has no room: what comes after them is released in time, nothing goes round and round, and when DEAD has room they are
+// there.
 import { afterEach, expect, test } from 'vitest';
 import { Releasers } from '../../../actors/later/releasers.ts';
 import { takeFromFallback } from '../../../cluster/bus/dead-letter-fallback.ts';

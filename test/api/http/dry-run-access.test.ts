@@ -1,5 +1,5 @@
-// A dry run answers questions about numbers, registries and carriers: whom it answers, how often, and what it keeps to itself.
-// Over HTTP on a real ingress.
+// A dry run answers questions about numbers, registries and carriers: whom it answers, how often, and what it keeps to
+// itself. Over HTTP on a real ingress.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Ingress, goodBody, openHarness, post } from './harness.ts';

@@ -1,6 +1,6 @@
 // Every bad request that a review, a fuzz or a customer has brought so far, as a table: each gets its documented answer
-// soon after its last octet, while another account sends fifty one-time passwords a second and sees none but 202. A new one
-// is one line.
+// soon after its last octet, while another account sends fifty one-time passwords a second and sees none but 202. A new
+// one is one line.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';

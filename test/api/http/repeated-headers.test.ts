@@ -1,5 +1,6 @@
 // A request says a thing once. Where it says it twice, the client and whoever reads it may each have taken another one:
-// two keys, two names for a repeat, two recipients. Such a request is refused at every entry point, and nothing is queued.
+// two keys, two names for a repeat, two recipients. Such a request is refused at every entry point, and nothing is
+// queued.
 import { once } from 'node:events';
 import { type IncomingMessage, createServer, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// What one account may do at once to a listening thread (fault 54): its batches, questions and rates are refused as its own,
-// and an account that sends one-time passwords meanwhile sees none but 202.
+// What one account may do at once to a listening thread (fault 54): its batches, questions and rates are refused as its
+// own, and an account that sends one-time passwords meanwhile sees none but 202.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { mayBeArriving } from '../../../api/http/status-query-client.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';

@@ -1,6 +1,6 @@
-// Every route that changes something is in this table, with what it leaves in the audit log, or the reason why it leaves
-// nothing. Each is called on the running API over HTTP, and its record is looked for: what was done, by which key, from which
-// address. A new route fails here until somebody has said which it is.
+// Every route that changes something is in this table, with what it leaves in the audit log, or the reason why it
+// leaves nothing. Each is called on the running API over HTTP, and its record is looked for: what was done, by which
+// key, from which address. A new route fails here until somebody has said which it is.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../api/management/app.ts';
 import { type AuditAction, auditActions } from '../../../control/store/audit-actions.ts';

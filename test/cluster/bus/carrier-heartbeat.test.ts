@@ -1,5 +1,5 @@
-// Heartbeats of carriers: what is heard from one node and from several, what silence means, what is no heartbeat; and on a
-// real server that a change is known everywhere at once.
+// Heartbeats of carriers: what is heard from one node and from several, what silence means, what is no heartbeat; and
+// on a real server that a change is known everywhere at once.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import {

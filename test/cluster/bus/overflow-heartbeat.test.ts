@@ -1,5 +1,5 @@
-// What the entry points hear of accounts that flood a lane: where their messages go, when they are refused, and when not any
-// more. Garbage, silence and other accounts change nothing.
+// What the entry points hear of accounts that flood a lane: where their messages go, when they are refused, and when
+// not any more. Garbage, silence and other accounts change nothing.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

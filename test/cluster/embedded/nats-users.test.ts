@@ -1,5 +1,5 @@
-// Each role is a user of its own on the embedded nats-server, may do there what its work needs and nothing else, and gives
-// nobody a password.
+// Each role is a user of its own on the embedded nats-server, may do there what its work needs and nothing else, and
+// gives nobody a password.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -16,7 +16,9 @@ let text = '';
 const chunk = 'PUB $KV.registry.dnd.chunk';
 let proxy: CutProxy | null = null;
 
-/** The command, on a bus that takes so many chunks and nothing behind them: however late the kill, it has not finished. */
+/**
+ * The command, on a bus that takes so many chunks and nothing behind them: however late the kill, it has not finished.
+ */
 async function importUntilChunk(nth: number, file: string): Promise<RunningCommand> {
   proxy = await cutProxy(harness.nats.url, { when: chunk, times: nth, what: 'requests' });
   return inboundConsumer.command(proxy.url, ['dnd', 'import', file]);

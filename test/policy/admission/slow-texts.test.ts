@@ -1,5 +1,6 @@
-// Texts that were made to be slow to judge (fault 57). The rules of words and links read a text in time that grows with its
-// length alone, and nothing reads a text that is longer than any message: a thread that judges one answers nobody else.
+// Texts that were made to be slow to judge (fault 57). The rules of words and links read a text in time that grows with
+// its length alone, and nothing reads a text that is longer than any message: a thread that judges one answers nobody
+// else.
 import '../../support/property-sizes.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

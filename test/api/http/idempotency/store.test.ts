@@ -1,5 +1,5 @@
-// Entries of idempotency keys on shared pages, in a real bucket: writers of different keys of one page lose nothing of each
-// other, and of several writers of one key one wins.
+// Entries of idempotency keys on shared pages, in a real bucket: writers of different keys of one page lose nothing of
+// each other, and of several writers of one key one wins.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type IdempotencyEntry, printOctets } from '../../../../api/http/idempotency/entry.ts';
 import { type KeyPlace, keyPlaces } from '../../../../api/http/idempotency/key-place.ts';

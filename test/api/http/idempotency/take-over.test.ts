@@ -1,6 +1,6 @@
-// The ingress dies with a keyed request in its hands, and the client comes back when the stream has forgotten what it may
-// have published: the record that is published then says that it may be the second (republished.ts), over every route that
-// publishes, and one within the stream's memory does not. What is read here is the record in its stream.
+// The ingress dies with a keyed request in its hands, and the client comes back when the stream has forgotten what it
+// may have published: the record that is published then says that it may be the second (republished.ts), over every
+// route that publishes, and one within the stream's memory does not. What is read here is the record in its stream.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isAgain } from '../../../../cluster/bus/republished.ts';
 import { subjectInBucket } from '../../../../cluster/bus/streams.ts';
