@@ -2,6 +2,7 @@
 // latency counts from the moment the request should have been sent. Raw HTTP/1.1 on keep-alive sockets, one
 // request at a time on each, because the generator shares two cores with what it measures.
 import { type Socket, connect } from 'node:net';
+import { type MessageId, timeOfMessageId } from '../../model/ids.ts';
 import { epochUs, systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
@@ -19,7 +20,7 @@ export type LoadTask = {
   readonly category: 'otp' | 'transactional' | 'promotional';
   /** The nonces are firstNonce, firstNonce + 1, … */
   readonly firstNonce: number;
-  /** Whether the texts carry their intended send time, which the simulator then measures from. */
+  /** Whether the texts carry their intended send time, which the simulator then measures from, and times of acceptance are read. */
   readonly timed: boolean;
 };
 
@@ -28,6 +29,8 @@ export type LoadResult = {
   readonly accepted: number;
   /** One bit for each nonce from firstNonce on: whether it was answered 202. */
   readonly acceptedBits: Uint8Array;
+  /** When each was accepted, epoch ms, from its id; 0 where it was not. Empty when the task is not timed. */
+  readonly acceptedAtMs: Float64Array;
   /** Requests without an answer when the generator gave up; they are in `accept` with the time they had waited. */
   readonly unanswered: number;
   /** When the last request should have been sent, epoch µs. */
@@ -50,6 +53,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
   const idle: Lane[] = [];
   const total = Math.round(task.ratePerSecond * task.seconds);
   const acceptedBits = new Uint8Array(Math.ceil(total / 8));
+  const acceptedAtMs = new Float64Array(task.timed ? total : 0);
   const lanes = new Set<Lane>();
   let offered = 0;
   let answered = 0;
@@ -76,6 +80,8 @@ async function run(task: LoadTask): Promise<LoadResult> {
     const length = Number(/content-length: (\d+)/i.exec(lane.buffered.slice(0, headEnd))?.[1] ?? 0);
     if (lane.buffered.length < headEnd + 4 + length) return;
     const status = lane.buffered.slice(9, 12);
+    const id = task.timed && status === '202' ? /"id":"([^"]+)"/.exec(lane.buffered)?.[1] : undefined;
+    if (id !== undefined) acceptedAtMs[lane.index] = timeOfMessageId(id as MessageId);
     lane.buffered = '';
     statuses[status] = (statuses[status] ?? 0) + 1;
     accept.add((systemClock.monotonicMs() - lane.busySince) * 1_000);
@@ -138,6 +144,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
     offered,
     accepted: statuses['202'] ?? 0,
     acceptedBits,
+    acceptedAtMs,
     unanswered: total - answered,
     lastIntendedUs: epochUs(startMs + ((total - 1) * 1_000) / task.ratePerSecond),
     statuses,
