@@ -108,7 +108,7 @@ async function drained(system: WholeSystem): Promise<void> {
 }
 
 type Latency = ReturnType<LatencyHistogram['summary']>;
-/** `submit`: from acceptance to the far end; `whole`: from the time it was meant to be sent. */
+/** `submit`: from acceptance to the SMSC peer; `whole`: from the time it was meant to be sent. */
 type Offered = { submit: Latency; whole: Latency; not202: number; lost: number };
 
 async function offerOtp(
