@@ -1,6 +1,7 @@
 // Whether one account can hold up another: an account that sends 50 one-time passwords a second alone, and then beside
-// each thing that another account, or a stranger, can do to the HTTP interface. Its OTP are counted at a SMSC peer of
-// its own, from the time each was meant to be sent, and every one must be answered 202. All in one run, so that it is
+// each thing that another account, or a stranger, can do to the HTTP interface. Its OTP are counted at an SMSC peer of
+// its own, from acceptance (the time in the message id) and, without a target, from the time each was meant to be sent,
+// which has the client's share of the processors in it. Every one must be answered 202. All in one run, so that it is
 // one machine's.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
