@@ -6,17 +6,24 @@ import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { BulkPace } from './bulk-pace.ts';
 
-const { sliceMs, besideSingles } = limits.http.batch;
+const { sliceMs } = limits.http.batch;
 
 export class SliceTurns {
   readonly pace: BulkPace;
   readonly #clock: Clock;
-  readonly #waiting: (() => void)[] = [];
-  #running = false;
+  /** No pause before them: first slices, so that a small batch is as fast as a single message, and those of OTP. */
+  readonly #prompt: Turns;
+  readonly #paced: Turns;
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
     this.pace = new BulkPace(clock);
+    this.#prompt = new Turns(nextTurn);
+    this.#paced = new Turns(() => {
+      const restMs = this.pace.restMs();
+      // The timers of Node.js know whole milliseconds.
+      return restMs >= 1 ? clock.sleep(restMs) : nextTurn();
+    });
   }
 
   /** The slices of one piece of work; the first begins in the next turn. */
@@ -24,7 +31,22 @@ export class SliceTurns {
     return new Slices(this, this.#clock);
   }
 
-  /** Resolves in a turn of its own: whoever waits works until its next await and then asks again. */
+  /** Resolves in a turn of its own: the caller works until its next await and then asks again. */
+  next(isPrompt = false): Promise<void> {
+    return (isPrompt ? this.#prompt : this.#paced).next();
+  }
+}
+
+/** One turn after another, in the order of asking, with `pause` before each. */
+class Turns {
+  readonly #pause: () => Promise<void>;
+  readonly #waiting: (() => void)[] = [];
+  #running = false;
+
+  constructor(pause: () => Promise<void>) {
+    this.#pause = pause;
+  }
+
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -35,10 +57,7 @@ export class SliceTurns {
   async #run(): Promise<void> {
     this.#running = true;
     for (;;) {
-      const restMs = this.pace.restMs();
-      // The timers of Node.js know whole milliseconds.
-      if (restMs >= 1) await this.#clock.sleep(restMs);
-      else await nextTurn();
+      await this.#pause();
       const next = this.#waiting.shift();
       if (next === undefined) break;
       next();
@@ -62,9 +81,9 @@ export class Slices {
     return this.#clock.monotonicMs() >= this.#endsAtMs;
   }
 
-  /** Resolves when the next slice begins. */
-  async next(): Promise<void> {
-    await this.#turns.next();
-    this.#endsAtMs = this.#clock.monotonicMs() + (this.#turns.pace.hasSingles ? besideSingles.sliceMs : sliceMs);
+  /** Resolves when the next slice begins; without a pause when it is the first, or `isPrompt`. */
+  async next(isPrompt = false): Promise<void> {
+    await this.#turns.next(isPrompt || this.#endsAtMs === Number.NEGATIVE_INFINITY);
+    this.#endsAtMs = this.#clock.monotonicMs() + sliceMs;
   }
 }

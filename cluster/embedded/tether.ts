@@ -9,7 +9,6 @@ import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { yieldingNice } from '../../platform/priority.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 
 export type TetherOptions = {
@@ -24,8 +23,8 @@ export type TetherOptions = {
   stopSignal: 'TERM' | 'INT';
   user?: { uid: number; gid: number };
   graceMs?: number;
-  /** It is no part of a message's way: what is has the processor first. */
-  yields?: true;
+  /** Its priority (nice(2)), when it is no part of a message's way (platform/priority.ts). */
+  nice?: number;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -50,7 +49,7 @@ export function startTethered(options: TetherOptions): Tethered {
   const killS = String(limits.supervision.embeddedKillMs / 1_000);
 
   // Of POSIX; it becomes the shell, and what the shell starts has its priority.
-  const yielding = options.yields ? ['nice', '-n', String(yieldingNice)] : [];
+  const yielding = options.nice === undefined ? [] : ['nice', '-n', String(options.nice)];
   const [program, ...before] = [...yielding, '/bin/sh'];
   const shell = spawn(
     program,

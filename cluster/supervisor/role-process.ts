@@ -28,8 +28,8 @@ export type RoleOptions = {
   /** The part of the configuration that is the role's. */
   ownPart: (configuration: Configuration) => Configuration;
   nodeFlags: readonly string[];
-  /** It is no part of a message's way: what is has the processor first. */
-  yields: boolean;
+  /** Its priority (nice(2)), when it is no part of a message's way (platform/priority.ts). */
+  nice: number | null;
   guardian: Guardian;
 };
 
@@ -44,7 +44,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   const pid = child.pid ?? -1;
   if (child.pid !== undefined) {
     options.guardian.add(child.pid);
-    if (options.yields) lowerPriority(child.pid);
+    if (options.nice !== null) lowerPriority(child.pid, options.nice);
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
   send(child, { type: 'settings', env: options.settings });

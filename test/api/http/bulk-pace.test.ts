@@ -90,6 +90,22 @@ describe('the rest between two slices', () => {
   });
 });
 
+test('the first slice of a piece of work waits for its turn only, the second for the rest as well', async () => {
+  const clock = new ManualClock();
+  const turns = new SliceTurns(clock);
+  turns.pace.singleTook(1);
+  const slices = turns.slices();
+  await slices.next();
+  expect(clock.timers).toBe(0);
+  expect(slices.isOver).toBe(false);
+  clock.advance(limits.http.batch.sliceMs);
+  expect(slices.isOver).toBe(true);
+  const second = slices.next();
+  expect(clock.timers).toBe(1);
+  clock.advance(firstRestMs);
+  await second;
+});
+
 test('a slice begins when its rest is over, and not a moment before', async () => {
   const clock = new ManualClock();
   const turns = new SliceTurns(clock);
