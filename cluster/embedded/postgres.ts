@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring } from '../../platform/errors.ts';
-import { yieldingNice } from '../../platform/priority.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 import type { EmbeddedServer } from './embedded-server.ts';
 import { listProcesses } from './processes.ts';
@@ -39,7 +38,6 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
     stopSignal: 'INT',
     user: place.user ?? undefined,
     graceMs: options.graceMs,
-    nice: yieldingNice.control,
   });
   const url = postgresUrl(options);
   return {

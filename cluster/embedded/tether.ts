@@ -23,8 +23,6 @@ export type TetherOptions = {
   stopSignal: 'TERM' | 'INT';
   user?: { uid: number; gid: number };
   graceMs?: number;
-  /** Its priority (nice(2)), when it is no part of a message's way (platform/priority.ts). */
-  nice?: number;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -48,22 +46,9 @@ export function startTethered(options: TetherOptions): Tethered {
   const graceS = String((options.graceMs ?? limits.supervision.embeddedGraceMs) / 1_000);
   const killS = String(limits.supervision.embeddedKillMs / 1_000);
 
-  // Of POSIX; it becomes the shell, and what the shell starts has its priority.
-  const yielding = options.nice === undefined ? [] : ['nice', '-n', String(options.nice)];
-  const [program, ...before] = [...yielding, '/bin/sh'];
   const shell = spawn(
-    program,
-    [
-      ...before,
-      '-c',
-      tetherScript,
-      `tether-${options.name}`,
-      graceS,
-      killS,
-      options.stopSignal,
-      options.command,
-      ...options.args,
-    ],
+    '/bin/sh',
+    ['-c', tetherScript, `tether-${options.name}`, graceS, killS, options.stopSignal, options.command, ...options.args],
     {
       stdio: ['ignore', logFd, logFd, 'pipe'],
       // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.

@@ -2,7 +2,6 @@
 // order (stopRank) is the order of the message backwards: entry points first, storage last.
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
-import { yieldingNice } from '../../platform/priority.ts';
 import { secretBytes } from '../../platform/random.ts';
 import type { Configuration, SimulatedPorts } from '../../config/configuration.ts';
 import { actorsDrainMs } from '../../config/drain-times.ts';
@@ -94,7 +93,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   }
   const embedded = specs.map((spec) => spec.name);
   const addRole = (name: RoleChild, after: string[]) => {
-    const { file, stopRank, nodeFlags, nice = null } = roleChildren[name];
+    const { file, stopRank, nodeFlags, yields = false } = roleChildren[name];
     specs.push({
       name,
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
@@ -119,7 +118,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           },
           ownPart: (next) => configurationFor(name, next),
           nodeFlags,
-          nice,
+          yields,
           guardian: input.guardian,
         }),
     });
@@ -137,7 +136,7 @@ function stopOfActorsMs(configuration: Configuration): number {
 }
 
 /** Small young generations for those that see little traffic: memory that an idle machine does not need. */
-type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; nice?: number };
+type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
   ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
   actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
@@ -145,13 +144,12 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
     file: 'control.ts',
     stopRank: 3,
     nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'],
-    nice: yieldingNice.control,
   },
   analytics: {
     file: 'analytics.ts',
     stopRank: 4,
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
-    nice: yieldingNice.analytics,
+    yields: true,
   },
   simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };

@@ -28,8 +28,8 @@ export type RoleOptions = {
   /** The part of the configuration that is the role's. */
   ownPart: (configuration: Configuration) => Configuration;
   nodeFlags: readonly string[];
-  /** Its priority (nice(2)), when it is no part of a message's way (platform/priority.ts). */
-  nice: number | null;
+  /** It is no part of a message's way, and leaves the processor to what is (platform/priority.ts). */
+  yields: boolean;
   guardian: Guardian;
 };
 
@@ -44,7 +44,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   const pid = child.pid ?? -1;
   if (child.pid !== undefined) {
     options.guardian.add(child.pid);
-    if (options.nice !== null) lowerPriority(child.pid, options.nice);
+    if (options.yields) lowerPriority(child.pid);
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
   send(child, { type: 'settings', env: options.settings });
