@@ -43,21 +43,6 @@ export const httpLimits = {
       inFlightMax: 32,
       /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
       sliceMs: 1,
-      /**
-       * While single messages come, batches rest between slices (bulk-pace.ts). 20 messages in a slice every 9 ms are
-       * still 2,200 a second of each thread: four batches of an account are begun within beginMs.
-       */
-      besideSingles: {
-        firstRestMs: 4,
-        restMsMax: 8,
-        /** Of the rest, for each single message that did not wait: at 50 a second from 8 ms to none in 2 s. */
-        shorterBy: 0.1,
-        /** What a publish may take more than the shortest of the last shortestMs to twice that. */
-        queueMsMax: 2,
-        shortestMs: 10_000,
-        /** So long after the last one they are still expected. */
-        singlesMs: 1_000,
-      },
       /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
       beginMs: 3_000,
       /**

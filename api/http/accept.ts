@@ -23,7 +23,6 @@ import { type Problem, problem } from '../problem.ts';
 import type { Caller } from './bearer.ts';
 import type { EventSpace } from './event-space.ts';
 import { type Places, refuseTaken } from './places.ts';
-import type { SliceTurns } from './slice-turns.ts';
 
 export type AcceptParts = {
   readonly publisher: Publisher;
@@ -34,8 +33,6 @@ export type AcceptParts = {
   readonly eventSpace: EventSpace;
   readonly places: Places;
   readonly clock: ClusterClock;
-  /** Bulk work rests as long as single messages wait because of it. */
-  readonly turns: SliceTurns;
 };
 
 export type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
@@ -116,10 +113,7 @@ export function acceptMessage(
   const { publishes } = parts.places;
   const refusal = refuseTaken(publishes, publishes.take(message.accountId, use));
   if (refusal !== null) return done(refusal);
-  const beganAtMs = parts.clock.monotonicMs();
   const answer = (failed: Problem | null) => {
-    if (use === 'otp' && failed === null && message.scheduledAtMs === null)
-      parts.turns.pace.singleTook(parts.clock.monotonicMs() - beganAtMs);
     publishes.giveBack(message.accountId, use);
     done(failed);
   };

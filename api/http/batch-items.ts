@@ -53,10 +53,8 @@ export async function sendItems(
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
   const results = new Array<ItemResult>(items.length);
   const flight = new Flight();
-  /** The last one was an OTP: it is as urgent as the single messages that the others rest for. */
-  let isOtp = false;
   for (let index = 0; index < items.length; index += 1) {
-    if (slices.isOver) await slices.next(isOtp);
+    if (slices.isOver) await slices.next();
     const before = known?.[index];
     if (before !== undefined && before !== null) {
       results[index] = before;
@@ -71,7 +69,6 @@ export async function sendItems(
       continue;
     }
     const { message } = judged;
-    isOtp = message.category === 'otp';
     while (flight.count >= inFlightMax) await flight.landing();
     while (!hasCapacity(parts, message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
     if (clock.monotonicMs() >= endAtMs) {

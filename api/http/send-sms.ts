@@ -1,6 +1,7 @@
 // POST /v1/sms from the first header to the 202. The cheapest checks come first: capacity, authentication, body,
 // fields, gates, and last the publish. Without an idempotency key everything up to the publish is one synchronous
 // turn of the event loop; the answer follows when JetStream acknowledged.
+import type { SliceTurns } from './slice-turns.ts';
 import type { HttpRequest } from 'uWebSockets.js';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -43,6 +44,8 @@ export type SendSmsParts = AcceptParts &
     readonly queries: StatusQueryClient;
     readonly guard: Guard;
     readonly explain: Explain;
+    /** Shared by all batches of the thread. */
+    readonly turns: SliceTurns;
     readonly dryRuns: DryRuns;
   };
 

@@ -93,7 +93,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   }
   const embedded = specs.map((spec) => spec.name);
   const addRole = (name: RoleChild, after: string[]) => {
-    const { file, stopRank, nodeFlags, yields = false } = roleChildren[name];
+    const { file, stopRank, nodeFlags } = roleChildren[name];
     specs.push({
       name,
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
@@ -118,7 +118,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           },
           ownPart: (next) => configurationFor(name, next),
           nodeFlags,
-          yields,
           guardian: input.guardian,
         }),
     });
@@ -136,7 +135,7 @@ function stopOfActorsMs(configuration: Configuration): number {
 }
 
 /** Small young generations for those that see little traffic: memory that an idle machine does not need. */
-type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
+type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[] };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
   ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
   actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
@@ -149,7 +148,6 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
     file: 'analytics.ts',
     stopRank: 4,
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
-    yields: true,
   },
   simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };

@@ -19,7 +19,8 @@ import { type SystemHarness, openSystemHarness } from '../support/system-harness
 const seed = Number(process.env['HELIOGRAPH_FUZZ_SEED'] ?? 20_260_101);
 const requestsTotal = Number(process.env['HELIOGRAPH_FUZZ_REQUESTS'] ?? 10_000);
 const brokenTotal = Math.floor(requestsTotal * 0.03);
-const inMsMax = 60_000;
+/** Beside another file of tests on two cores it takes twice as long as alone (31 s). */
+const inMsMax = 95_000;
 const shownMax = 8;
 
 let harness: SystemHarness;
