@@ -132,18 +132,6 @@ test('the binds are spread over three nodes; one is killed under load: its binds
   await expectExact([...(await sending), ...lastWords], 150);
 }, 90_000);
 
-test('a nats-server is killed under load and comes back: nothing lost, nothing twice', async () => {
-  const carrier = await carrierOf('server', 3);
-  await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
-  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
-  const sending = send('server', 1_800);
-  await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
-  await cluster.kill9(1);
-  await systemClock.sleep(4_000);
-  cluster.restart(1);
-  await expectExact(await sending, 200);
-}, 120_000);
-
 test('the holder of the only bind is cut off from NATS: it lets go before another one binds, and nothing goes out twice', async () => {
   // One session and no more: a second one at the same time would be refused, and counted.
   const carrier = await carrierOf('cut', 1, { bindsMax: 1 });
@@ -195,4 +183,18 @@ test('all three are restarted one after the other under load: nothing lost, noth
     await until('it has a bind again', () => (sessions()[`n${at + 1}`] ?? 0) > 0, { limitMs: 20_000 });
   }
   await expectExact(await sending, 0);
+}, 120_000);
+
+// The last one: a server that was killed may come back with a copy of a stream that lacks records, and consumers it leads from then on
+// do not see them (nats-server 2.9).
+test('a nats-server is killed under load and comes back: nothing lost, nothing twice', async () => {
+  const carrier = await carrierOf('server', 3);
+  await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
+  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  const sending = send('server', 1_800);
+  await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await cluster.kill9(1);
+  await systemClock.sleep(4_000);
+  cluster.restart(1);
+  await expectExact(await sending, 200);
 }, 120_000);
