@@ -69,6 +69,8 @@ export class Intake {
   readonly #inFlight = new Map<string, InFlightMessage>();
   readonly #own: OwnUnfinished;
   readonly #consumptions: Consumption[] = [];
+  /** What a former start opens late is closed again. */
+  #opening = 0;
   readonly #cancels: Cancel[] = [];
   readonly #overflowShards: OverflowShards;
   readonly #overflow: OverflowWriter;
@@ -116,8 +118,19 @@ export class Intake {
     return this.#inFlight.get(key);
   }
 
+  /** One that fails leaves nothing behind that would take records. */
   async start(): Promise<void> {
+    try {
+      await this.#open();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async #open(): Promise<void> {
     const { bus, carrier, windowPdus, clock } = this.#parts;
+    const opening = this.#opening;
     await this.#overflowShards.start();
     // All of them, whatever the carrier takes now: what was accepted while it took them must not wait for nobody.
     for (const category of categories) {
@@ -134,7 +147,9 @@ export class Intake {
           onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, stream, reason),
           lowPriority: category !== 'otp',
           clock,
-        }).then((consumption) => this.#consumptions.push(consumption)),
+        }).then((consumption) =>
+          opening === this.#opening ? void this.#consumptions.push(consumption) : consumption.stop(),
+        ),
       );
       await Promise.all(shards);
     }
@@ -147,6 +162,7 @@ export class Intake {
 
   /** No new records; what is held stays held. It may be started again. */
   async stop(): Promise<void> {
+    this.#opening += 1;
     const consumptions = this.#consumptions.splice(0);
     await Promise.all([...consumptions.map((each) => each.stop()), this.#overflowShards.stop()]);
   }

@@ -35,6 +35,24 @@ test('every account shard of every lane has one consumer', async () => {
   }
 });
 
+test('a start that fails takes no records: what it had opened is closed again', async () => {
+  harness = await openCarrierHarness();
+  const { consumers } = harness.bus.manager;
+  const filter = 'mt.promo.alpha.3';
+  await consumers.add('MT_PROMO', {
+    durable_name: 'another',
+    filter_subject: filter,
+    ack_policy: AckPolicy.Explicit,
+  });
+  // On a work queue two consumers cannot share a subject.
+  await expect(harness.actor(carrierWith(harness.simulator))).rejects.toThrow();
+  await until('nothing asks for records any more', async () => {
+    for await (const { num_waiting } of consumers.list('MT_OTP')) if (num_waiting > 0) return false;
+    return true;
+  });
+  expect((await consumers.info('MT_OTP', messageConsumerName('otp', 'alpha', 0))).num_waiting).toBe(0);
+});
+
 test('a consumer of all shards from before is replaced, and what it held without an ack is sent once', async () => {
   harness = await openCarrierHarness();
   const name = formerConsumerName('txn', 'alpha');
