@@ -17,6 +17,7 @@ import { ignoring, messageOf } from '../../../platform/errors.ts';
 import type { AccountQueueMax } from '../../../platform/limits-lanes.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import { NextRun } from '../../../platform/next-run.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { reservedInLane } from '../queue/lanes.ts';
 
@@ -54,6 +55,8 @@ export class OverflowShards {
   readonly #accounts: Readonly<Record<Lane, Map<string, Seen>>> = { otp: new Map(), txn: new Map(), promo: new Map() };
   /** By subject of an account shard: up to which sequence an earlier incarnation had its records, long ago. */
   readonly #leftUntil = new Map<string, number>();
+  /** Hundreds of records come again at once when a node ends: they are looked for together. */
+  readonly #depths: Readonly<Record<Lane, NextRun<ReadonlyMap<OverflowShard, number>>>>;
   #cancels: Cancel[] = [];
   #counting = false;
   #countsSoon: Cancel | null = null;
@@ -63,6 +66,8 @@ export class OverflowShards {
 
   constructor(parts: OverflowShardsParts) {
     this.#parts = parts;
+    const depths = (lane: Lane) => new NextRun(() => overflowDepth(parts.bus, lane, parts.carrier));
+    this.#depths = { otp: depths('otp'), txn: depths('txn'), promo: depths('promo') };
   }
 
   /** Resolves when everything that waits in overflow is being taken. */
@@ -114,7 +119,7 @@ export class OverflowShards {
 
   /** How many records wait in the overflow shard of an account, asked of the server; it throws when that does not answer. */
   async waitingOf(lane: Lane, accountId: string): Promise<number> {
-    return (await overflowDepth(this.#parts.bus, lane, this.#parts.carrier)).get(overflowShardOf(accountId)) ?? 0;
+    return (await this.#depths[lane].result()).get(overflowShardOf(accountId)) ?? 0;
   }
 
   /**
@@ -191,7 +196,7 @@ export class OverflowShards {
 
   async #look(lane: Lane, mustWork: boolean): Promise<void> {
     try {
-      const waiting = await overflowDepth(this.#parts.bus, lane, this.#parts.carrier);
+      const waiting = await this.#depths[lane].result();
       for (const shard of waiting.keys()) if (this.#running) this.#opened(lane, shard);
     } catch (error) {
       if (mustWork) throw error;

@@ -93,6 +93,27 @@ test('what an earlier incarnation left in overflow is found at the start', async
   expect(await harness.settled(flood)).toMatchObject({ twice: [], never: [], statuses: { delivered: 400 } });
 });
 
+test('records that come again are looked for together: hundreds of them cost the server a few questions', async () => {
+  harness = await openCarrierHarness();
+  const sent: SentMessage[] = [];
+  for (let n = 0; n < 50; n += 1) sent.push(...(await harness.send(6, { category: 'otp', accountId: account() })));
+  const wide = { window: 200, count: 1 };
+  // A carrier that nobody reaches: all of them are held, and given back.
+  const away = await harness.actor(carrierWith({ port: 1 }, { bind: wide }));
+  await until('all are held', () => away.actor.status.inFlight === sent.length);
+  await away.drain();
+  let questions = 0;
+  const looking = harness.bus.connection.subscribe('$JS.API.STREAM.INFO.MT_OTP', {
+    callback: () => void (questions += 1),
+  });
+  await harness.bus.connection.flush();
+  await harness.actor(carrierWith(harness.simulator, { tps: 2_000, bind: wide }));
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: sent.length } });
+  looking.unsubscribe();
+  expect(questions).toBeGreaterThan(0);
+  expect(questions).toBeLessThan(40);
+});
+
 test('kill -9 three times while a flood is moved to overflow: nothing is lost and nothing is sent twice', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5' });
   const carrier = carrierWith(harness.simulator, { tps: 400, bind });
