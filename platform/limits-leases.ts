@@ -32,6 +32,16 @@ export const leaseLimits = {
     /** A bind that is given up for another node: what is written gets this long to be answered. */
     handOverMs: 6_000,
   },
+  unseenRecords: {
+    /**
+     * Looks (streamsLookEveryMs apart) at which a consumer did not see what its stream has, before another server is asked to
+     * lead it: ten seconds, and up to ten more by chance, so that one node is first.
+     */
+    looksMin: 2,
+    looksSpread: 2,
+    /** Records published once more at one look, of one consumer. */
+    republishedMax: 256,
+  },
 } as const;
 
 const { leases } = leaseLimits;

@@ -322,6 +322,7 @@ export const metrics = {
   streamMessages: gauge('stream_messages', 'Messages a stream holds', ['stream'], 'any'),
   streamBytes: gauge('stream_bytes', 'Octets a stream holds', ['stream'], 'any'),
   streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, of its nearest bound', ['stream'], 'any'),
+  unseenRecords: counter('unseen_records_total', 'Consumers that did not see a record of their stream', ['stream']),
   auditFailure: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet', [], 'any'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),

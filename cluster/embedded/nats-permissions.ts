@@ -176,6 +176,8 @@ const reading = (stream: string) => [
   // As servers with domains and accounts write it.
   `$JS.ACK.*.*.${stream}.>`,
   `$JS.FC.${stream}.>`,
+  // Another server is asked to lead a consumer that does not see its records.
+  `$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.*`,
 ];
 
 const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];

@@ -3,6 +3,8 @@
 // really throw and really run out of memory.
 import { Session } from 'node:inspector';
 import { HostPool, type HostPoolOptions } from '../../actors/runtime/host-pool.ts';
+import { connectBus } from '../../cluster/bus/connect.ts';
+import { watchStreams } from '../../cluster/bus/stream-gauges.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
@@ -58,4 +60,6 @@ for (let isUp = false; !isUp; ) {
     pool = new HostPool(options);
   }
 }
+// As the role does beside its threads.
+if (shared !== null) watchStreams(await connectBus(natsUrl, 'host'));
 process.send?.({ ready: true });

@@ -1,0 +1,98 @@
+// A consumer that does not see records of its stream, because the server that leads it has an incomplete copy. Three real
+// nats-servers. A server keeps such a copy now and then after a kill, not at will: so one that has a whole copy is said not to.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
+import { watchStreams } from '../../cluster/bus/stream-gauges.ts';
+import { messageConsumer } from '../../cluster/bus/streams.ts';
+import { isAgain } from '../../cluster/bus/republished.ts';
+import { mend } from '../../cluster/bus/unseen-records.ts';
+import { until } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
+
+let cluster: NatsCluster;
+let bus: Bus;
+beforeAll(async () => {
+  cluster = await startNatsCluster();
+  bus = await connectBus(cluster.url(), 'test');
+}, 90_000);
+afterAll(async () => {
+  await bus.close();
+  await cluster.stop();
+});
+
+const stream = 'MT_OTP';
+const config = messageConsumer('otp', 'alpha', 0, 20);
+const consumer = config.durable_name ?? '';
+const subject = 'mt.otp.alpha.0';
+
+/** While there is an election, the servers do not answer. */
+const found = <T>(what: string, look: () => Promise<T | false>) =>
+  until(
+    what,
+    () =>
+      look().catch((error: unknown) => {
+        ignoring(error, 'it is asked again');
+        return false as const;
+      }),
+    { limitMs: 40_000, everyMs: 100 },
+  );
+const leader = () =>
+  found(
+    'the consumer has a leader',
+    async () => (await bus.manager.consumers.info(stream, consumer)).cluster?.leader ?? false,
+  );
+
+async function reportedSoFar(): Promise<number> {
+  const { values } = await metrics.unseenRecords.get();
+  return values.reduce((sum, { value }) => sum + value, 0);
+}
+
+test('a consumer that does not see what its stream has gets another leader', async () => {
+  await bus.manager.consumers.add(stream, config);
+  const before = await leader();
+  await mend(bus, { stream, consumer, subject, deliveredSeq: 0, lastSeq: 1 });
+  await found('another server leads it', async () => (await leader()) !== before);
+  expect(await reportedSoFar()).toBe(1);
+});
+
+test('what its consumer has forgotten is published once more, by however many nodes, and marked', async () => {
+  const forgotten = 'mt.otp.alpha.5';
+  const { seq: lastSeq } = await bus.jetstream.publish(forgotten, 'sealed', { msgID: 'msg_1.0' });
+  const blind = { stream, consumer: 'carrier_alpha_otp_5', subject: forgotten, deliveredSeq: lastSeq, lastSeq };
+  const others = await connectBus(cluster.url(1), 'another node');
+  await Promise.all([mend(bus, blind), mend(others, blind)]);
+  await others.close();
+  const { state } = await bus.manager.streams.info(stream, { subjects_filter: forgotten });
+  expect(state.subjects).toEqual({ [forgotten]: 1 });
+  const record = await bus.manager.streams.getMessage(stream, { last_by_subj: forgotten });
+  expect(record?.seq).toBeGreaterThan(lastSeq);
+  expect(record?.string()).toBe('sealed');
+  expect(isAgain({ headers: record!.header })).toBe(true);
+});
+
+test('what waits because nobody takes it is seen: its consumer is left alone, look after look', async () => {
+  const before = await reportedSoFar();
+  for (let n = 0; n < 50; n += 1) {
+    await found('stored', async () => (await bus.jetstream.publish(subject, `${n}`)).seq > 0);
+  }
+  const clock = new ManualClock();
+  metrics.streamMessages.reset();
+  const stop = watchStreams(bus, clock);
+  try {
+    for (let look = 0; look < 8; look += 1) {
+      await found('a look has been taken', async () => {
+        const { values } = await metrics.streamMessages.get();
+        return values.some(({ labels, value }) => labels['stream'] === stream && value >= 50);
+      });
+      metrics.streamMessages.reset();
+      clock.advance(limits.operations.streamsLookEveryMs);
+    }
+    expect(await reportedSoFar()).toBe(before);
+  } finally {
+    stop();
+  }
+}, 90_000);
