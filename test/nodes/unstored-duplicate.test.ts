@@ -9,6 +9,7 @@ import { type PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../model/delivery-event.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { recordsOf, waitingIn } from '../support/bus.ts';
 import { messageWith } from '../support/messages.ts';
 import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
@@ -28,17 +29,26 @@ async function leaderOf(bus: Bus, stream: string): Promise<number> {
   return Number(group?.leader?.split('-')[1] ?? -1);
 }
 
+/** While a stream elects its leader, its questions are not answered: they are asked again. */
+const answered =
+  <T>(ask: () => Promise<T>) =>
+  (): Promise<T | false> =>
+    ask().catch((error: unknown) => {
+      ignoring(error, 'there is no leader for a moment');
+      return false as const;
+    });
+
 /** Asks leaders to step down until one server leads both streams. */
 async function oneLeader(bus: Bus): Promise<number> {
   return until(
     'one server leads both streams',
-    async () => {
+    answered(async () => {
       const [events, messages] = await Promise.all([leaderOf(bus, 'EVENTS'), leaderOf(bus, 'MT_TXN')]);
       if (events >= 0 && events === messages) return { leader: events };
       await bus.connection.request('$JS.API.STREAM.LEADER.STEPDOWN.MT_TXN', '', { timeout: 2_000 });
       await systemClock.sleep(500);
       return false;
-    },
+    }),
     { limitMs: 60_000, everyMs: 100 },
   ).then(({ leader }) => leader);
 }
@@ -83,14 +93,20 @@ test('followers stopped, then the leader killed: nothing is reported durable tha
     { limitMs: 60_000, everyMs: 200 },
   );
   expect(again.ok && again.seq).toBeGreaterThan(0);
-  // A server that has just become the leader says for a moment that JetStream is unavailable.
-  const records = await until('the stream is read', () => waitingIn(bus, 'MT_TXN').catch(() => false as const), {
-    limitMs: 30_000,
-    everyMs: 200,
-  });
+  const patiently = { limitMs: 30_000, everyMs: 200 };
+  const records = await until(
+    'the stream is read',
+    answered(() => waitingIn(bus, 'MT_TXN')),
+    patiently,
+  );
   const stored = records.map((record) => Buffer.from(record.data).toString());
   expect(stored.filter((id) => id === 'before' || id === 'one').toSorted()).toEqual(['before', 'one']);
-  const events = (await recordsOf(bus, 'EVENTS', 'ev.alpha.>')).flatMap((record) => decodeEvents(record.data));
+  const read = await until(
+    'EVENTS is read',
+    answered(() => recordsOf(bus, 'EVENTS', 'ev.alpha.>')),
+    patiently,
+  );
+  const events = read.flatMap((record) => decodeEvents(record.data));
   expect(events.map((each) => each.eventId)).toEqual([event.eventId]);
   cluster.restart(leader);
 }, 180_000);
