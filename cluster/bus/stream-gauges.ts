@@ -9,7 +9,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { laneOf } from '../../model/message.ts';
 import type { Bus } from './connect.ts';
 import { streamNames } from './streams.ts';
-import { type BlindConsumer, UnseenRecords, mend } from './unseen-records.ts';
+import { UnseenRecords, deliverUnseen } from './unseen-records.ts';
 
 const { streamsLookEveryMs, callTimeoutMs } = limits.operations;
 
@@ -50,19 +50,18 @@ export async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> 
     metrics.streamFillShare.set({ stream }, fillShare(state.bytes, config.max_bytes, state.messages, config.max_msgs));
   }
   const waiting: { carrier: string; category: string; shard: string; count: number }[] = [];
-  const blind: BlindConsumer[] = [];
+  const replicated = new Map<string, readonly ConsumerInfo[]>();
   for (const [category, lane] of Object.entries(laneOf)) {
     const stream = streamNames.messages[lane];
     const consumers = await all(bus.manager.consumers.list(stream));
     const isReplicated = streams.some(({ config }) => config.name === stream && config.num_replicas > 1);
-    if (isReplicated) blind.push(...(await blindConsumers(bus, stream, consumers)));
+    if (isReplicated) replicated.set(stream, consumers);
     for (const { config, num_pending: count } of consumers) {
       // mt.<lane>.<carrier>.<shard>
       const [, , carrier, shard] = (config.filter_subject ?? '').split('.');
       if (carrier !== undefined && shard !== undefined) waiting.push({ carrier, category, shard, count });
     }
   }
-  for (const each of records.look(blind)) await mend(bus, each);
   const orders = await withDeadline(
     'orders',
     callTimeoutMs,
@@ -72,28 +71,7 @@ export async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> 
   metrics.streamWaiting.reset();
   for (const { count, ...labels } of waiting) metrics.streamWaiting.set(labels, count);
   if (orders) metrics.auditFailure.set(orders.num_pending + orders.num_ack_pending);
-}
-
-/** Those that have nothing pending, and a record in their stream that they wait for no ack of. */
-async function blindConsumers(
-  bus: Bus,
-  stream: string,
-  consumers: readonly ConsumerInfo[],
-): Promise<readonly BlindConsumer[]> {
-  const asked = bus.manager.streams.info(stream, { subjects_filter: '>' });
-  const { state } = await withDeadline('the subjects of a stream', callTimeoutMs, asked);
-  const blind: BlindConsumer[] = [];
-  for (const { name: consumer, config, num_pending, num_ack_pending, delivered } of consumers) {
-    const subject = config.filter_subject ?? '';
-    // Most know all that there is, and are not asked about.
-    if (num_pending > 0 || (state.subjects?.[subject] ?? 0) <= num_ack_pending) continue;
-    const last = bus.manager.streams.getMessage(stream, { last_by_subj: subject });
-    const lastSeq = (await withDeadline('the last record of a subject', callTimeoutMs, last))?.seq ?? 0;
-    const deliveredSeq = delivered.stream_seq;
-    if (lastSeq > deliveredSeq || (lastSeq > 0 && num_ack_pending === 0))
-      blind.push({ stream, consumer, subject, deliveredSeq, lastSeq });
-  }
-  return blind;
+  await deliverUnseen(bus, records, replicated);
 }
 
 const ours = Object.values(streamNames).flatMap((name) => (typeof name === 'string' ? [name] : Object.values(name)));

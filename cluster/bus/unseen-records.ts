@@ -1,11 +1,10 @@
-// Records of a queue that nobody is given. In a cluster of nats-servers a consumer reads the copy of the stream on the server
-// that leads the consumer; after a server was killed and came back, its copy may lack for ever what the others have, and what
-// the consumer says of itself is wrong. Two things are seen then, and mended, without a person:
-// * unseen: it has nothing pending, and the stream has records behind the last that it delivered. Another server is asked to
-//   lead it, which reads another copy;
-// * forgotten: it has delivered the record and waits for no ack, and the stream still has it. It is published once more, marked
-//   as one that may not be the first of its message (republished.ts), and the old one is deleted. Decision 173.
-import type { StoredMsg } from '@nats-io/jetstream';
+// Records of a queue that no consumer delivers, in a cluster of nats-servers. A consumer reads the copy of the stream on the
+// server that leads it. After a kill and a restart such a copy may stay incomplete, and the consumer's own state may be wrong:
+// * it has nothing pending, and the stream has a record later than the last it delivered: another server is asked to lead
+//   the consumer, and reads another copy;
+// * it has nothing pending and waits for no ack, and the stream still has a record it delivered: that record is published
+//   again with the header of republished.ts, and the old one is deleted. Decision 173.
+import type { ConsumerInfo, StoredMsg } from '@nats-io/jetstream';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -15,8 +14,8 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { Bus } from './connect.ts';
 import { asRepublished } from './republished.ts';
 
-/** A consumer with nothing pending, and a record that its stream has for it all the same. Sequences are those of the stream. */
-export type BlindConsumer = {
+/** A consumer that has nothing pending although its stream has a record for it. Sequences are those of the stream. */
+export type StaleConsumer = {
   readonly stream: string;
   readonly consumer: string;
   readonly subject: string;
@@ -26,12 +25,12 @@ export type BlindConsumer = {
   readonly lastSeq: number;
 };
 
-type Seen = Pick<BlindConsumer, 'deliveredSeq' | 'lastSeq'> & { readonly looks: number };
+type Seen = Pick<StaleConsumer, 'deliveredSeq' | 'lastSeq'> & { readonly looks: number };
 
 const { looksMin, looksSpread, republishedMax } = limits.unseenRecords;
 const { callTimeoutMs } = limits.operations;
 
-/** Remembers the looks, and reports which consumers stay blind. */
+/** Remembers the looks, and reports which consumers stay stale. */
 export class UnseenRecords {
   readonly #random: Random;
   #seen = new Map<string, Seen>();
@@ -41,46 +40,79 @@ export class UnseenRecords {
   }
 
   /**
-   * All that are blind at this look. Those come back that were so at the looks before and have delivered nothing since: what
-   * was just published is delivered by the next look. Nodes do not act at the same look; then the count begins again.
+   * Takes all that are stale at this look; returns those that were stale at the looks before, too, and have delivered nothing
+   * since. A record that was just published is delivered before the next look. The number of looks is random, so that the
+   * nodes do not all act at once.
    */
-  look(blind: readonly BlindConsumer[]): BlindConsumer[] {
+  look(stale: readonly StaleConsumer[]): StaleConsumer[] {
     const seen = new Map<string, Seen>();
-    const staying: BlindConsumer[] = [];
-    for (const each of blind) {
+    const unchanged: StaleConsumer[] = [];
+    for (const each of stale) {
       const key = `${each.stream} ${each.consumer}`;
       const before = this.#seen.get(key);
-      // Of what it has delivered another record each time is what a busy queue looks like.
+      // In a busy queue the last record is another one at each look.
       const isSame = before?.deliveredSeq === each.deliveredSeq && (isUnseen(each) || before.lastSeq === each.lastSeq);
       const looks = isSame ? before.looks + 1 : Math.floor(-this.#random.unit() * looksSpread);
-      if (looks >= looksMin) staying.push(each);
+      if (looks >= looksMin) unchanged.push(each);
       else seen.set(key, { deliveredSeq: each.deliveredSeq, lastSeq: each.lastSeq, looks });
     }
     this.#seen = seen;
-    return staying;
+    return unchanged;
   }
 }
 
-/** Behind the last that its consumer delivered. */
-function isUnseen({ lastSeq, deliveredSeq }: BlindConsumer): boolean {
+/** One look at the consumers of replicated queues, by stream, and what follows from it. */
+export async function deliverUnseen(
+  bus: Bus,
+  records: UnseenRecords,
+  queues: ReadonlyMap<string, readonly ConsumerInfo[]>,
+): Promise<void> {
+  const stale: StaleConsumer[] = [];
+  for (const [stream, consumers] of queues) stale.push(...(await staleConsumers(bus, stream, consumers)));
+  for (const each of records.look(stale)) await repair(bus, each);
+}
+
+async function staleConsumers(
+  bus: Bus,
+  stream: string,
+  consumers: readonly ConsumerInfo[],
+): Promise<readonly StaleConsumer[]> {
+  const asked = bus.manager.streams.info(stream, { subjects_filter: '>' });
+  const { state } = await withDeadline('the subjects of a stream', callTimeoutMs, asked);
+  const stale: StaleConsumer[] = [];
+  for (const { name: consumer, config, num_pending, num_ack_pending, delivered } of consumers) {
+    const subject = config.filter_subject ?? '';
+    // Most consumers account for every record, and cost no further question.
+    if (num_pending > 0 || (state.subjects?.[subject] ?? 0) <= num_ack_pending) continue;
+    const last = bus.manager.streams.getMessage(stream, { last_by_subj: subject });
+    const lastSeq = (await withDeadline('the last record of a subject', callTimeoutMs, last))?.seq ?? 0;
+    const deliveredSeq = delivered.stream_seq;
+    if (lastSeq > deliveredSeq || (lastSeq > 0 && num_ack_pending === 0))
+      stale.push({ stream, consumer, subject, deliveredSeq, lastSeq });
+  }
+  return stale;
+}
+
+/** Its last record is later than the last it delivered. */
+function isUnseen({ lastSeq, deliveredSeq }: StaleConsumer): boolean {
   return lastSeq > deliveredSeq;
 }
 
-/** Makes it deliver what it does not see, or what it has forgotten. */
-export async function mend(bus: Bus, blind: BlindConsumer): Promise<void> {
-  const { stream, consumer } = blind;
-  log.error({ alarm: 'records_unseen', ...blind }, 'a consumer does not deliver what its stream has for it');
+/** Has another server lead the consumer, or publishes again what it counts as acked. */
+export async function repair(bus: Bus, stale: StaleConsumer): Promise<void> {
+  const { stream, consumer } = stale;
+  log.error({ alarm: 'records_unseen', ...stale }, 'a consumer does not deliver records that its stream has for it');
   metrics.unseenRecords.inc({ stream });
-  if (!isUnseen(blind)) return republish(bus, blind);
+  if (!isUnseen(stale)) return republish(bus, stale);
   const subject = `$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`;
   const asked = bus.connection.request(subject, '', { timeout: callTimeoutMs });
   await withDeadline('a step-down', callTimeoutMs, asked).catch((error: unknown) =>
-    ignoring(error, 'it is asked again when the records are still not seen'),
+    ignoring(error, 'it is asked again when the records are still not delivered'),
   );
 }
 
-/** A crash in between leaves both: the second one is asked about, and the next look finds the first one again. */
-async function republish(bus: Bus, { stream, subject, lastSeq }: BlindConsumer): Promise<void> {
+/** A crash between the publish and the delete leaves both; the header has the event store asked before the second is sent. */
+async function republish(bus: Bus, { stream, subject, lastSeq }: StaleConsumer): Promise<void> {
   let seq = 0;
   for (let count = 0; count < republishedMax && seq < lastSeq; count += 1) {
     const record = await nextRecord(bus, stream, subject, seq + 1);
@@ -88,10 +120,10 @@ async function republish(bus: Bus, { stream, subject, lastSeq }: BlindConsumer):
     seq = record.seq;
     const { header } = record;
     for (const [name, value] of Object.entries(asRepublished)) header.set(name, value);
-    const options = { msgID: `${stream}.${seq}.forgotten`, headers: header, timeout: callTimeoutMs };
+    const options = { msgID: `${stream}.${seq}.again`, headers: header, timeout: callTimeoutMs };
     await bus.jetstream.publish(subject, record.data, options);
     await withDeadline('a delete', callTimeoutMs, bus.manager.streams.deleteMessage(stream, seq)).catch(
-      (error: unknown) => ignoring(error, 'another node did it first, or the next look finds it'),
+      (error: unknown) => ignoring(error, 'another node deleted it first, or the next look finds it'),
     );
   }
 }

@@ -1,14 +1,14 @@
 // Which consumers do not deliver records of their stream, by what the servers say of themselves at some looks in a row.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type BlindConsumer, UnseenRecords } from '../../../cluster/bus/unseen-records.ts';
+import { type StaleConsumer, UnseenRecords } from '../../../cluster/bus/unseen-records.ts';
 import { limits } from '../../../platform/limits.ts';
 
 const { looksMin, looksSpread } = limits.unseenRecords;
 /** The first to act. */
 const soonest = { unit: () => 0 };
 
-const consumer = (deliveredSeq: number, lastSeq = deliveredSeq + 3, name = 'carrier_alpha_otp_0'): BlindConsumer => ({
+const consumer = (deliveredSeq: number, lastSeq = deliveredSeq + 3, name = 'carrier_alpha_otp_0'): StaleConsumer => ({
   stream: 'MT_OTP',
   consumer: name,
   subject: 'mt.otp.alpha.0',
@@ -22,10 +22,10 @@ test('a record that its consumer does not see at some looks in a row is reported
   expect(records.look([consumer(94, 120)])).toEqual([consumer(94, 120)]);
 });
 
-test('so is one that it has delivered and forgotten, and not the last of a queue that goes on', () => {
-  const forgotten = new UnseenRecords(soonest);
-  for (let look = 0; look < looksMin; look += 1) expect(forgotten.look([consumer(94, 90)])).toEqual([]);
-  expect(forgotten.look([consumer(94, 90)])).toEqual([consumer(94, 90)]);
+test('so is one that it delivered and counts as acked, and not the last record of a busy queue', () => {
+  const acked = new UnseenRecords(soonest);
+  for (let look = 0; look < looksMin; look += 1) expect(acked.look([consumer(94, 90)])).toEqual([]);
+  expect(acked.look([consumer(94, 90)])).toEqual([consumer(94, 90)]);
   const busy = new UnseenRecords(soonest);
   for (let look = 0; look < 10; look += 1) expect(busy.look([consumer(94, 80 + look)])).toEqual([]);
 });
