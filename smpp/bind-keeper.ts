@@ -11,7 +11,7 @@ import type { ReconnectBudget } from './reconnect-budget.ts';
 import { openSession, type Session } from './session.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
 
-/** resting: it shall have no session for now. */
+/** resting: no session is wanted at the moment. */
 export type KeeperState = 'connecting' | 'bound' | 'waiting' | 'stopped' | 'resting' | 'closed';
 
 export type KeeperOptions = SessionOptions & {

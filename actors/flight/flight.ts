@@ -59,7 +59,7 @@ export function answerFlight(bus: Bus, carrier: string, node: string, source: Fl
   const listen = (subject: string, answer: (question: Msg) => string | Buffer) =>
     bus.connection.subscribe(subject, {
       callback: (error, question) => {
-        if (error !== null) return ignoring(error, 'questions to a flight recorder cannot be heard for now');
+        if (error !== null) return ignoring(error, 'questions to a flight recorder cannot be received at the moment');
         question.respond(answer(question));
       },
     });

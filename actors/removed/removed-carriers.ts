@@ -49,7 +49,7 @@ export class RemovedCarriers {
     this.#beganAtMs = this.#clock.monotonicMs();
     const subscription = options.bus.connection.subscribe('health.carrier.*', {
       callback: (error, message) => {
-        if (error !== null) return ignoring(error, 'the heartbeats of carriers cannot be heard for now');
+        if (error !== null) return ignoring(error, 'the heartbeats of carriers cannot be received at the moment');
         const heartbeat = readHeartbeat(message.data);
         if (heartbeat === null || heartbeat.why === removedWhy || options.isConfigured(heartbeat.carrier)) return;
         if (this.#heardAtMs.size < limits.heartbeats.carriersMax || this.#heardAtMs.has(heartbeat.carrier))

@@ -35,7 +35,7 @@ export function watchCarriers(bus: Bus, clock: Clock = systemClock): CarrierWatc
   const heard = new CarrierHeartbeats(clock);
   const subscription = bus.connection.subscribe(subjectOf('*'), {
     callback: (error, message) => {
-      if (error !== null) return ignoring(error, 'the heartbeats of carriers cannot be heard for now');
+      if (error !== null) return ignoring(error, 'the heartbeats of carriers cannot be received at the moment');
       const heartbeat = readHeartbeat(message.data);
       if (heartbeat !== null) heard.take(heartbeat);
     },

@@ -71,7 +71,7 @@ class FollowedClock implements ClusterClock {
   async start(): Promise<void> {
     const subscription = this.#bus.connection.subscribe(clockOffsetSubject, {
       callback: (error, message) => {
-        if (error !== null) return ignoring(error, 'other machines’ clocks cannot be heard for now');
+        if (error !== null) return ignoring(error, 'other machines’ clocks cannot be received at the moment');
         this.#hear(message.data);
       },
     });

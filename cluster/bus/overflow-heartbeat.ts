@@ -32,7 +32,7 @@ export function watchOverflow(bus: Bus, clock: Clock = systemClock): AccountQueu
   const heard = new OverflowHeartbeats(clock);
   const subscription = bus.connection.subscribe(subjectOf('*'), {
     callback: (error, message) => {
-      if (error !== null) return ignoring(error, 'what is moved to overflow cannot be heard for now');
+      if (error !== null) return ignoring(error, 'what is moved to overflow cannot be received at the moment');
       const heartbeat = readOverflowHeartbeat(message.data);
       if (heartbeat !== null) heard.take(heartbeat);
     },

@@ -22,7 +22,7 @@ export function watchStreams(bus: Bus, clock: Clock = systemClock): () => void {
     if (looking || stopped || !bus.connected()) return;
     looking = true;
     lookOnce(bus, records)
-      .catch((error: unknown) => ignoring(error, 'the streams cannot be looked at for now'))
+      .catch((error: unknown) => ignoring(error, 'the streams cannot be listed at the moment'))
       .finally(() => {
         looking = false;
       });

@@ -11,7 +11,7 @@ import type { BindReport, CarrierReport, CarriersReport } from './contract.ts';
 export function answerForCarriers(bus: Bus, thread: string, report: () => readonly CarrierReport[]): Subscription {
   return bus.connection.subscribe(carrierReportsSubject, {
     callback: (error, question) => {
-      if (error !== null) return ignoring(error, 'questions about carriers cannot be heard for now');
+      if (error !== null) return ignoring(error, 'questions about carriers cannot be received at the moment');
       question.respond(JSON.stringify({ v: 1, thread, carriers: report() } satisfies CarriersReport));
     },
   });

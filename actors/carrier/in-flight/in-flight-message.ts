@@ -214,7 +214,7 @@ export class InFlightMessage {
     const nowMs = clock.monotonicMs();
     const leftMs = this.#state === 'waiting' && this.#cancelTimer !== null ? this.#waitEndsAtMs - nowMs : 0;
     const waitMs = Math.max(afterMs, leftMs);
-    this.#become('waiting', 'it was refused for now');
+    this.#become('waiting', 'it was refused temporarily');
     this.#waitEndsAtMs = nowMs + waitMs;
     this.#cancelTimer = clock.after(waitMs, () => {
       this.#cancelTimer = null;

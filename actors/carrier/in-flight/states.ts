@@ -4,7 +4,7 @@
 //   queued      waits in its lane for a token
 //   intent      chosen; its intent is on its way to EVENTS, or its claim is being confirmed
 //   sending     its intent is durable: PDUs may be written
-//   waiting     refused for now: its timer brings it back; or all is refused but what is out, and then it leaves
+//   waiting     refused temporarily, until its timer ends; or it goes to another carrier when what is out was answered
 //   resending   its outcome is unknown and it is sent once more, when that is durable and nothing of it is out
 //   deferring   on its way into LATER
 //   rerouting   on its way to another carrier
@@ -22,7 +22,7 @@
 // |   and not sent once more   | settling  |           | settling |           |           |           |           | settling  |          |
 // | deferral found, or decided | deferring | deferring | deferring| deferring | deferring |           |           | deferring |          |
 // | reroute found, or decided  | rerouting | rerouting | rerouting| rerouting | rerouting |           |           | rerouting |          |
-// | segment refused, for now   |           |           |          | waiting   | waiting   | resending |           |           | lapsed   |
+// | segment refused temporarily|           |           |          | waiting   | waiting   | resending |           |           | lapsed   |
 // | segment without an answer  |           |           |          | resending | resending | resending |           |           | lapsed   |
 // |   and not sent once more   |           |           |          | settling  | settling  | settling  |           |           | settling |
 // | last segment accepted      |           | settling  |          | settling  | settling  | settling  |           |           | settling |

@@ -24,7 +24,7 @@ const message = (changes: Partial<Message> = {}): Message => {
 };
 const stepOf = (changes: Partial<Message>, outcome: Outcome) => nextStep(message(changes), refusal, outcome);
 
-describe('refused for now', () => {
+describe('refused temporarily', () => {
   test('waits in memory up to a time and a number of tries, and in LATER beyond', () => {
     expect(stepOf({}, later(waitInMemoryMsMax))).toEqual({ do: 'retry', afterMs: waitInMemoryMsMax });
     expect(stepOf({}, later(waitInMemoryMsMax + 1))).toEqual({ do: 'defer', afterMs: waitInMemoryMsMax + 1 });
