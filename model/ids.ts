@@ -9,6 +9,8 @@ export type MessageId = string & { readonly __brand: 'MessageId' };
 export type EventId = string & { readonly __brand: 'EventId' };
 export type AccountId = string & { readonly __brand: 'AccountId' };
 export type ApiKeyId = string & { readonly __brand: 'ApiKeyId' };
+/** Of whoever may ask: a type of its own for each kind of principal joins here. */
+export type PrincipalId = ApiKeyId;
 export type SenderId = string & { readonly __brand: 'SenderId' };
 export type TemplateId = string & { readonly __brand: 'TemplateId' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };

@@ -22,9 +22,11 @@ export type ApprovedTemplates = {
   ofCategory(category: Category): Iterable<ApprovedTemplate>;
 };
 
-/** Who wants to send. The directory's entries fit into it without being copied. */
+/** Who wants to send, as gates see it: the part of acceptance/contract.ts's Principal that they read. */
 export type Principal = {
-  readonly key: { readonly livemode: boolean; readonly scopes: readonly string[] };
+  /** False: a test message, which reaches nobody. */
+  readonly livemode: boolean;
+  readonly scopes: readonly string[];
   readonly account: {
     readonly status: 'active' | 'suspended';
     readonly senders: ReadonlySet<string>;

@@ -2,6 +2,7 @@
 // its queue, and answers when JetStream has acknowledged it. The Nats-Msg-Id is the message id and its hop, so a
 // repeated publish stores nothing new. The `accepted` event follows without being waited for: if the process dies
 // before it, readers derive it from the carrier actor's intent, under the same id (model/delivery-event.ts).
+import type { Principal } from '../../acceptance/principal.ts';
 import type { AccountQueues } from '../../cluster/bus/overflow-heartbeat.ts';
 import { asRepublished } from '../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
@@ -20,7 +21,6 @@ import { limits } from '../../platform/limits.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
-import type { Caller } from './bearer.ts';
 import type { EventSpace } from './event-space.ts';
 import { type Places, refuseTaken } from './places.ts';
 
@@ -37,7 +37,12 @@ export type AcceptParts = {
 
 export type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
 
-export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: Admitted, identity: Identity): Message {
+export function messageOfRequest(
+  principal: Principal,
+  request: SmsRequest,
+  admitted: Admitted,
+  identity: Identity,
+): Message {
   const { category, validitySeconds } = request;
   const usualMs = category === 'otp' ? limits.message.validityOtpMs : limits.message.validityDefaultMs;
   const validityMs = validitySeconds === null ? usualMs : validitySeconds * 1_000;
@@ -46,8 +51,8 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     messageId: identity.messageId,
     hop: 0,
     delays: 0,
-    accountId: caller.account.accountId,
-    keyId: caller.key.keyId,
+    accountId: principal.account.accountId,
+    keyId: principal.id,
     channel: 'sms',
     category,
     carrier: plan.carrier,
@@ -69,7 +74,7 @@ export function messageOfRequest(caller: Caller, request: SmsRequest, admitted: 
     campaignId: null,
     variantId: null,
     templateId: admitted.templateId,
-    livemode: caller.key.livemode,
+    livemode: principal.livemode,
     priceMicros: null,
     priceVersion: null,
     trace: admitted.trace.length === 0 ? plan.trace : [...plan.trace, ...admitted.trace],

@@ -1,12 +1,13 @@
-// The checks of a known caller before its request is read: the networks its key may be used from, and the rate limits
-// of key and account. Hot routes and forwarded routes use the same checks.
+// The checks of a known principal before its request is read: the networks it may ask from, and the rate limits of
+// key and account. Hot routes and forwarded routes use the same checks.
 import type { HttpRequest } from 'uWebSockets.js';
+import type { Principal } from '../../acceptance/principal.ts';
 import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { asksForAddress, networkGate } from '../../policy/admission/network-gate.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { type Problem, problem } from '../problem.ts';
-import { type Authenticated, type Caller, authenticate, twoAuthorizations } from './bearer.ts';
+import { type Authenticated, authenticate, twoAuthorizations } from './bearer.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeysUsed } from './keys-used.ts';
@@ -25,7 +26,7 @@ export type AccessParts = {
 /** Who asks, if they may ask now and from there. The rate's headers go out with whatever is answered. */
 export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const admitted = admit(parts, exchange, req);
-  if (admitted.ok) parts.used.note(admitted.caller.key.keyId);
+  if (admitted.ok) parts.used.note(admitted.principal.id);
   else noteRefused(parts, exchange, req, admitted.problem);
   return admitted;
 }
@@ -34,7 +35,7 @@ function admit(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authen
   if (exchange.headerCounts.authorization > 1) return twoAuthorizations;
   const authenticated = authenticate(parts.directory, req.getHeader('authorization'));
   if (!authenticated.ok) return authenticated;
-  const refusal = refuseAccess(parts, authenticated.caller, exchange, req);
+  const refusal = refuseAccess(parts, authenticated.principal, exchange, req);
   return refusal === null ? authenticated : { ok: false, problem: refusal };
 }
 
@@ -49,14 +50,14 @@ function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpReq
 export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) return authenticated;
-  const refusal = holdAtWork(parts, exchange, authenticated.caller);
+  const refusal = holdAtWork(parts, exchange, authenticated.principal);
   return refusal === null ? authenticated : { ok: false, problem: refusal };
 }
 
 export function holdAtWork(
   { places }: AccessParts,
   exchange: Exchange,
-  { account }: Caller,
+  { account }: Principal,
   use: Use = 'ordinary',
 ): Problem | null {
   return exchange.hold(places.requests, account.accountId, use);
@@ -69,12 +70,12 @@ export function admitForwarded(parts: AccessParts, exchange: Exchange, req: Http
   return authenticated;
 }
 
-function refuseAccess(parts: AccessParts, caller: Caller, exchange: Exchange, req: HttpRequest): Problem | null {
-  if (asksForAddress(caller)) {
-    const refusal = networkGate(caller, parts.addressOf(exchange.res, req));
+function refuseAccess(parts: AccessParts, principal: Principal, exchange: Exchange, req: HttpRequest): Problem | null {
+  if (asksForAddress(principal)) {
+    const refusal = networkGate(principal, parts.addressOf(exchange.res, req));
     if (refusal !== null) return problem(403, refusal.code, refusal.detail);
   }
-  const { headers, problem: tooFast } = parts.rates.ofRequest(caller.key, caller.account);
+  const { headers, problem: tooFast } = parts.rates.ofRequest(principal);
   exchange.addHeaders(headers);
   return tooFast;
 }

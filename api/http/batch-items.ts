@@ -2,13 +2,13 @@
 // a bounded number in flight. Each item is accepted by the same code as a single request. When the publisher is full
 // the batch waits; items not begun after `beginMs` are refused as overloaded, so that the work ends within the lease
 // of the idempotency key.
+import type { Principal } from '../../acceptance/principal.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../problem.ts';
 import { acceptMessage, hasCapacityInStream, messageOfRequest } from './accept.ts';
-import type { Caller } from './bearer.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Claim } from './idempotency/requests.ts';
 import { duplicatesAreDropped, knownMessage, maybeForgotten } from './accepted-before.ts';
@@ -39,7 +39,7 @@ const roomAgainMs = 2;
 /** The results in the order of the items. Never rejects for what one item is. */
 export async function sendItems(
   parts: SendSmsParts,
-  caller: Caller,
+  principal: Principal,
   items: readonly BatchItem[],
   identity: BatchIdentity,
   slices: Slices,
@@ -49,7 +49,9 @@ export async function sendItems(
   const beganAtMs = clock.monotonicMs();
   const endAtMs = beganAtMs + beginMs;
   const again = claim !== null && maybeForgotten(claim, clock.nowMs());
-  const known = claim?.mayBePublished ? await knownBefore(parts, caller, items, identity.idOf, claim, endAtMs) : null;
+  const known = claim?.mayBePublished
+    ? await knownBefore(parts, principal, items, identity.idOf, claim, endAtMs)
+    : null;
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
   const results = new Array<ItemResult>(items.length);
   const flight = new Flight();
@@ -60,7 +62,7 @@ export async function sendItems(
       results[index] = before;
       continue;
     }
-    const judged = judge(parts, caller, items[index], index, () => ({
+    const judged = judge(parts, principal, items[index], index, () => ({
       messageId: identity.idOf(index),
       acceptedAtMs,
     }));
@@ -110,7 +112,7 @@ class Flight {
 
 function judge(
   parts: SendSmsParts,
-  caller: Caller,
+  principal: Principal,
   item: BatchItem,
   index: number,
   identify: () => { readonly messageId: MessageId; readonly acceptedAtMs: number },
@@ -125,12 +127,12 @@ function judge(
     const detail = 'only explains messages of POST /v1/sms: send it there';
     return { problem: problemOfFields(422, [{ field: 'dry_run', code: 'invalid_field', detail }]) };
   }
-  const admitted = parts.admit(caller, parsed.request);
+  const admitted = parts.admit(principal, parsed.request);
   if (!admitted.ok) {
-    parts.audit.record(caller, parsed.request, admitted);
+    parts.audit.record(principal, parsed.request, admitted);
     return { problem: problemOfRefusal(admitted) };
   }
-  return { message: messageOfRequest(caller, parsed.request, admitted, identify()) };
+  return { message: messageOfRequest(principal, parsed.request, admitted, identify()) };
 }
 
 const hasCapacity = (parts: SendSmsParts, { category, scheduledAtMs, accountId }: Message) =>
@@ -141,7 +143,7 @@ const hasCapacity = (parts: SendSmsParts, { category, scheduledAtMs, accountId }
 /** What a first try under the same key has published, item by item; null where it has not. */
 async function knownBefore(
   parts: SendSmsParts,
-  caller: Caller,
+  principal: Principal,
   items: readonly BatchItem[],
   idOf: BatchIdentity['idOf'],
   claim: Claim,
@@ -157,7 +159,7 @@ async function knownBefore(
     while (next < items.length && !isAway && clock.monotonicMs() < endAtMs) {
       const index = next;
       next += 1;
-      const reply = await knownMessage(parts, caller.account.accountId, idOf(index), false);
+      const reply = await knownMessage(parts, principal.account.accountId, idOf(index), false);
       switch (reply.result) {
         case 'found':
           found[index] = { id: idOf(index), status: reply.message.scheduledAtMs === null ? 'accepted' : 'scheduled' };

@@ -1,13 +1,13 @@
-// Authenticates the caller: looks the key of the Authorization header up in the directory in memory, and returns key
-// and account or the refusal. It runs before the body is read, so that no memory is spent on the body of an
+// Authenticates an API key: looks the key of the Authorization header up in the directory in memory, and returns its
+// principal or the refusal. It runs before the body is read, so that no memory is spent on the body of an
 // unauthenticated request.
-import type { Account, Directory, KeyEntry } from '../../directory/contract.ts';
+import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
+import type { Directory } from '../../directory/contract.ts';
 import type { Scope } from '../../model/api-key.ts';
 import { type Problem, problem } from '../problem.ts';
 
-export type Caller = { readonly key: KeyEntry; readonly account: Account };
 export type Authenticated =
-  | { readonly ok: true; readonly caller: Caller }
+  | { readonly ok: true; readonly principal: Principal }
   | { readonly ok: false; readonly problem: Problem };
 
 const scheme = 'bearer ';
@@ -20,7 +20,7 @@ export function authenticate(directory: Pick<Directory, 'authenticate'>, authori
   // Two headers that a server joined; no key has a comma.
   if (authorization.includes(',')) return twoAuthorizations;
   const result = directory.authenticate(authorization.slice(scheme.length).trim());
-  if (result.ok) return { ok: true, caller: result };
+  if (result.ok) return { ok: true, principal: principalOfKey(result) };
   return refused(
     result.code,
     result.code === 'missing_api_key'
@@ -30,8 +30,8 @@ export function authenticate(directory: Pick<Directory, 'authenticate'>, authori
 }
 
 /** Null when the key has the scope. */
-export function missingScope(caller: Caller, scope: Scope): Problem | null {
-  if (caller.key.scopes.includes(scope)) return null;
+export function missingScope(principal: Pick<Principal, 'scopes'>, scope: Scope): Problem | null {
+  if (principal.scopes.includes(scope)) return null;
   return problem(403, 'scope_missing', `the API key lacks the scope ${scope}`);
 }
 

@@ -2,6 +2,7 @@
 // decided on the bus (cluster/bus/cancellations.ts), never by the status that was read; the status only says when the
 // message is due. The answer waits until the `canceled` event is durable, so that the next read shows it.
 import type { HttpRequest } from 'uWebSockets.js';
+import type { Principal } from '../../acceptance/principal.ts';
 import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Cancellations } from '../../cluster/bus/cancellations.ts';
@@ -15,7 +16,7 @@ import { type Problem, problem } from '../problem.ts';
 import { onceWithin, problemOfFailure } from './accept.ts';
 import { admitReader } from './access.ts';
 import { readAutomaticKey } from './automatic-key.ts';
-import { type Caller, missingScope } from './bearer.ts';
+import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { IdempotentRequests, KeyedRequest } from './idempotency/requests.ts';
 import { replayedHeaders } from './send-sms.ts';
@@ -37,8 +38,8 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   const refuse = (refusal: Problem) => refuseWith(exchange, refusal);
   const authenticated = admitReader(parts.access, exchange, req);
   if (!authenticated.ok) return refuse(authenticated.problem);
-  const { caller } = authenticated;
-  const noScope = missingScope(caller, 'sms:send');
+  const { principal } = authenticated;
+  const noScope = missingScope(principal, 'sms:send');
   if (noScope !== null) return refuse(noScope);
   const key = readKey(exchange, req);
   if ('problem' in key) return refuse(key.problem);
@@ -48,15 +49,15 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     // To cancel twice is to cancel once: a retry needs nothing stored.
     if (key.idempotencyKey === '' || automatic !== null) {
-      const result = await cancel(parts, caller, id);
+      const result = await cancel(parts, principal, id);
       return typeof result === 'string' ? exchange.json(200, result) : refuse(result);
     }
-    const write = { caller, body: noBody, idempotencyKey: key.idempotencyKey };
+    const write = { principal, body: noBody, idempotencyKey: key.idempotencyKey };
     const keyed: KeyedRequest = keyedRequest(parts, `DELETE /v1/sms/${id}`, write, (kept) =>
       parts.cipher.open(kept, keyed.place.hash).toString('utf8'),
     );
     const outcome = await parts.idempotent.run(keyed, async () => {
-      const result = await cancel(parts, caller, id);
+      const result = await cancel(parts, principal, id);
       // To cancel once more does no harm, whatever became of the first try.
       if (typeof result !== 'string') return { problem: result, isPublished: 'no' };
       return { body: result, kept: parts.cipher.seal(Buffer.from(result), keyed.place.hash) };
@@ -67,10 +68,10 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
 }
 
 /** The body of the 200, or why not. */
-async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Promise<string | Problem> {
-  const { accountId } = caller.account;
+async function cancel(parts: CancelSmsParts, principal: Principal, id: MessageId): Promise<string | Problem> {
+  const { accountId } = principal.account;
   const reply = await parts.queries.get({ accountId, messageId: id, withEvent: true }, 'otp');
-  const found = ownMessage(reply, caller);
+  const found = ownMessage(reply, principal);
   if ('code' in found) return found;
   const { message, event } = found;
   if (message.status === 'canceled') return JSON.stringify(messageShape(message));
@@ -92,7 +93,7 @@ async function cancel(parts: CancelSmsParts, caller: Caller, id: MessageId): Pro
 
 function ownMessage(
   reply: GetMessageReply | NoPlace,
-  caller: Caller,
+  principal: Principal,
 ): Problem | { readonly message: MessageView; readonly event: DeliveryEvent } {
   switch (reply.result) {
     case 'unavailable':
@@ -103,7 +104,7 @@ function ownMessage(
       return reply.problem;
     case 'found':
       if (reply.event === undefined || reply.message.refused) return messageNotFound;
-      if (reply.message.livemode !== caller.key.livemode) return messageNotFound;
+      if (reply.message.livemode !== principal.livemode) return messageNotFound;
       return { message: reply.message, event: reply.event };
     default:
       return unreachable(reply);

@@ -1,6 +1,7 @@
 // `dry_run: "explain"`: shows what would become of a message. It sends nothing, stores nothing, uses up no
 // idempotency key and records no refusal. It reads do-not-disturb and ported-number registries, so it is rate limited
 // per account and logged; versions of registries and health of carriers are shown to operators only.
+import type { Principal } from '../../acceptance/principal.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -9,14 +10,14 @@ import type { ExplainedText } from '../../policy/admission/explain-text.ts';
 import type { Explain, GateVerdict } from '../../policy/admission/explain.ts';
 import type { SmsRequest, RouteCandidate } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
-import { type Caller, missingScope } from './bearer.ts';
+import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { paceOf, takeTurn } from './rate-limits/gcra.ts';
 import { ucs2Shape } from './sms-answer.ts';
 
 export type ExplainAsked = {
   readonly exchange: Exchange;
-  readonly caller: Caller;
+  readonly principal: Principal;
   readonly request: SmsRequest;
   readonly refuse: (problem: Problem) => void;
 };
@@ -51,19 +52,22 @@ const pace = paceOf(limits.access.dryRunsPerSecond, 1_000_000, limits.access.dry
 
 export function explainSms(
   parts: { readonly explain: Explain; readonly clock: Clock; readonly dryRuns: DryRuns },
-  { exchange, caller, request, refuse }: ExplainAsked,
+  { exchange, principal, request, refuse }: ExplainAsked,
 ): void {
   // First of all: whoever may not send learns nothing about numbers, senders or routes either.
-  const refusal = missingScope(caller, 'sms:send') ?? parts.dryRuns.refuse(caller.account.accountId);
+  const refusal = missingScope(principal, 'sms:send') ?? parts.dryRuns.refuse(principal.account.accountId);
   if (refusal !== null) return refuse(refusal);
-  const explained = parts.explain(caller, request, newMessageId(parts.clock.nowMs()));
-  const { accountId, keyId } = caller.key;
+  const explained = parts.explain(principal, request, newMessageId(parts.clock.nowMs()));
+  const { accountId } = principal.account;
   const refused = explained.gates.flatMap(({ verdict, code }) =>
     verdict === 'refused' && code !== null ? [code] : [],
   );
   // It reads the registries and sends nothing: this line is what is left of it.
-  log.info({ event: 'dry_run', accountId, keyId, to: maskNumber(request.to.slice(0, 20)), refused }, 'a dry run');
-  const isOperators = caller.key.scopes.includes('carriers:read');
+  log.info(
+    { event: 'dry_run', accountId, keyId: principal.id, to: maskNumber(request.to.slice(0, 20)), refused },
+    'a dry run',
+  );
+  const isOperators = principal.scopes.includes('carriers:read');
   exchange.json(
     200,
     JSON.stringify({
@@ -72,7 +76,7 @@ export function explainSms(
       to: request.to,
       from: request.from,
       category: request.category,
-      livemode: caller.key.livemode,
+      livemode: principal.livemode,
       gates: isOperators ? explained.gates : explained.gates.map(withoutRegistry),
       message: explained.text,
       ...writtenShape(explained.written),

@@ -75,15 +75,15 @@ export function forwarder(
       const isPage = (method === 'GET' || method === 'HEAD') && isPagePath(req.getUrl());
       const address = access.addressOf(exchange.res, req);
       const shown = address === null ? 'unknown' : formatIp(address);
-      const caller = isPage ? null : admitForwarded(access, exchange, req);
-      if (caller?.ok === false) return exchange.refuse(caller.problem);
+      const authenticated = isPage ? null : admitForwarded(access, exchange, req);
+      if (authenticated?.ok === false) return exchange.refuse(authenticated.problem);
       // Only one of them would be passed on.
       if (exchange.headerCounts.idempotencyKey > 1) {
         const key = readKey(exchange, req);
         if ('problem' in key) return exchange.refuse(key.problem);
       }
       if (controlPort === 0) return refuseAway(exchange);
-      const account = caller?.caller.account.accountId ?? shown;
+      const account = authenticated?.principal.account.accountId ?? shown;
       const crowded = exchange.hold(isPage ? access.places.pages : access.places.forwards, account);
       if (crowded !== null) return exchange.refuse(crowded);
       const query = req.getQuery() ?? '';

@@ -1,13 +1,14 @@
 // GET /v1/sms/{id} and GET /v1/sms: passes the query to the event store and its answer to the client. A key sees the
 // messages of its own account and mode; everything else is "not found", so that ids reveal nothing.
 import type { HttpRequest } from 'uWebSockets.js';
+import type { Principal } from '../../acceptance/principal.ts';
 import type { MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { problem, problemOfFields } from '../problem.ts';
 import { type AccessParts, admitReader } from './access.ts';
-import { type Caller, missingScope } from './bearer.ts';
+import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { parseListParameters } from './list-parameters.ts';
@@ -25,14 +26,14 @@ export type ReadSmsParts = {
 
 export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
   const id = req.getParameter(0) ?? '';
-  const caller = readerOf(parts, exchange, req);
-  if (caller === null) return;
+  const principal = readerOf(parts, exchange, req);
+  if (principal === null) return;
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return exchange.refuse(messageNotFound);
-    const reply = await parts.queries.get({ accountId: caller.account.accountId, messageId: id });
+    const reply = await parts.queries.get({ accountId: principal.account.accountId, messageId: id });
     switch (reply.result) {
       case 'found':
-        if (reply.message.livemode !== caller.key.livemode) return exchange.refuse(messageNotFound);
+        if (reply.message.livemode !== principal.livemode) return exchange.refuse(messageNotFound);
         return exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
       case 'none':
         return exchange.refuse(messageNotFound);
@@ -48,13 +49,13 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
 
 export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
   const query = req.getQuery() ?? '';
-  const caller = readerOf(parts, exchange, req);
-  if (caller === null) return;
+  const principal = readerOf(parts, exchange, req);
+  if (principal === null) return;
   parts.guard(exchange, async () => {
     const parsed = parseListParameters(query);
     if (!parsed.ok) return exchange.refuse(parsed.problem);
-    const { accountId } = caller.account;
-    const reply = await parts.queries.list({ ...parsed.question, accountId, livemode: caller.key.livemode });
+    const { accountId } = principal.account;
+    const reply = await parts.queries.list({ ...parsed.question, accountId, livemode: principal.livemode });
     const answer = (messages: readonly MessageView[], nextCursor: string | null) => {
       const data = messages.map((message) => shapeOf(parts, message));
       exchange.json(200, JSON.stringify({ data, next_cursor: nextCursor }));
@@ -81,11 +82,11 @@ function shapeOf({ cipher }: ReadSmsParts, view: MessageView): Record<string, un
 }
 
 /** Null when the request was refused. */
-function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Caller | null {
+function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Principal | null {
   const authenticated = admitReader(parts.access, exchange, req);
-  const refusal = authenticated.ok ? missingScope(authenticated.caller, 'sms:read') : authenticated.problem;
+  const refusal = authenticated.ok ? missingScope(authenticated.principal, 'sms:read') : authenticated.problem;
   if (refusal !== null) exchange.refuse(refusal);
-  return authenticated.ok && refusal === null ? authenticated.caller : null;
+  return authenticated.ok && refusal === null ? authenticated.principal : null;
 }
 
 // All other parameters were checked before the question was asked.

@@ -1,6 +1,7 @@
 // Records refused requests: an event of kind `refused` with the gate's code and the masked number, listed by `GET
 // /v1/sms?status=blocked`. It is no message and is counted as none. To keep a flood of refusals from filling EVENTS,
 // only so many batches a second are recorded per account and thread; the rest is only counted.
+import type { Principal } from '../../acceptance/principal.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { deliveryEvent } from '../../model/delivery-event.ts';
 import { newMessageId } from '../../model/ids.ts';
@@ -9,7 +10,6 @@ import { limits } from '../../platform/limits.ts';
 import { maskNumber } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Refusal, SmsRequest } from '../../policy/contract.ts';
-import type { Caller } from './bearer.ts';
 import { paceOf, takeTurn } from './rate-limits/gcra.ts';
 
 export class RefusalAudit {
@@ -25,15 +25,15 @@ export class RefusalAudit {
   }
 
   /** Not waited for: the refusal is answered whatever becomes of its record. */
-  record(caller: Caller, request: SmsRequest, refusal: Refusal): void {
-    const { accountId } = caller.account;
+  record(principal: Principal, request: SmsRequest, refusal: Refusal): void {
+    const { accountId } = principal.account;
     if (!this.#events.hasCapacity) return metrics.refusalsUnrecorded.inc({ why: 'no_room' });
     if (!this.#takeTurn(accountId)) return metrics.refusalsUnrecorded.inc({ why: 'too_many' });
     const nowMs = this.#clock.nowMs();
     const context = {
       messageId: newMessageId(nowMs),
       accountId,
-      keyId: caller.key.keyId,
+      keyId: principal.id,
       // It was given to nobody.
       carrier: '',
       hop: 0,
@@ -43,7 +43,7 @@ export class RefusalAudit {
       sender: request.from.slice(0, senderCharsMax).toWellFormed(),
       recipient: maskNumber(request.to.slice(0, recipientCharsMax).toWellFormed()),
       encoding: 'gsm7',
-      livemode: caller.key.livemode,
+      livemode: principal.livemode,
       clientReference: request.clientReference,
       campaignId: null,
       variantId: null,

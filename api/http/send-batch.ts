@@ -3,13 +3,14 @@
 // flight, and waits where POST /v1/sms would refuse. Under an idempotency key each item's id follows from the key and
 // its index: a retry after a crash publishes what is missing and nothing twice.
 import type { HttpRequest } from 'uWebSockets.js';
+import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/standing-gates.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
 import { clockWrong } from './accept.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
-import { type Caller, missingScope } from './bearer.ts';
+import { missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
 import { type BatchItem, type ItemResult, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
@@ -31,19 +32,19 @@ export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequ
   }
   const { batches } = parts.places;
   // Who may not send now is refused before its body comes: it may be a quarter of a megabyte.
-  const refuseEarly = (caller: Caller) =>
-    refuseSender(caller) ?? refuseTaken(batches, batches.look(caller.account.accountId));
+  const refuseEarly = (principal: Principal) =>
+    refuseSender(principal) ?? refuseTaken(batches, batches.look(principal.account.accountId));
   readWrite(parts, exchange, req, { use: 'ordinary', refuse: refuseEarly }, (write) => {
-    const { caller, refuse } = write;
+    const { principal, refuse } = write;
     const items = parseItems(write.body);
     if ('code' in items) return refuse(items);
     const automatic = readAutomaticKey(write.idempotencyKey, parts.clock.nowMs());
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     // The request itself has taken a turn already.
-    const rated = parts.access.rates.ofRequest(caller.key, caller.account, items.length - 1);
+    const rated = parts.access.rates.ofRequest(principal, items.length - 1);
     exchange.addHeaders(rated.headers);
     if (rated.problem !== null) return refuse(rated.problem);
-    const { accountId } = caller.account;
+    const { accountId } = principal.account;
     const crowded = refuseTaken(batches, batches.take(accountId));
     if (crowded !== null) return refuse(crowded);
     parts.guard(exchange, () =>
@@ -63,7 +64,7 @@ async function sendParsed(
   const slices = parts.turns.slices();
   if (write.idempotencyKey === '' || automatic !== null) {
     const idOf = automatic === null ? () => newMessageId(parts.clock.nowMs()) : automaticIds(write, automatic);
-    const results = await sendItems(parts, write.caller, items, { idOf, claim: null }, slices);
+    const results = await sendItems(parts, write.principal, items, { idOf, claim: null }, slices);
     return exchange.json(202, await batchAnswer(results, slices));
   }
   // Hashed before the first pause: the body's memory is only lent.
@@ -87,12 +88,12 @@ type Claimed = {
 
 async function sendClaimed(
   parts: SendSmsParts,
-  { caller }: Write,
+  { principal }: Write,
   items: readonly BatchItem[],
   { claim, keyed, idOf, slices }: Claimed,
 ): Promise<WorkResult> {
   const identity = { idOf: (index: number) => idOf(index, claim.createdAtMs), claim };
-  const results = await sendItems(parts, caller, items, identity, slices);
+  const results = await sendItems(parts, principal, items, identity, slices);
   const kept = await keptAnswer(results, claim.createdAtMs, slices);
   const body = await answerOfKept(kept, (index) => idOfResult(results[index]) ?? identity.idOf(index), slices);
   // An item that may go through the next time: the answer is not final, and the same key does the rest.
@@ -107,20 +108,20 @@ const idOfResult = (result: ItemResult | undefined): MessageId | null =>
 
 type IdOf = (index: number, createdAtMs: number) => MessageId;
 
-function derivedIds({ caller, idempotencyKey }: Write): IdOf {
-  const seed = `${operation}:${caller.key.livemode ? 'live' : 'test'}:${idempotencyKey}`;
-  return (index, createdAtMs) => derivedMessageId(caller.account.accountId, `${seed}#${index}`, createdAtMs);
+function derivedIds({ principal, idempotencyKey }: Write): IdOf {
+  const seed = `${operation}:${principal.livemode ? 'live' : 'test'}:${idempotencyKey}`;
+  return (index, createdAtMs) => derivedMessageId(principal.account.accountId, `${seed}#${index}`, createdAtMs);
 }
 
-function automaticIds({ caller, idempotencyKey }: Write, { sentAtMs }: AutomaticKey): (index: number) => MessageId {
-  const { account, key } = caller;
-  return (index) => idOfAutomaticKey(account.accountId, key.livemode, { idempotencyKey, sentAtMs }, index);
+function automaticIds({ principal, idempotencyKey }: Write, { sentAtMs }: AutomaticKey): (index: number) => MessageId {
+  const { account, livemode } = principal;
+  return (index) => idOfAutomaticKey(account.accountId, livemode, { idempotencyKey, sentAtMs }, index);
 }
 
 /** What refuses every item alike refuses the request. */
-function refuseSender(caller: Caller): Problem | null {
-  const suspended = accountGate(caller);
-  return missingScope(caller, 'sms:send') ?? (suspended === null ? null : problemOfRefusal(suspended));
+function refuseSender(principal: Principal): Problem | null {
+  const suspended = accountGate(principal);
+  return missingScope(principal, 'sms:send') ?? (suspended === null ? null : problemOfRefusal(suspended));
 }
 
 function parseItems(body: Buffer): readonly BatchItem[] | Problem {

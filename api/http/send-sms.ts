@@ -3,6 +3,7 @@
 // turn of the event loop; the answer follows when JetStream acknowledged.
 import type { SliceTurns } from './slice-turns.ts';
 import type { HttpRequest } from 'uWebSockets.js';
+import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -21,7 +22,7 @@ import {
 import { acceptedAgain, keptOfAccepted } from './accepted-answer.ts';
 import { type AccessParts, holdAtWork } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
-import { type Caller, missingScope } from './bearer.ts';
+import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
@@ -55,18 +56,18 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
   const noRoom = refuseForRoom(parts);
   if (noRoom !== null) return refuseWith(exchange, noRoom);
   readWrite(parts, exchange, req, { use: 'otp' }, (write) => {
-    const { caller, body, idempotencyKey, refuse } = write;
-    const crowded = holdAtWork(parts.access, exchange, caller, 'otp');
+    const { principal, body, idempotencyKey, refuse } = write;
+    const crowded = holdAtWork(parts.access, exchange, principal, 'otp');
     if (crowded !== null) return refuse(crowded);
     const parsed = parseSmsRequest(body);
     if (!parsed.ok) return refuse(parsed.problem);
     const { request } = parsed;
-    if (parsed.explain) return explainSms(parts, { exchange, caller, request, refuse });
+    if (parsed.explain) return explainSms(parts, { exchange, principal, request, refuse });
     const refuseAtGate = (refusal: Refusal) => {
-      parts.audit.record(caller, request, refusal);
+      parts.audit.record(principal, request, refusal);
       refuse(problemOfRefusal(refusal));
     };
-    const admitted = parts.admit(caller, request);
+    const admitted = parts.admit(principal, request);
     if (admitted.ok && !hasCapacityInStream(parts, request.category, admitted.notBeforeMs)) {
       return refuse(problemOfFailure('busy'));
     }
@@ -74,36 +75,36 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     if (idempotencyKey === '' || automatic !== null) {
       if (!admitted.ok) return refuseAtGate(admitted);
-      const { accountId } = caller.account;
+      const { accountId } = principal.account;
       const messageId =
         automatic === null
           ? newMessageId(parts.clock.nowMs())
-          : idOfAutomaticKey(accountId, caller.key.livemode, { ...automatic, idempotencyKey });
-      return sendPlain(parts, exchange, caller, request, admitted, messageId, refuse);
+          : idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey });
+      return sendPlain(parts, exchange, principal, request, admitted, messageId, refuse);
     }
     // A stored answer is no way around the scope of the key that asks for it.
-    const noScope = missingScope(caller, 'sms:send');
+    const noScope = missingScope(principal, 'sms:send');
     if (noScope !== null) return refuse(noScope);
     const keyed = keyedRequest(parts, operation, write, (kept, createdAtMs, messageId) =>
-      acceptedAgain(kept, { request, livemode: caller.key.livemode, messageId, createdAtMs }),
+      acceptedAgain(kept, { request, livemode: principal.livemode, messageId, createdAtMs }),
     );
     if (!admitted.ok)
       return void parts.guard(exchange, () => replayOrRefuse(parts, exchange, keyed, () => refuseAtGate(admitted)));
-    parts.guard(exchange, () => sendKeyed(parts, exchange, caller, request, admitted, keyed, refuse));
+    parts.guard(exchange, () => sendKeyed(parts, exchange, principal, request, admitted, keyed, refuse));
   });
 }
 
 function sendPlain(
   parts: SendSmsParts,
   exchange: Exchange,
-  caller: Caller,
+  principal: Principal,
   request: SmsRequest,
   admitted: Admitted,
   messageId: MessageId,
   refuse: (problem: Problem) => void,
 ): void {
   const acceptedAtMs = parts.clock.nowMs();
-  const message = messageOfRequest(caller, request, admitted, { messageId, acceptedAtMs });
+  const message = messageOfRequest(principal, request, admitted, { messageId, acceptedAtMs });
   acceptMessage(parts, message, 'otp', (failed) => {
     parts.guard(exchange, () => {
       if (failed !== null) return refuse(failed);
@@ -116,7 +117,7 @@ function sendPlain(
 async function sendKeyed(
   parts: SendSmsParts,
   exchange: Exchange,
-  caller: Caller,
+  principal: Principal,
   request: SmsRequest,
   admitted: Admitted,
   keyed: KeyedRequest,
@@ -124,7 +125,7 @@ async function sendKeyed(
 ): Promise<void> {
   const outcome = await parts.idempotent.run(keyed, async (claim): Promise<WorkResult> => {
     const acceptedAtMs = acceptanceTime(claim, parts.clock.nowMs());
-    const message = messageOfRequest(caller, request, admitted, { messageId: claim.messageId, acceptedAtMs });
+    const message = messageOfRequest(principal, request, admitted, { messageId: claim.messageId, acceptedAtMs });
     const accepted = () => ({
       body: acceptedBody(message, admitted.ucs2Because),
       kept: keptOfAccepted(message, admitted.ucs2Because, claim.createdAtMs),

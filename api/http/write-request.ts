@@ -1,13 +1,13 @@
 // What every hot write passes before its fields are read: authentication, access, content type, idempotency key,
 // body. It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
+import type { Principal } from '../../acceptance/principal.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { refuseMediaType } from '../media-type.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { type AccessParts, admitCaller } from './access.ts';
-import type { Caller } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import type { BodyPrinter } from './idempotency/body-print.ts';
@@ -20,7 +20,7 @@ export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: Bod
 export type WriteParts = KeyParts & { readonly access: AccessParts; readonly guard: Guard };
 
 export type Write = {
-  readonly caller: Caller;
+  readonly principal: Principal;
   /** Only until `use` returns: its memory is the server's. */
   readonly body: Buffer;
   /** Empty when none was sent. */
@@ -31,7 +31,7 @@ export type Write = {
 const keyPattern = /^[\x20-\x7e]+$/;
 
 /** Which share of its account's slots a request uses, and further checks before its body is read. */
-export type WriteKind = { readonly use: Use; refuse?(caller: Caller): Problem | null };
+export type WriteKind = { readonly use: Use; refuse?(principal: Principal): Problem | null };
 
 /** `use` runs once, guarded, with the whole body; or never, and then the request was answered. */
 export function readWrite(
@@ -51,12 +51,12 @@ export function readWrite(
   if (media !== null) return refuse(media);
   const key = readKey(exchange, req);
   if ('problem' in key) return refuse(key.problem);
-  const { caller } = authenticated;
-  const early = kind.refuse?.(caller) ?? null;
+  const { principal } = authenticated;
+  const early = kind.refuse?.(principal) ?? null;
   if (early !== null) return refuse(early);
-  const sender = { account: caller.account.accountId, use: kind.use };
+  const sender = { account: principal.account.accountId, use: kind.use };
   readBody(exchange, contentLength, parts.access.places.bodies, sender, (body) => {
-    parts.guard(exchange, () => use({ caller, body, idempotencyKey: key.idempotencyKey, refuse }));
+    parts.guard(exchange, () => use({ principal, body, idempotencyKey: key.idempotencyKey, refuse }));
   });
 }
 
@@ -86,11 +86,11 @@ export function readKey(
 export function keyedRequest(
   parts: KeyParts & { readonly access: AccessParts },
   operation: string,
-  { caller, body, idempotencyKey }: Pick<Write, 'caller' | 'body' | 'idempotencyKey'>,
+  { principal, body, idempotencyKey }: Pick<Write, 'principal' | 'body' | 'idempotencyKey'>,
   answerOf: KeyedRequest['answerOf'],
 ): KeyedRequest {
-  const { accountId } = caller.account;
-  const { livemode } = caller.key;
+  const { accountId } = principal.account;
+  const { livemode } = principal.key;
   return {
     place: parts.keyPlaces(accountId, livemode, operation, idempotencyKey),
     bodyPrints: parts.bodyPrints(body),
@@ -98,6 +98,6 @@ export function keyedRequest(
     livemode,
     idempotencyKey,
     answerOf,
-    quota: parts.access.rates.keyQuota(caller.account),
+    quota: parts.access.rates.keyQuota(principal.account),
   };
 }

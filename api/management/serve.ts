@@ -2,7 +2,8 @@
 // A handler gets only what was checked and returns a value; whatever it throws becomes a 503 or a 500 here.
 import type { z } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
-import type { Account, Directory, KeyEntry } from '../../directory/contract.ts';
+import type { Principal } from '../../acceptance/principal.ts';
+import type { Account, Directory } from '../../directory/contract.ts';
 import { isStoreUnavailable } from '../../control/store/connection.ts';
 import type { Actor } from '../../control/store/store.ts';
 import { parseIp } from '../../model/ip-address.ts';
@@ -22,11 +23,12 @@ import { check, rawQuery } from './validation.ts';
 import type { Variables } from './variables.ts';
 
 export type HandlerContext<Body, Query, Params> = {
-  readonly key: KeyEntry;
+  readonly principal: Principal;
+  /** The principal's. */
   readonly account: Account;
   /** The client's address, as the ingress saw it. */
   readonly from: string;
-  /** The key, with that address: what the audit log says. */
+  /** The principal, with that address: what the audit log says. */
   readonly by: Actor;
   readonly body: Body;
   readonly query: Query;
@@ -73,7 +75,7 @@ export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extend
       const keyed: Keyed = {
         account: context.account,
         shownOnce: endpoint.shownOnce ?? [],
-        livemode: context.key.livemode,
+        livemode: context.principal.livemode,
         operation: `${c.req.method} ${c.req.path}`,
         idempotencyKey: key.key,
         body: octets,
@@ -103,35 +105,35 @@ export function problemOfError(error: unknown, requestId: string): Problem {
   return problem(500, 'internal_error', 'something broke on our side; the log has the cause');
 }
 
-type Admitted = { readonly key: KeyEntry; readonly account: Account; readonly from: string };
+type Admitted = { readonly principal: Principal; readonly account: Account; readonly from: string };
 
 /** Who asks, and may they: everything that is known without the body. */
 function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint): Admitted | { problem: Problem } {
   // Read as the ingress reads it: what only one of the two took for a key would pass the ingress's gates unseen.
   const authenticated = authenticate(directory, c.req.header('authorization') ?? '');
   if (!authenticated.ok) return authenticated;
-  const { caller } = authenticated;
+  const { principal } = authenticated;
   const forwardedFor = c.req.header('x-forwarded-for');
   // The ingress has asked for the networks, of every key it knows: here those it does not know yet are asked for.
-  const elsewhere = forwardedFor === undefined ? null : networkGate(caller, parseIp(forwardedFor));
+  const elsewhere = forwardedFor === undefined ? null : networkGate(principal, parseIp(forwardedFor));
   if (elsewhere !== null) return { problem: problem(403, elsewhere.code, elsewhere.detail) };
-  if (!caller.key.scopes.includes(endpoint.scope)) {
+  if (!principal.scopes.includes(endpoint.scope)) {
     return { problem: problem(403, 'scope_missing', `the API key lacks the scope ${endpoint.scope}`) };
   }
-  if (endpoint.liveOnly === true && !caller.key.livemode) {
+  if (endpoint.liveOnly === true && !principal.livemode) {
     return { problem: problem(403, 'scope_missing', 'live messages depend on it: ask with a live key') };
   }
   // Whoever got hold of an account that was stopped must not prepare its return; revoking keys only takes away.
   const isWrite = endpoint.method !== 'get' && endpoint.whileSuspended !== true;
-  if (isWrite && caller.account.status === 'suspended') {
+  if (isWrite && principal.account.status === 'suspended') {
     return { problem: problem(403, 'account_suspended', 'the account is suspended: it may read, and revoke API keys') };
   }
-  return { ...caller, from: forwardedFor ?? 'loopback' };
+  return { principal, account: principal.account, from: forwardedFor ?? 'loopback' };
 }
 
 async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
   c: Context<Variables>,
-  caller: Admitted,
+  admitted: Admitted,
   endpoint: Endpoint<B, Q, P>,
 ): Promise<{ context: HandlerContext<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
   const header = refuseHeaders(c, endpoint);
@@ -145,10 +147,10 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (!params.ok) return { problem: params.problem };
   const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field', 'query parameter');
   if (!query.ok) return { problem: query.problem };
-  const by = { name: caller.key.keyId, from: caller.from };
+  const by = { name: admitted.principal.id, from: admitted.from };
   if (endpoint.body === undefined)
     return {
-      context: { ...caller, by, ...bodyless(), query: query.value, params: params.value },
+      context: { ...admitted, by, ...bodyless(), query: query.value, params: params.value },
       octets: noOctets,
     };
   const json = await readJson(c, endpoint);
@@ -156,7 +158,7 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
   return {
-    context: { ...caller, by, body: body.value, query: query.value, params: params.value },
+    context: { ...admitted, by, body: body.value, query: query.value, params: params.value },
     octets: json.octets,
   };
 }

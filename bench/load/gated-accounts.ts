@@ -2,7 +2,7 @@
 // of them: a refusal ends early and would look cheap.
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
-import type { Authentication } from '../../directory/contract.ts';
+import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import { encodeAccountEntry, encodeKeyEntry, encodeTemplateEntry } from '../../directory/entry.ts';
 import { encodeBlock } from '../../directory/suppression-entry.ts';
 import { Suppressed } from '../../directory/suppressed.ts';
@@ -57,27 +57,27 @@ export function admitForBench(wanted: Wanted) {
   const rates = new RateLimits(newRateMemory());
   const admit = admission(rules);
   const ip = parseIp('203.0.113.77');
-  const callerOf = (at: number): Authentication & { ok: true } => {
+  const principalAt = (at: number): Principal => {
     // Every second message is of the account with the long list.
     const found = tenants.authenticate(tokens[at % 2 === 0 ? 0 : at % tokens.length], 0);
     assert(found.ok, 'the bench made this key');
-    return found;
+    return principalOfKey(found);
   };
   const plain = tokens.length - 1;
-  const one = (caller: Authentication & { ok: true }, at: number) => {
-    assert(networkGate(caller, ip) === null, 'the address is allowed');
-    assert(rates.ofRequest(caller.key, caller.account).problem === null, 'the rate is high enough');
-    const admitted = admit(caller, requestOf(at));
+  const one = (principal: Principal, at: number) => {
+    assert(networkGate(principal, ip) === null, 'the address is allowed');
+    assert(rates.ofRequest(principal).problem === null, 'the rate is high enough');
+    const admitted = admit(principal, requestOf(at));
     assert(admitted.ok, 'the message passes every gate');
   };
-  const known = Array.from({ length: 1_000 }, (_, at) => callerOf(at));
+  const known = Array.from({ length: 1_000 }, (_, at) => principalAt(at));
   return {
     heapMb,
     textChars: requestOf(0).message.length,
     parts: {
-      all_gates: (at: number) => one(callerOf(at), at),
-      without_authentication: (at: number) => one(known[at % known.length] as Authentication & { ok: true }, at),
-      authentication: (at: number) => void callerOf(at + plain),
+      all_gates: (at: number) => one(principalAt(at), at),
+      without_authentication: (at: number) => one(known[at % known.length] as Principal, at),
+      authentication: (at: number) => void principalAt(at + plain),
     },
   };
 }

@@ -74,28 +74,28 @@ export function gatesOf(
       {
         name: 'do_not_disturb',
         // A test message reaches nobody, at no hour: these rules are for live keys, as the approval of senders is.
-        refuse: ({ key }, { category, to }) =>
-          key.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
-        note: ({ key }, { category }) => disturbNote(disturb, circumstances, key.livemode, category),
+        refuse: ({ livemode }, { category, to }) =>
+          livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
+        note: ({ livemode }, { category }) => disturbNote(disturb, circumstances, livemode, category),
       },
     ],
-    hour({ key }, request) {
+    hour({ livemode }, request) {
       const { sendAtMs = null } = request;
-      if (sendAtMs === null && !key.livemode) return anyHour;
+      if (sendAtMs === null && !livemode) return anyHour;
       const nowMs = circumstances.nowMs();
-      return dueOf(key.livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
+      return dueOf(livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
     },
-    route: ({ key: { livemode } }, { to, category, from }) => route({ to, category, from, livemode }),
-    credit: (principal, segments) => (principal.key.livemode ? credit(principal, segments) : null),
-    trace({ key }, { category }) {
-      const asked = key.livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
+    route: ({ livemode }, { to, category, from }) => route({ to, category, from, livemode }),
+    credit: (principal, segments) => (principal.livemode ? credit(principal, segments) : null),
+    trace({ livemode }, { category }) {
+      const asked = livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
       return asked === null ? [] : [asked];
     },
   };
 }
 
-function senderNote({ key, account }: Principal, { from }: SmsRequest): GateNote | null {
-  if (key.livemode || account.senders.has(from)) return null;
+function senderNote({ livemode, account }: Principal, { from }: SmsRequest): GateNote | null {
+  if (livemode || account.senders.has(from)) return null;
   return { verdict: 'passed', detail: 'a test key needs no approval: a live key would be refused' };
 }
 

@@ -1,24 +1,24 @@
-// From which networks a key may be used: its own and its account's, both of which must match where they are set.
+// From which networks a principal may ask: its own and its account's, both of which must match where they are set.
 // Checked before the body is read. An unknown address is not allowed anywhere.
 import { type IpAddress, type Network, formatIp, isInAny, parseNetwork } from '../../model/ip-address.ts';
 import type { Refusal } from '../contract.ts';
 
 /** Networks as text; empty or undefined: from everywhere. */
 export type NetworkRules = {
-  readonly key: { readonly networks?: readonly string[] | undefined };
+  readonly networks?: readonly string[] | undefined;
   readonly account: { readonly networks?: readonly string[] | undefined };
 };
 
 const compiled = new WeakMap<readonly string[], readonly Network[]>();
 
 /** Whether the address has to be found out at all: most keys may be used from everywhere. */
-export function asksForAddress({ key, account }: NetworkRules): boolean {
-  return (key.networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
+export function asksForAddress({ networks, account }: NetworkRules): boolean {
+  return (networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
 }
 
 /** `ip` null: it could not be found out. */
-export function networkGate({ key, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
-  for (const networks of [key.networks, account.networks]) {
+export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
+  for (const networks of [own, account.networks]) {
     if (networks === undefined || networks.length === 0) continue;
     if (ip === null || !isInAny(ip, networksOf(networks))) return no(ip);
   }

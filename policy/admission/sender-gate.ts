@@ -11,13 +11,13 @@ export function senderGate(principal: Principal, request: SmsRequest): Refusal |
   // An approved sender had its shape checked when it was registered.
   if (senders.has(from)) {
     const allowed = senderCategories?.get(from);
-    if (allowed === undefined || allowed.includes(category) || !principal.key.livemode) return null;
+    if (allowed === undefined || allowed.includes(category) || !principal.livemode) return null;
     return no(`"${from}" is approved for ${allowed.join(', ')} messages only, and this one is ${category}`);
   }
   if (senderKindOf(from) === null) {
     return { ok: false, code: 'invalid_field', field: 'from', detail: `must be ${senderShape}` };
   }
-  return principal.key.livemode
+  return principal.livemode
     ? no(
         `"${from}" is not an approved sender of this account: see GET /v1/senders, or ask for it with POST /v1/senders`,
       )

@@ -5,7 +5,7 @@ import type { Principal, Refusal } from '../contract.ts';
 const scopeNeeded = 'sms:send';
 
 export function scopeGate(principal: Principal): Refusal | null {
-  if (principal.key.scopes.includes(scopeNeeded)) return null;
+  if (principal.scopes.includes(scopeNeeded)) return null;
   return { ok: false, code: 'scope_missing', field: null, detail: `the API key lacks the scope ${scopeNeeded}` };
 }
 

@@ -37,7 +37,7 @@ export function principal(
   over: { livemode?: boolean; scopes?: string[]; senders?: string[]; status?: 'active' | 'suspended' } = {},
 ): Principal {
   const { livemode = true, scopes = ['sms:send'], senders = ['HELIO'], status = 'active' } = over;
-  return { key: { livemode, scopes }, account: { status, senders: new Set(senders) } };
+  return { livemode, scopes, account: { status, senders: new Set(senders) } };
 }
 
 export function request(over: Partial<SmsRequest> = {}): SmsRequest {

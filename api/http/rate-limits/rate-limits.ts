@@ -1,7 +1,8 @@
 // The rate limits of a key and its account, checked for every request, and an account's idempotency keys per hour.
 // Answers carry what is left, in the fields of draft-ietf-httpapi-ratelimit-headers and in the three older ones that
 // most clients read; without a limit they carry nothing.
-import type { Account, KeyEntry, Rate } from '../../../directory/contract.ts';
+import type { Principal } from '../../../acceptance/principal.ts';
+import type { Account, Rate } from '../../../directory/contract.ts';
 import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
@@ -35,15 +36,18 @@ export class RateLimits {
    * an account's rate refuses has used its key's turns all the same.
    */
   ofRequest(
-    key: Pick<KeyEntry, 'keyId' | 'rate'>,
-    account: Pick<Account, 'accountId' | 'rate'>,
+    {
+      id,
+      rate: own,
+      account,
+    }: Pick<Principal, 'id' | 'rate'> & { readonly account: Pick<Account, 'accountId' | 'rate'> },
     turns = 1,
   ): RateAnswer {
-    if ((key.rate == null && account.rate == null) || turns === 0) return unlimited;
+    if ((own == null && account.rate == null) || turns === 0) return unlimited;
     const nowUs = epochUs(this.#clock.monotonicMs());
     let tightest: Asked | null = null;
     for (const [policy, name, rate] of [
-      ['key', key.keyId, key.rate],
+      ['key', id, own],
       ['account', account.accountId, account.rate],
     ] as const) {
       if (rate == null) continue;

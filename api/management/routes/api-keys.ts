@@ -1,7 +1,8 @@
 // API keys of the account: listed, made, changed and revoked by a key with the scope `keys:manage`. What one key may do
 // to another is decided in key-bounds.ts, about the key as it is in the transaction of the change.
 import type { z } from '@hono/zod-openapi';
-import type { Directory, KeyEntry } from '../../../directory/contract.ts';
+import type { Principal } from '../../../acceptance/principal.ts';
+import type { Directory } from '../../../directory/contract.ts';
 import {
   type KeyChange,
   type StoredApiKey,
@@ -25,7 +26,7 @@ import type { HandlerContext } from '../serve.ts';
 import {
   type KeyPowers,
   locksOut,
-  powersOfEntry,
+  powersOf,
   refuseKeyChange,
   refuseKeyRevocation,
   refuseNewKey,
@@ -109,15 +110,15 @@ export const apiKeyHandlers = (
   },
 
   async create({
-    key,
+    principal,
     by,
     account,
     body,
   }: HandlerContext<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<HandlerResult> {
     const days = keyDaysDefault();
     const endsAtMs = days === null ? null : store.clock.nowMs() + days * 86_400_000;
-    const wanted = wantedOf(key, body, endsAtMs);
-    const refusal = refuseNewKey(powersOfEntry(key), wanted, store.clock.nowMs());
+    const wanted = wantedOf(principal, body, endsAtMs);
+    const refusal = refuseNewKey(powersOf(principal), wanted, store.clock.nowMs());
     if (refusal !== null) return { problem: refusal };
     const created = await createKey(store, {
       ...wanted,
@@ -143,7 +144,7 @@ export const apiKeyHandlers = (
   },
 
   async change({
-    key,
+    principal,
     by,
     account,
     params,
@@ -158,19 +159,19 @@ export const apiKeyHandlers = (
       ...(rate === undefined ? {} : { rate: rate === null ? null : { perSecond: rate.per_second, burst: rate.burst } }),
     };
     const refuse = (current: StoredApiKey) =>
-      refuseKeyChange(powersOfEntry(key), current, change, store.clock.nowMs()) ??
-      (current.id === key.keyId ? refusedFields(locksOut(from, ipAllowlist)) : null);
+      refuseKeyChange(powersOf(principal), current, change, store.clock.nowMs()) ??
+      (current.id === principal.id ? refusedFields(locksOut(from, ipAllowlist)) : null);
     const asked = { accountId: account.accountId, actor: by, refuse };
     return answerOf(await changeKey(store, params.id as ApiKeyId, change, asked));
   },
 
   async revoke({
-    key,
+    principal,
     by,
     account,
     params,
   }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOfEntry(key), current);
+    const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOf(principal), current);
     const asked = { accountId: account.accountId, actor: by, refuse };
     return answerOf(await revokeKey(store, params.id as ApiKeyId, asked));
   },
@@ -184,8 +185,8 @@ function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null):
 }
 
 /** A key's own bounds hold for what it makes, unless narrower ones are asked for. */
-function wantedOf(key: KeyEntry, body: z.infer<typeof createApiKeyBody>, endsAtMs: number | null): KeyPowers {
-  const own = powersOfEntry(key);
+function wantedOf(principal: Principal, body: z.infer<typeof createApiKeyBody>, endsAtMs: number | null): KeyPowers {
+  const own = powersOf(principal);
   const { ip_allowlist: networks = [], rate_limit: rate, expires_at: expires } = body;
   return {
     livemode: body.livemode ?? own.livemode,

@@ -105,14 +105,14 @@ export const carrierHandlers = ({ bus, carriers }: CarrierOperations) => ({
   command:
     (verb: CommandVerb) =>
     ({
-      key,
+      principal,
       from,
       body,
       params,
     }: HandlerContext<z.infer<typeof commandBody>, unknown, { name: string; bind?: string }>) =>
       onTheBus(async () => {
         const bind = params.bind === undefined ? null : /^[1-9]\d{0,3}$/.test(params.bind) ? Number(params.bind) : 0;
-        const command = { verb, carrier: params.name, bind, reason: body.reason ?? '', actor: key.keyId, from };
+        const command = { verb, carrier: params.name, bind, reason: body.reason ?? '', actor: principal.id, from };
         const given = await commandCarrier(bus, carriers(), command);
         return given.ok ? { body: commandJson(given) } : { problem: noSuch(given) };
       }),

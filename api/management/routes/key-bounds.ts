@@ -1,6 +1,6 @@
 // What one API key may do to others: it gives none more than it has itself (mode, scopes, networks, rate, expiry), and
 // changes or revokes only keys that may do no more than itself. Pure.
-import type { KeyEntry } from '../../../directory/contract.ts';
+import type { Principal } from '../../../acceptance/principal.ts';
 import type { KeyChange, StoredApiKey } from '../../../control/store/api-keys.ts';
 import type { Rate } from '../../../control/store/rate.ts';
 import type { Scope } from '../../../model/api-key.ts';
@@ -19,7 +19,7 @@ export type KeyPowers = {
   readonly expiresAtMs: number | null;
 };
 
-export const powersOfEntry = ({ livemode, scopes, networks = [], rate = null, expiresAtMs }: KeyEntry): KeyPowers => ({
+export const powersOf = ({ livemode, scopes, networks = [], rate = null, expiresAtMs }: Principal): KeyPowers => ({
   livemode,
   scopes,
   networks,

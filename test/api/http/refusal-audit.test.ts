@@ -1,7 +1,7 @@
 // How much of a flood of refusals is recorded: whole batches, then so many a second, and nobody forgotten for another.
 import { expect, test } from 'vitest';
 import { RefusalAudit } from '../../../api/http/refusal-audit.ts';
-import type { Caller } from '../../../api/http/bearer.ts';
+import type { Principal } from '../../../acceptance/principal.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -22,8 +22,8 @@ function audit() {
   const refusals = new RefusalAudit(writer, clock);
   const record = (accountId: string, count: number, what: Refusal = refusal) => {
     const before = events.length;
-    const caller = { account: { accountId }, key: { keyId: 'key_1', livemode: true } } as unknown as Caller;
-    for (let at = 0; at < count; at += 1) refusals.record(caller, request(), what);
+    const principal = { account: { accountId }, id: 'key_1', livemode: true } as unknown as Principal;
+    for (let at = 0; at < count; at += 1) refusals.record(principal, request(), what);
     return events.length - before;
   };
   return { clock, events, record };

@@ -194,7 +194,7 @@ test('a suppressed number is refused, for exactly what the entry covers', () => 
 });
 
 describe('networks', () => {
-  const networks = (key: string[], account: string[]) => ({ key: { networks: key }, account: { networks: account } });
+  const networks = (own: string[], account: string[]) => ({ networks: own, account: { networks: account } });
   const ip = (text: string) => parseIp(text);
   test('both lists must hold when both are given; an unknown address is in none', () => {
     const both = networks(['192.0.2.0/24'], ['192.0.2.0/28', '2001:db8::/32']);

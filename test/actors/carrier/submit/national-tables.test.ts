@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { segmentsOf, type SubmitRules, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import { messageOfRequest } from '../../../../api/http/accept.ts';
-import type { Caller } from '../../../../api/http/bearer.ts';
+import type { Principal } from '../../../../acceptance/principal.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../../../model/records/message-record.ts';
 import { plainWire } from '../../../../config/wire.ts';
@@ -53,7 +53,7 @@ function rulesWith(tables: Record<string, readonly NationalLanguage[]>): Routing
   };
 }
 
-const caller = { account: { accountId: 'acc_1' }, key: { keyId: 'key_1', livemode: true } } as unknown as Caller;
+const sender = { account: { accountId: 'acc_1' }, id: 'key_1', livemode: true } as unknown as Principal;
 const cipher = bodyCipher(Buffer.alloc(32, 7));
 
 /** The text as a handset shows it, behind a carrier that was told all PDUs of a message. */
@@ -83,7 +83,7 @@ test('segments counted at the ingress are the PDUs of every carrier of the plan,
         fc.pre(admitted.ok);
         if (!admitted.ok) return;
         const nowMs = 1_750_000_000_000;
-        const message = messageOfRequest(caller, asked, admitted, {
+        const message = messageOfRequest(sender, asked, admitted, {
           messageId: newMessageId(nowMs),
           acceptedAtMs: nowMs,
         });

@@ -7,6 +7,7 @@ import { paceOf, takeTurn } from '../../../../api/http/rate-limits/gcra.ts';
 import { RateLimits } from '../../../../api/http/rate-limits/rate-limits.ts';
 import { RateTable, newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
 import type { AccountId, ApiKeyId } from '../../../../model/ids.ts';
+import type { Rate } from '../../../../directory/contract.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 
@@ -108,11 +109,14 @@ describe('the table', () => {
 describe('what a request is told', () => {
   let nowMs = 1_000;
   const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
-  const key = (rate: { perSecond: number; burst: number } | null) => ({ keyId: 'key_1' as ApiKeyId, rate });
-  const account = (rate: { perSecond: number; burst: number } | null) => ({ accountId: 'acc_1' as AccountId, rate });
+  const principal = (rate: Rate | null, ofAccount: Rate | null) => ({
+    id: 'key_1' as ApiKeyId,
+    rate,
+    account: { accountId: 'acc_1' as AccountId, rate: ofAccount },
+  });
 
   test('nothing where nothing is limited', () => {
-    expect(new RateLimits(newRateMemory(64), clock).ofRequest(key(null), account(null))).toEqual({
+    expect(new RateLimits(newRateMemory(64), clock).ofRequest(principal(null, null))).toEqual({
       headers: [],
       problem: null,
     });
@@ -120,8 +124,8 @@ describe('what a request is told', () => {
 
   test('the tighter of two rates, in the fields of the draft and in the older ones, and Retry-After when it is over', () => {
     const rates = new RateLimits(newRateMemory(64), clock);
-    const [mine, ours] = [key({ perSecond: 1, burst: 2 }), account({ perSecond: 100, burst: 100 })];
-    const first = rates.ofRequest(mine, ours);
+    const mine = principal({ perSecond: 1, burst: 2 }, { perSecond: 100, burst: 100 });
+    const first = rates.ofRequest(mine);
     expect(first.problem).toBeNull();
     expect(Object.fromEntries(first.headers)).toEqual({
       'ratelimit-policy': '"key";q=2;w=2',
@@ -130,10 +134,10 @@ describe('what a request is told', () => {
       'ratelimit-remaining': '1',
       'ratelimit-reset': '1',
     });
-    expect(rates.ofRequest(mine, ours).problem).toBeNull();
-    expect(rates.ofRequest(mine, ours).problem).toMatchObject({ status: 429, code: 'rate_limited', retryAfterS: 1 });
+    expect(rates.ofRequest(mine).problem).toBeNull();
+    expect(rates.ofRequest(mine).problem).toMatchObject({ status: 429, code: 'rate_limited', retryAfterS: 1 });
     nowMs += 1_000;
-    expect(rates.ofRequest(mine, ours).problem).toBeNull();
+    expect(rates.ofRequest(mine).problem).toBeNull();
   });
 
   test('idempotency keys are counted when they are stored, and refused with the time to wait', () => {
