@@ -1,5 +1,6 @@
 // The one shape of every refusal over HTTP: RFC 9457 problem details with our code, the invalid fields and the
 // request id. Shared by the hot routes and the management API; it depends on neither server.
+import type { AcceptanceRefusal } from '../acceptance/refusal.ts';
 import { problemCatalogue } from './problem-catalogue.ts';
 
 export type ProblemCode = keyof typeof problemCatalogue;
@@ -27,6 +28,11 @@ export function problem(
   retryAfterS: number | null = null,
 ): Problem {
   return { status, code, detail, errors, retryAfterS };
+}
+
+/** What acceptance refused, with the status that the catalogue has for its code. */
+export function problemOf({ code, detail, retryAfterS }: AcceptanceRefusal): Problem {
+  return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
 }
 
 /** A request whose fields are wrong: the first wrong field gives the code, all of them are in `errors`. */

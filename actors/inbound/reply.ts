@@ -2,17 +2,15 @@
 // over the carrier that delivered it. Its id follows from the asker, the keyword and the first asker of this minute,
 // so that a repeat, or two machines that answer each other, get no second one; from that moment on it is listed. The
 // opt-out that it confirms does not block it.
-import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import type { EventWriter } from '../../cluster/bus/event-writer.ts';
-import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
-import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { type AcceptNowParts, acceptNow } from '../../acceptance/accept.ts';
+import { buildMessage } from '../../acceptance/build-message.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
-import { acceptedEvent } from '../../model/delivery-event.ts';
 import { type AccountId, type MessageId, derivedMessageId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Keyword } from '../../model/keyword.ts';
 import type { Message } from '../../model/message.ts';
 import { segmentText } from '../../model/text/segments.ts';
 import { assert } from '../../platform/assert.ts';
+import type { Admitted } from '../../policy/contract.ts';
 import { RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -32,10 +30,7 @@ export type Reply = {
   readonly messageId: MessageId;
 };
 
-export type ReplyParts = {
-  readonly publisher: Publisher;
-  readonly cipher: BodyCipher;
-  readonly events: EventWriter;
+export type ReplyParts = Omit<AcceptNowParts, 'queues'> & {
   /** Which moment a turn belongs to: the first that was said of it, for all nodes and for ever after. */
   readonly turns: Pick<ReplyTurns, 'firstOf'>;
 };
@@ -53,7 +48,7 @@ export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: num
 }
 
 /** Null when it is accepted, else why not. */
-async function publishReply({ publisher, cipher, events, turns }: ReplyParts, reply: Reply): Promise<string | null> {
+async function publishReply({ turns, ...parts }: ReplyParts, reply: Reply): Promise<string | null> {
   let askedAtMs: number;
   try {
     askedAtMs = await turns.firstOf(turnOf(reply), reply.receivedAtMs);
@@ -61,56 +56,53 @@ async function publishReply({ publisher, cipher, events, turns }: ReplyParts, re
     return messageOf(error);
   }
   const message = messageOfReply({ ...reply, receivedAtMs: askedAtMs });
-  const subject = messageSubject(message.category, message.carrier, message.accountId);
-  const result = await publisher.publishOne(subject, encodeMessage(message, cipher), messageRecordId(message));
-  if (!result.ok) return result.failure;
-  metrics.keywordReplies.inc({ keyword: reply.keyword, ended: result.duplicate ? 'repeat' : 'accepted' });
-  // Not waited for: the message's intent stands for it.
-  events.write(acceptedEvent(message), () => {});
-  return null;
+  return new Promise((resolve) => {
+    acceptNow({ ...parts, queues: ownQueues }, message, (refused, isRepeat) => {
+      if (refused === null) {
+        metrics.keywordReplies.inc({ keyword: reply.keyword, ended: isRepeat ? 'repeat' : 'accepted' });
+      }
+      resolve(refused === null ? null : refused.code);
+    });
+  });
 }
+
+/** An answer waits in the queue of its account like any other message, however much waits there. */
+const ownQueues: AcceptNowParts['queues'] = {
+  placeOf: (category, carrier, accountId) => ({ subject: messageSubject(category, carrier, accountId) }),
+};
 
 /** Within a turn the same keyword to the same number is answered once per subscriber. */
 function turnOf({ accountId, keyword, to, sender, receivedAtMs }: Reply): string {
   return `${accountId} ${keyword} ${to} ${sender} ${Math.floor(receivedAtMs / limits.inbound.replyEveryMs)}`;
 }
 
-/** `receivedAtMs`: of the message that asked first. */
+/** No client asked for it, so no gate is asked. `receivedAtMs`: of the message that asked first. */
 export function messageOfReply(reply: Reply): Message {
   const { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId } = reply;
   const segmented = segmentText(text);
   assert(segmented.ok, 'a text of our own choice of encoding always has one');
-  return {
-    messageId: derivedMessageId(accountId, `keyword ${keyword} ${to} ${sender}`, receivedAtMs),
-    hop: 0,
-    delays: 0,
-    accountId,
-    keyId: keywordReplyKeyId,
-    channel: 'sms',
-    category: 'transactional',
-    carrier,
-    // Another carrier may not have this number.
-    plan: [],
-    sender,
-    senderTonNpi: null,
-    recipient: to,
-    recipientTonNpi: null,
-    body: { text },
+  const admitted: Admitted = {
+    ok: true,
+    text,
+    templateId: null,
     encoding: segmented.encoding,
     shift: segmented.shift,
     segments: segmented.segments.length,
-    registeredDelivery: 1,
-    acceptedAtMs: receivedAtMs,
-    scheduledAtMs: null,
-    validUntilMs: receivedAtMs + limits.inbound.replyValidityMs,
-    clientReference: null,
-    campaignId: null,
-    variantId: null,
-    templateId: null,
-    livemode,
-    priceMicros: null,
-    priceVersion: null,
+    ucs2Because: null,
+    // Another carrier may not have this number.
+    route: { excluded: [], nationalTables: [], planFor: () => ({ carrier, others: [], candidates: [], trace: [] }) },
+    notBeforeMs: null,
     trace: [`answer to the keyword ${keyword} in ${messageId}`],
-    resends: 0,
   };
+  return buildMessage(
+    { id: keywordReplyKeyId, account: { accountId }, livemode },
+    { to, from: sender, category: 'transactional', clientReference: null, validitySeconds: replyValidityMs / 1_000 },
+    admitted,
+    {
+      messageId: derivedMessageId(accountId, `keyword ${keyword} ${to} ${sender}`, receivedAtMs),
+      acceptedAtMs: receivedAtMs,
+    },
+  );
 }
+
+const { replyValidityMs } = limits.inbound;

@@ -2,13 +2,15 @@
 // a bounded number in flight. Each item is accepted by the same code as a single request. When the publisher is full
 // the batch waits; items not begun after `beginMs` are refused as overloaded, so that the work ends within the lease
 // of the idempotency key.
+import { acceptMessage } from '../../acceptance/accept.ts';
+import { buildMessage } from '../../acceptance/build-message.ts';
 import type { Principal } from '../../acceptance/principal.ts';
+import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Problem, problem, problemOfFields } from '../problem.ts';
-import { acceptMessage, hasCapacityInStream, messageOfRequest } from './accept.ts';
+import { type Problem, problem, problemOf, problemOfFields } from '../problem.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Claim } from './idempotency/requests.ts';
 import { duplicatesAreDropped, knownMessage, maybeForgotten } from './accepted-before.ts';
@@ -72,15 +74,15 @@ export async function sendItems(
     }
     const { message } = judged;
     while (flight.count >= inFlightMax) await flight.landing();
-    while (!hasCapacity(parts, message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
+    while (parts.capacity.mustWait(message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
     if (clock.monotonicMs() >= endAtMs) {
       results[index] = overloaded;
       continue;
     }
     flight.count += 1;
-    const done = (failed: Problem | null) => {
+    const done = (failed: AcceptanceRefusal | null) => {
       results[index] =
-        failed === null ? { id: message.messageId, status: acceptedStatus(message) } : refusedItem(failed);
+        failed === null ? { id: message.messageId, status: acceptedStatus(message) } : refusedItem(problemOf(failed));
       if (failed === null) countAccepted(message.category, message.carrier, clock.monotonicMs() - beganAtMs);
       flight.landed();
     };
@@ -132,13 +134,8 @@ function judge(
     parts.audit.record(principal, parsed.request, admitted);
     return { problem: problemOfRefusal(admitted) };
   }
-  return { message: messageOfRequest(principal, parsed.request, admitted, identify()) };
+  return { message: buildMessage(principal, parsed.request, admitted, identify()) };
 }
-
-const hasCapacity = (parts: SendSmsParts, { category, scheduledAtMs, accountId }: Message) =>
-  parts.events.hasCapacity &&
-  hasCapacityInStream(parts, category, scheduledAtMs) &&
-  parts.places.publishes.look(accountId, 'ordinary') === 'taken';
 
 /** What a first try under the same key has published, item by item; null where it has not. */
 async function knownBefore(

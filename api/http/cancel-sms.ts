@@ -2,6 +2,7 @@
 // decided on the bus (cluster/bus/cancellations.ts), never by the status that was read; the status only says when the
 // message is due. The answer waits until the `canceled` event is durable, so that the next read shows it.
 import type { HttpRequest } from 'uWebSockets.js';
+import { onceWithin, refusalOfFailure } from '../../acceptance/accept.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
@@ -13,7 +14,6 @@ import { unreachable } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
-import { onceWithin, problemOfFailure } from './accept.ts';
 import { admitReader } from './access.ts';
 import { readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './bearer.ts';
@@ -123,7 +123,7 @@ function publishCanceled(parts: CancelSmsParts, message: MessageView, event: Del
       );
     });
     parts.events.write(canceledEvent(event, atMs), (durable) =>
-      answer(durable ? null : problemOfFailure('unavailable')),
+      answer(durable ? null : refusalOfFailure('unavailable')),
     );
   });
 }

@@ -12,7 +12,7 @@ import type { SmsRequest, RouteCandidate } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
 import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
-import { paceOf, takeTurn } from './rate-limits/gcra.ts';
+import { paceOf, takeTurn } from '../../platform/gcra.ts';
 import { ucs2Shape } from './sms-answer.ts';
 
 export type ExplainAsked = {

@@ -1,8 +1,9 @@
 // The slots of one listening thread that accounts share (platform/limits-shares.ts), and the refusal where none is
 // free: 429 for an account at its own share, 503 where all are in use.
-import { type Shares, sharedBounds } from '../../platform/limits-shares.ts';
+import { refusalOfTaken } from '../../acceptance/refusal.ts';
+import { type Shares } from '../../platform/limits-shares.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
-import { type Problem, type ProblemCode, problem } from '../problem.ts';
+import { type Problem, problemOf } from '../problem.ts';
 
 export type Places = {
   readonly bodies: SharedBound;
@@ -27,11 +28,7 @@ export function placesOf(shares: Shares): Places {
 }
 
 /** Null when a place was taken. */
-export function refuseTaken({ name }: SharedBound, taken: Taken): Problem | null {
-  if (taken === 'taken') return null;
-  const { unit, code } = sharedBounds[name];
-  const what = unit.split(/[;,]/)[0];
-  if (taken === 'full') return problem(503, 'overloaded', `too many ${what}`, [], 1);
-  // A test holds the codes of the bounds to the catalogue.
-  return problem(429, code as ProblemCode, `too many ${what}: as many as one account may have`, [], 1);
+export function refuseTaken(bound: SharedBound, taken: Taken): Problem | null {
+  const refused = refusalOfTaken(bound, taken);
+  return refused === null ? null : problemOf(refused);
 }

@@ -7,8 +7,7 @@ import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/standing-gates.ts';
-import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
-import { clockWrong } from './accept.ts';
+import { type FieldProblem, type Problem, problemOf, problemOfFields } from '../problem.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -26,11 +25,9 @@ const operation = 'POST /v1/sms/batch';
 const { messagesMax } = limits.http.batch;
 
 export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
-  if (!parts.clock.agrees) return refuseWith(exchange, clockWrong());
-  if (parts.eventSpace.isFull) {
-    return refuseWith(exchange, problem(503, 'queue_full', 'the event stream is nearly full', [], 5));
-  }
-  const { batches } = parts.places;
+  const full = parts.capacity.refuseAll();
+  if (full !== null) return refuseWith(exchange, problemOf(full));
+  const { batches } = parts.access.places;
   // Who may not send now is refused before its body comes: it may be a quarter of a megabyte.
   const refuseEarly = (principal: Principal) =>
     refuseSender(principal) ?? refuseTaken(batches, batches.look(principal.account.accountId));

@@ -3,22 +3,19 @@
 // turn of the event loop; the answer follows when JetStream acknowledged.
 import type { SliceTurns } from './slice-turns.ts';
 import type { HttpRequest } from 'uWebSockets.js';
+import { type AcceptParts, acceptMessage } from '../../acceptance/accept.ts';
+import { buildMessage } from '../../acceptance/build-message.ts';
 import type { Principal } from '../../acceptance/principal.ts';
+import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
+import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Admitted, Refusal, SmsRequest } from '../../policy/contract.ts';
-import { type Problem, problem } from '../problem.ts';
-import {
-  type AcceptParts,
-  acceptMessage,
-  hasCapacityInStream,
-  messageOfRequest,
-  problemOfFailure,
-  refuseForRoom,
-} from './accept.ts';
+import { type Problem, problem, problemOf } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted } from './accepted-answer.ts';
 import { type AccessParts, holdAtWork } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
@@ -29,9 +26,9 @@ import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { Guard } from './guard.ts';
 import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
 import { isKnown, maybeForgotten } from './accepted-before.ts';
-import type { RefusalAudit } from './refusal-audit.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import { acceptedBody } from './sms-answer.ts';
+import type { SliceTurns } from './slice-turns.ts';
 import { parseSmsRequest } from './sms-request.ts';
 import type { StatusQueryClient } from './status-query-client.ts';
 import { type KeyParts, keyedRequest, readWrite, refuseWith } from './write-request.ts';
@@ -48,13 +45,15 @@ export type SendSmsParts = AcceptParts &
     /** Shared by all batches of the thread. */
     readonly turns: SliceTurns;
     readonly dryRuns: DryRuns;
+    /** Bulk work rests as long as single messages wait because of it. */
+    readonly turns: SliceTurns;
   };
 
 const operation = 'POST /v1/sms';
 
 export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
-  const noRoom = refuseForRoom(parts);
-  if (noRoom !== null) return refuseWith(exchange, noRoom);
+  const full = parts.capacity.refuseNow();
+  if (full !== null) return refuseWith(exchange, problemOf(full));
   readWrite(parts, exchange, req, { use: 'otp' }, (write) => {
     const { principal, body, idempotencyKey, refuse } = write;
     const crowded = holdAtWork(parts.access, exchange, principal, 'otp');
@@ -68,9 +67,10 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
       refuse(problemOfRefusal(refusal));
     };
     const admitted = parts.admit(principal, request);
-    if (admitted.ok && !hasCapacityInStream(parts, request.category, admitted.notBeforeMs)) {
-      return refuse(problemOfFailure('busy'));
-    }
+    const busy = admitted.ok
+      ? parts.capacity.refuseMessage({ category: request.category, scheduledAtMs: admitted.notBeforeMs })
+      : null;
+    if (busy !== null) return refuse(problemOf(busy));
     const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     if (idempotencyKey === '' || automatic !== null) {
@@ -104,14 +104,30 @@ function sendPlain(
   refuse: (problem: Problem) => void,
 ): void {
   const acceptedAtMs = parts.clock.nowMs();
-  const message = messageOfRequest(principal, request, admitted, { messageId, acceptedAtMs });
-  acceptMessage(parts, message, 'otp', (failed) => {
+  const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
+  acceptSingle(parts, message, false, (failed) => {
     parts.guard(exchange, () => {
-      if (failed !== null) return refuse(failed);
+      if (failed !== null) return refuse(problemOf(failed));
       exchange.json(202, acceptedBody(message, admitted.ucs2Because));
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
     });
   });
+}
+
+/** How long its publish takes is what bulk work rests by. */
+function acceptSingle(
+  parts: SendSmsParts,
+  message: Message,
+  again: boolean,
+  done: (refused: AcceptanceRefusal | null) => void,
+): void {
+  const beganAtMs = parts.clock.monotonicMs();
+  const answer = (refused: AcceptanceRefusal | null) => {
+    if (refused === null && message.scheduledAtMs === null)
+      parts.turns.pace.singleTook(parts.clock.monotonicMs() - beganAtMs);
+    done(refused);
+  };
+  acceptMessage(parts, message, 'otp', answer, again);
 }
 
 async function sendKeyed(
@@ -125,7 +141,7 @@ async function sendKeyed(
 ): Promise<void> {
   const outcome = await parts.idempotent.run(keyed, async (claim): Promise<WorkResult> => {
     const acceptedAtMs = acceptanceTime(claim, parts.clock.nowMs());
-    const message = messageOfRequest(principal, request, admitted, { messageId: claim.messageId, acceptedAtMs });
+    const message = buildMessage(principal, request, admitted, { messageId: claim.messageId, acceptedAtMs });
     const accepted = () => ({
       body: acceptedBody(message, admitted.ucs2Because),
       kept: keptOfAccepted(message, admitted.ucs2Because, claim.createdAtMs),
@@ -147,12 +163,14 @@ async function sendKeyed(
       if (known === 'yes') return accepted();
     }
     const again = maybeForgotten(claim, parts.clock.nowMs());
-    const failed = await new Promise<Problem | null>((resolve) => acceptMessage(parts, message, 'otp', resolve, again));
+    const failed = await new Promise<AcceptanceRefusal | null>((resolve) =>
+      acceptSingle(parts, message, again, resolve),
+    );
     if (failed === null) {
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
       return accepted();
     }
-    return { problem: failed, isPublished: failed.code === 'overloaded' ? 'unknown' : 'no' };
+    return { problem: problemOf(failed), isPublished: failed.code === 'overloaded' ? 'unknown' : 'no' };
   });
   if (!outcome.ok) return refuse(outcome.problem);
   exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);

@@ -2,6 +2,9 @@
 // has its own NATS connection, directory and server; threads share only the port. It must never end while it listens:
 // uWebSockets.js would end the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { Capacity } from '../../acceptance/capacity.ts';
+import { watchEventSpace } from '../../acceptance/event-space.ts';
+import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
@@ -31,7 +34,6 @@ import { cancelSms } from './cancel-sms.ts';
 import { clientAddress } from './client-address.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
 import { newHttpServer, openHttpServer } from './http-server.ts';
-import { watchEventSpace } from './event-space.ts';
 import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
 import { guard } from './guard.ts';
@@ -43,7 +45,6 @@ import { idempotencyStore } from './idempotency/store.ts';
 import { placesOf } from './places.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits/rate-limits.ts';
-import { RefusalAudit } from './refusal-audit.ts';
 import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';
@@ -106,7 +107,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     scheduled: new ScheduledShares(bus, keyPublisher, data.shares.scheduled_messages, clock),
     events,
     cipher: bodyCipher(data.bodyKeys),
-    eventSpace,
+    capacity: new Capacity({ clock, eventSpace, events, publisher, slots: places.publishes }),
     access,
     audit: new RefusalAudit(events, clock),
     dryRuns: new DryRuns(clock),
@@ -117,7 +118,6 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     bodyPrints: bodyPrinter(data.bodyKeys),
     queries,
     guard,
-    places,
     turns: new SliceTurns(),
     clock,
   };

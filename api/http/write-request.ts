@@ -90,7 +90,7 @@ export function keyedRequest(
   answerOf: KeyedRequest['answerOf'],
 ): KeyedRequest {
   const { accountId } = principal.account;
-  const { livemode } = principal.key;
+  const { livemode } = principal;
   return {
     place: parts.keyPlaces(accountId, livemode, operation, idempotencyKey),
     bodyPrints: parts.bodyPrints(body),

@@ -7,7 +7,7 @@ import { type Share, type Shares, defaultShares } from '../../platform/limits-sh
 import { limits } from '../../platform/limits.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type Pace, paceOf, takeTurn } from '../http/rate-limits/gcra.ts';
+import { type Pace, paceOf, takeTurn } from '../../platform/gcra.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 

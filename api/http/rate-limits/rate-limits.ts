@@ -8,7 +8,7 @@ import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import type { Headers } from '../exchange.ts';
 import type { KeyQuota } from '../idempotency/requests.ts';
-import { type Pace, type RateVerdict, paceOf } from './gcra.ts';
+import { type Pace, type RateVerdict, paceOf } from '../../../platform/gcra.ts';
 import { RateTable } from './rate-table.ts';
 
 export type RateAnswer = { readonly headers: Headers; readonly problem: Problem | null };

@@ -4,7 +4,7 @@
 // grants the whole rate, as docs/operations says.
 import { hash } from 'node:crypto';
 import { limits } from '../../../platform/limits.ts';
-import { type Pace, type RateVerdict, paceOf, spentTurns, takeTurn } from './gcra.ts';
+import { type Pace, type RateVerdict, paceOf, spentTurns, takeTurn } from '../../../platform/gcra.ts';
 
 const slotsMax = limits.access.ratesMax;
 /** Looked at before a name counts as having no place. */

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { segmentsOf, type SubmitRules, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import { messageOfRequest } from '../../../../api/http/accept.ts';
+import { buildMessage } from '../../../../acceptance/build-message.ts';
 import type { Principal } from '../../../../acceptance/principal.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../../../model/records/message-record.ts';
@@ -83,7 +83,7 @@ test('segments counted at the ingress are the PDUs of every carrier of the plan,
         fc.pre(admitted.ok);
         if (!admitted.ok) return;
         const nowMs = 1_750_000_000_000;
-        const message = messageOfRequest(sender, asked, admitted, {
+        const message = buildMessage(sender, asked, admitted, {
           messageId: newMessageId(nowMs),
           acceptedAtMs: nowMs,
         });

@@ -1,6 +1,6 @@
 // A thread of the rate table's test: asks a thousand times for one name and tells how often it was allowed.
 import { parentPort, workerData } from 'node:worker_threads';
-import { paceOf } from '../../../../api/http/rate-limits/gcra.ts';
+import { paceOf } from '../../../../platform/gcra.ts';
 import { RateTable } from '../../../../api/http/rate-limits/rate-table.ts';
 
 const table = new RateTable(workerData as SharedArrayBuffer);

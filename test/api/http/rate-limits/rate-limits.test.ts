@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { once } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { paceOf, takeTurn } from '../../../../api/http/rate-limits/gcra.ts';
+import { paceOf, takeTurn } from '../../../../platform/gcra.ts';
 import { RateLimits } from '../../../../api/http/rate-limits/rate-limits.ts';
 import { RateTable, newRateMemory } from '../../../../api/http/rate-limits/rate-table.ts';
 import type { AccountId, ApiKeyId } from '../../../../model/ids.ts';

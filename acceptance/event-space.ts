@@ -1,12 +1,12 @@
-// Watches how full EVENTS is. Every accepted message will need space for its events, so the ingress refuses before
-// the stream is full and accepts again by itself. While the bus does not answer, the last known state counts; the
+// Watches how full EVENTS is. Every accepted message will need space for its events, so entry points refuse before
+// the stream is full and accept again by themselves. While the bus does not answer, the last known state counts; the
 // publish itself then succeeds or fails.
-import type { Bus } from '../../cluster/bus/connect.ts';
-import { streamNames } from '../../cluster/bus/streams.ts';
-import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
-import { ignoring } from '../../platform/errors.ts';
-import { limits } from '../../platform/limits.ts';
-import { metrics } from '../../platform/telemetry.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { streamNames } from '../cluster/bus/streams.ts';
+import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
+import { ignoring } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { metrics } from '../platform/telemetry.ts';
 
 export type EventSpace = { readonly isFull: boolean; stop(): void };
 

@@ -1,13 +1,13 @@
 // How much of a flood of refusals is recorded: whole batches, then so many a second, and nobody forgotten for another.
 import { expect, test } from 'vitest';
-import { RefusalAudit } from '../../../api/http/refusal-audit.ts';
-import type { Principal } from '../../../acceptance/principal.ts';
-import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import { limits } from '../../../platform/limits.ts';
-import type { Refusal } from '../../../policy/contract.ts';
-import { request } from '../../policy/rules.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
+import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
+import type { Principal } from '../../acceptance/principal.ts';
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Refusal } from '../../policy/contract.ts';
+import { request } from '../policy/rules.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 const { refusalsPerAccountBurst, refusalsPerAccountPerSecond, refusalsBurst, accountsMax } = limits.audit;
 const refusal: Refusal = { ok: false, code: 'no_route', field: 'to', detail: '' };

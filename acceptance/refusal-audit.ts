@@ -1,16 +1,16 @@
 // Records refused requests: an event of kind `refused` with the gate's code and the masked number, listed by `GET
 // /v1/sms?status=blocked`. It is no message and is counted as none. To keep a flood of refusals from filling EVENTS,
 // only so many batches a second are recorded per account and thread; the rest is only counted.
-import type { Principal } from '../../acceptance/principal.ts';
-import type { EventWriter } from '../../cluster/bus/event-writer.ts';
-import { deliveryEvent } from '../../model/delivery-event.ts';
-import { newMessageId } from '../../model/ids.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
-import { limits } from '../../platform/limits.ts';
-import { maskNumber } from '../../platform/log.ts';
-import { metrics } from '../../platform/telemetry.ts';
-import type { Refusal, SmsRequest } from '../../policy/contract.ts';
-import { paceOf, takeTurn } from './rate-limits/gcra.ts';
+import type { Principal } from './principal.ts';
+import type { EventWriter } from '../cluster/bus/event-writer.ts';
+import { deliveryEvent } from '../model/delivery-event.ts';
+import { newMessageId } from '../model/ids.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { limits } from '../platform/limits.ts';
+import { maskNumber } from '../platform/log.ts';
+import { metrics } from '../platform/telemetry.ts';
+import type { Refusal, SmsRequest } from '../policy/contract.ts';
+import { paceOf, takeTurn } from '../platform/gcra.ts';
 
 export class RefusalAudit {
   readonly #events: EventWriter;

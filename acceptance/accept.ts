@@ -1,0 +1,157 @@
+// Makes a message durable, and with that accepted: publishes it to its queue, or counts it and publishes it for its
+// time. The Nats-Msg-Id is the message id and its hop, so a repeated publish stores nothing new. The `accepted` event
+// follows without being waited for: if the process dies before it, readers derive it from the carrier actor's intent,
+// under the same id (model/delivery-event.ts).
+import type { EventWriter } from '../cluster/bus/event-writer.ts';
+import { publishLater } from '../cluster/bus/later.ts';
+import type { AccountQueues } from '../cluster/bus/overflow-heartbeat.ts';
+import type { PublishFailure, Publisher, PublishResult } from '../cluster/bus/publisher.ts';
+import { asRepublished } from '../cluster/bus/republished.ts';
+import { type FullShare, type ScheduledShares, unitsOf } from '../cluster/bus/scheduled-shares.ts';
+import { messageSubject } from '../cluster/bus/subjects.ts';
+import { acceptedEvent, scheduledEvent } from '../model/delivery-event.ts';
+import type { Message } from '../model/message.ts';
+import type { BodyCipher } from '../model/records/body-cipher.ts';
+import { encodeMessage, messageRecordId } from '../model/records/message-record.ts';
+import type { Clock } from '../platform/clock.ts';
+import { limits } from '../platform/limits.ts';
+import type { Use } from '../platform/shared-bound.ts';
+import { type Capacity, publisherBusy } from './capacity.ts';
+import { type AcceptanceRefusal, refusal } from './refusal.ts';
+
+/** What a message that goes out at once needs. */
+export type AcceptNowParts = {
+  readonly publisher: Publisher;
+  readonly queues: Pick<AccountQueues, 'placeOf'>;
+  readonly events: EventWriter;
+  readonly cipher: BodyCipher;
+};
+
+export type AcceptParts = AcceptNowParts & {
+  readonly scheduled: Pick<ScheduledShares, 'take' | 'giveBack'>;
+  readonly capacity: Capacity;
+  readonly clock: Clock;
+};
+
+/** Null when the message is durable; `isRepeat`: it had been before. Called once, perhaps before the call returns. */
+export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) => void;
+
+/**
+ * Takes one of the account's publish slots until the answer. `use`: a single message is 'otp' whatever its category, bulk
+ * work is 'ordinary' and leaves slots for single messages. `again`: an earlier request under the same idempotency key may
+ * have published it, so long ago that the stream would not know.
+ */
+export function acceptMessage(parts: AcceptParts, message: Message, use: Use, done: AcceptDone, again = false): void {
+  const { capacity } = parts;
+  const refused = capacity.take(message.accountId, use);
+  if (refused !== null) return done(refused, false);
+  const answer: AcceptDone = (failed, isRepeat) => {
+    capacity.giveBack(message.accountId, use);
+    done(failed, isRepeat);
+  };
+  if (message.scheduledAtMs === null) acceptNow(parts, message, answer, again);
+  else acceptScheduled(parts, message, message.scheduledAtMs, answer, again);
+}
+
+/** Without a slot: for the system's own messages, which no account's share limits. */
+export function acceptNow(parts: AcceptNowParts, message: Message, done: AcceptDone, again = false): void {
+  const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
+  if ('full' in place) return done(refusalOfFailure('subject_full'), false);
+  const record = encodeMessage(message, parts.cipher);
+  const onAnswer = (result: PublishResult) => {
+    if (!result.ok) return done(refusalOfFailure(result.failure), false);
+    parts.events.write(acceptedEvent(message), settled);
+    done(null, result.duplicate);
+  };
+  parts.publisher.publish(place.subject, record, messageRecordId(message), onAnswer, again ? asRepublished : undefined);
+  // An OTP is written at once, together with what was gathered before it.
+  if (message.category === 'otp') parts.publisher.flush();
+}
+
+/**
+ * Counted first (scheduled-shares.ts). It waits in SCHEDULED under a fixed name, and its release has a fixed id: a
+ * repeat is dropped here or there. The answer waits for the `scheduled` event, because nobody publishes that again before
+ * its time, and who cancels asks for it.
+ */
+function acceptScheduled(
+  parts: AcceptParts,
+  message: Message,
+  dueAtMs: number,
+  done: AcceptDone,
+  again: boolean,
+): void {
+  const record = {
+    subject: messageSubject(message.category, message.carrier, message.accountId),
+    payload: encodeMessage(message, parts.cipher),
+    dueAtMs,
+    id: messageRecordId(message),
+    shardKey: message.messageId,
+    cancelable: message.messageId,
+    again,
+  };
+  const units = unitsOf(record.payload);
+  const { scheduled, clock } = parts;
+  scheduled.take(message.accountId, dueAtMs, units, (taken, full) => {
+    if (taken === 'unavailable') return done(refusal('overloaded', 'scheduled messages cannot be counted', 1), false);
+    if (taken === 'account_full') return done(scheduleFull(full, clock.nowMs()), false);
+    let isRepeat = false;
+    const answer = onceWithin(clock, limits.http.scheduledMs, (failed) => done(failed, isRepeat));
+    publishLater(parts.publisher, record, clock.nowMs(), (result) => {
+      if (!result.ok) {
+        if (result.failure !== 'unavailable') scheduled.giveBack(message.accountId, dueAtMs, units);
+        return answer(refusalOfFailure(result.failure));
+      }
+      // The first try has counted it.
+      isRepeat = result.duplicate;
+      if (isRepeat) scheduled.giveBack(message.accountId, dueAtMs, units);
+      parts.events.write(scheduledEvent(message), (durable) =>
+        answer(durable ? null : refusalOfFailure('unavailable')),
+      );
+    });
+  });
+}
+
+/** Capacity is free again when the first hour with something due is over; a smaller message may fit before. */
+function scheduleFull(full: FullShare | undefined, nowMs: number): AcceptanceRefusal {
+  const counted = full === undefined ? '' : `: ${full.units} of ${full.perAccount}`;
+  const detail =
+    `this account has as much waiting for its time, or for the end of quiet hours, as it may${counted} (each KiB of a ` +
+    'message counts as one; canceled ones count until their hour is over)';
+  const waitS = full === undefined ? 60 : Math.ceil((full.availableAtMs - nowMs) / 1_000);
+  return refusal('account_schedule_full', detail, Math.min(Math.max(1, waitS), daySeconds));
+}
+
+const daySeconds = 86_400;
+
+/** The writer of events keeps trying while the bus is away: its answer may come too late for a client, and twice. */
+export function onceWithin(
+  clock: Clock,
+  limitMs: number,
+  done: (refused: AcceptanceRefusal | null) => void,
+): (refused: AcceptanceRefusal | null) => void {
+  let isAnswered = false;
+  const answer = (refused: AcceptanceRefusal | null) => {
+    if (isAnswered) return;
+    isAnswered = true;
+    cancel();
+    done(refused);
+  };
+  const cancel = clock.after(limitMs, () => answer(refusalOfFailure('unavailable')));
+  return answer;
+}
+
+// Nobody waits for the `accepted` event: see the head of this file.
+const settled = () => {};
+
+export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
+  switch (failure) {
+    case 'full':
+      return refusal('queue_full', 'the queue of this category is full', 5);
+    case 'subject_full':
+      return refusal('account_queue_full', 'too many messages of this account wait for this carrier', 5);
+    case 'busy':
+      return publisherBusy;
+    default:
+      return refusal('overloaded', 'the message queue did not answer: nothing was accepted for certain', 1);
+  }
+}

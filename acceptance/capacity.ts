@@ -1,0 +1,67 @@
+// The one check of whether a message can be taken now: the clock, EVENTS, the events that wait for the bus, the stream
+// it goes to and its account's publish slots. It reads counters in memory; who is refused decides whether to wait.
+import type { ClusterClock } from '../cluster/bus/cluster-clock.ts';
+import type { EventWriter } from '../cluster/bus/event-writer.ts';
+import type { Publisher } from '../cluster/bus/publisher.ts';
+import { laneSubject, waitFilter } from '../cluster/bus/subjects.ts';
+import type { Message } from '../model/message.ts';
+import type { SharedBound, Use } from '../platform/shared-bound.ts';
+import type { EventSpace } from './event-space.ts';
+import { type AcceptanceRefusal, refusal, refusalOfTaken } from './refusal.ts';
+
+export type CapacityParts = {
+  readonly clock: Pick<ClusterClock, 'agrees'>;
+  readonly eventSpace: Pick<EventSpace, 'isFull'>;
+  readonly events: Pick<EventWriter, 'hasCapacity'>;
+  readonly publisher: Pick<Publisher, 'hasCapacity'>;
+  /** `publish_slots` of this thread. */
+  readonly slots: SharedBound;
+};
+
+type Bound = Pick<Message, 'category' | 'scheduledAtMs'>;
+
+export class Capacity {
+  readonly #parts: CapacityParts;
+
+  constructor(parts: CapacityParts) {
+    this.#parts = parts;
+  }
+
+  /** For seconds at least: not even what could wait a moment is taken. Asked before a request is read. */
+  refuseAll(): AcceptanceRefusal | null {
+    if (!this.#parts.clock.agrees) return clockWrong;
+    return this.#parts.eventSpace.isFull ? eventsFull : null;
+  }
+
+  /** For anything that must not wait. */
+  refuseNow(): AcceptanceRefusal | null {
+    return this.refuseAll() ?? (this.#parts.events.hasCapacity ? null : eventsWait);
+  }
+
+  /** For this message: its stream may have one more publish in flight, each stream by a bound of its own. */
+  refuseMessage({ category, scheduledAtMs }: Bound): AcceptanceRefusal | null {
+    const full = this.refuseNow();
+    if (full !== null) return full;
+    const subject = scheduledAtMs === null ? laneSubject(category) : waitFilter('scheduled');
+    return this.#parts.publisher.hasCapacity(subject) ? null : publisherBusy;
+  }
+
+  /** Whether a message of bulk work would be refused now, its account's slots included. Counts nothing. */
+  mustWait(message: Pick<Message, 'category' | 'scheduledAtMs' | 'accountId'>): boolean {
+    return this.#parts.slots.look(message.accountId, 'ordinary') !== 'taken' || this.refuseMessage(message) !== null;
+  }
+
+  /** A publish slot of the account, until `giveBack`. */
+  take(accountId: string, use: Use): AcceptanceRefusal | null {
+    return refusalOfTaken(this.#parts.slots, this.#parts.slots.take(accountId, use));
+  }
+
+  giveBack(accountId: string, use: Use): void {
+    this.#parts.slots.giveBack(accountId, use);
+  }
+}
+
+const clockWrong = refusal('clock_wrong', 'the clock of this machine is not that of the others', 5);
+const eventsFull = refusal('queue_full', 'the event stream is nearly full', 5);
+const eventsWait = refusal('overloaded', 'the events of accepted messages wait for the bus', 1);
+export const publisherBusy = refusal('overloaded', 'too many messages are being accepted', 1);
