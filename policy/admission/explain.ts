@@ -1,6 +1,6 @@
 // Explains what would become of a message: the verdict of every gate in order (also after a refusal), the segments
-// and what forced the encoding, the route candidates with reasons, and the earliest time it may go out. It uses the
-// gates of admit.ts and stores nothing.
+// and what forced the encoding, the route candidates with reasons, and the earliest time it may go out. It asks the
+// list of gates.ts, as admit.ts does, and stores nothing.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';
 import type {
@@ -16,9 +16,9 @@ import type { Routed, RouterOptions } from '../routing/route.ts';
 import { nothingSpecial } from './admit.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
 import { type ExplainedText, explainText } from './explain-text.ts';
-import { type Gate, type GateNote, type Gates, gatesOf, noRoute, tablesOf } from './gates.ts';
-import { templateGate } from './template-gate.ts';
-import { countText, segmentsGate, textToSend } from './text-gates.ts';
+import { type Gate, type GateNote, type Gates, gatesOf } from './gates.ts';
+import { Judgement } from './judgement.ts';
+import { countText } from './text-gates.ts';
 
 export type GateVerdict = {
   readonly gate: string;
@@ -54,41 +54,12 @@ export function explanation(
   const gates = gatesOf(rules, circumstances, routing, credit);
   const tablesByCarrier = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
   return (principal, asked, messageId) => {
-    const verdicts = gates.beforeText.map((gate) => verdictOf(gate, principal, asked));
+    const judgement = new Judgement(principal, asked, gates.route);
+    const verdicts = verdictsOf(gates.list, judgement);
     const isRefused = (...names: string[]) =>
       verdicts.some(({ gate, verdict }) => verdict === 'refused' && names.includes(gate));
-    const template = templateGate(principal, asked);
-    const matched = template.ok && template.templateId !== null ? `is a text of ${template.templateId}` : null;
-    verdicts.push(template.ok ? passed('template', matched) : refused('template', template));
-    // A text of the request's own is explained although no template gives it.
-    const source = template.ok ? template.text : asked.message;
-    const hasText = template.ok || asked.template == null;
-    const routed = gates.route(principal, asked);
-    const nationalTables = tablesOf(routed);
-    const text = hasText ? textToSend(source, asked, nationalTables) : null;
-    const request = text === null ? asked : { ...asked, message: text };
-
-    const hasRecipient = !isRefused('recipient');
-    // Nothing reads a text that is too long but the gate that says so.
-    const isReadable = () => text !== null && !isRefused('length');
-    for (const gate of gates.ofText) {
-      verdicts.push(isReadable() ? verdictOf(gate, principal, request) : notAsked(gate.name));
-    }
-    const judged = isReadable() ? segmentsGate(request, nationalTables) : null;
-    if (judged === null) verdicts.push(notAsked('segments'));
-    else verdicts.push(judged.ok ? passed('segments') : refused('segments', judged));
-    for (const gate of gates.afterCount) {
-      const isAsked = gate.name === 'content_rules' ? judged?.ok === true : hasRecipient;
-      verdicts.push(isAsked ? verdictOf(gate, principal, request) : notAsked(gate.name));
-    }
-    verdicts.push(isRefused('send_at') ? notAsked('quiet_hours') : hourVerdict(gates, principal, request));
-    if (!hasRecipient) verdicts.push(notAsked('route'));
-    else verdicts.push('why' in routed ? refused('route', noRoute(routed.why)) : passed('route'));
-    const unpaid = judged?.ok ? gates.credit(principal, judged.segmentCount) : null;
-    if (unpaid !== null) verdicts.push(refused('credit', unpaid));
-    else verdicts.push(judged?.ok ? creditVerdict(credit, principal) : notAsked('credit'));
-
-    const plan = 'why' in routed || !hasRecipient ? null : routed.planFor(messageId);
+    const { request, text, routed, nationalTables } = judgement;
+    const plan = 'why' in routed || isRefused('recipient') ? null : routed.planFor(messageId);
     const isReachable = !isRefused('recipient', 'opt_out', 'do_not_disturb');
     return {
       wouldSend: verdicts.every(({ verdict }) => verdict !== 'refused'),
@@ -100,6 +71,24 @@ export function explanation(
       earliestAtMs: isReachable ? earliest(gates, principal, request, circumstances.nowMs()) : null,
     };
   };
+}
+
+/** Of every gate; one that needs what an earlier gate refused is not asked. */
+function verdictsOf(gates: readonly Gate[], judgement: Judgement): readonly GateVerdict[] {
+  const notPassed = new Set<string>();
+  return gates.map((gate) => {
+    const hasAll = gate.needs?.every((name) => !notPassed.has(name)) ?? true;
+    const isAsked = hasAll && (gate.needsText !== true || judgement.text !== null);
+    const verdict = isAsked ? verdictOf(gate, judgement) : nothingToAsk(gate.name);
+    if (!isAsked || verdict.verdict === 'refused') notPassed.add(gate.name);
+    return verdict;
+  });
+}
+
+function verdictOf(gate: Gate, judgement: Judgement): GateVerdict {
+  const refusal = gate.refuse(judgement);
+  if (refusal !== null) return refused(gate.name, refusal);
+  return noted(gate.name, gate.note?.(judgement) ?? passed);
 }
 
 /** A text somewhat too long is cut all the same: how much too long it is, is what its writer asks. */
@@ -132,37 +121,7 @@ function earliest(gates: Gates, principal: Principal, request: SmsRequest, nowMs
   return hour.ok ? (hour.notBeforeMs ?? nowMs) : null;
 }
 
-function hourVerdict(gates: Gates, principal: Principal, request: SmsRequest): GateVerdict {
-  const hour = gates.hour(principal, request);
-  if (!hour.ok) return refused('quiet_hours', hour);
-  const { notBeforeMs } = hour;
-  if (notBeforeMs === null) {
-    return principal.livemode
-      ? passed('quiet_hours')
-      : noted('quiet_hours', { verdict: 'not_asked', detail: 'test messages have no quiet hours' });
-  }
-  const moment = new Date(notBeforeMs).toISOString();
-  const detail = notBeforeMs === request.sendAtMs ? `waits until ${moment}, its send_at` : `waits until ${moment}`;
-  return { ...passed('quiet_hours', detail), verdict: 'held' };
-}
-
-/** Nobody was refused: because it can be paid, or because nobody asked. */
-function creditVerdict(credit: CreditCheck, { livemode }: Principal): GateVerdict {
-  if (credit === nothingIsCharged) {
-    return noted('credit', { verdict: 'not_asked', detail: 'nothing is charged in this version' });
-  }
-  if (livemode) return passed('credit');
-  return noted('credit', { verdict: 'not_asked', detail: 'test messages are not charged' });
-}
-
-function verdictOf(gate: Gate, principal: Principal, request: SmsRequest): GateVerdict {
-  const refusal = gate.refuse(principal, request);
-  if (refusal !== null) return refused(gate.name, refusal);
-  const note = gate.note?.(principal, request) ?? null;
-  return note === null ? passed(gate.name) : noted(gate.name, note);
-}
-
-const passed = (gate: string, detail: string | null = null): GateVerdict => noted(gate, { verdict: 'passed', detail });
+const passed: GateNote = { verdict: 'passed', detail: null };
 
 function noted(gate: string, { verdict, detail }: GateNote): GateVerdict {
   return { gate, verdict, code: null, field: null, detail };
@@ -172,4 +131,5 @@ function refused(gate: string, { code, field, detail }: Refusal): GateVerdict {
   return { gate, verdict: 'refused', code, field, detail };
 }
 
-const notAsked = (gate: string) => noted(gate, { verdict: 'not_asked', detail: 'an earlier gate left nothing to ask' });
+const nothingToAsk = (gate: string) =>
+  noted(gate, { verdict: 'not_asked', detail: 'an earlier gate left nothing to ask' });

@@ -1,46 +1,42 @@
-// The gates of one configuration, by name and in order. admit.ts stops at the first refusal, because it runs for
-// every message; explain.ts runs all of them. Both make the text and count its segments in between. Cheap gates come
-// first, and gates about the caller before gates about the message, so that an unauthorised caller learns nothing
-// about numbers, senders or routes.
-import type { Category } from '../../model/message.ts';
-import type { NationalLanguage } from '../../model/text/national-languages.ts';
+// The gates of one configuration as one list, in order: admit.ts stops at the first refusal, because it runs for every
+// message; explain.ts asks every gate that can be asked. Cheap gates come first, and gates about the principal before
+// gates about the message, so that who may not send learns nothing about numbers, senders or routes. A new gate is a
+// row of the list.
 import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
-import { type Routed, type RouterOptions, router } from '../routing/route.ts';
+import { type RouterOptions, router } from '../routing/route.ts';
 import { contentRulesGate } from './content-rules-gate.ts';
-import type { CreditCheck } from './credit-gate.ts';
+import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
 import { type DoNotDisturb, doNotDisturb } from './do-not-disturb-gate.ts';
+import type { AskRoute, Judgement } from './judgement.ts';
 import { optOutGate } from './opt-out-gate.ts';
 import { type QuietVerdict, quietHoursGate } from './quiet-hours-gate.ts';
 import { dueOf, sendAtGate } from './send-at-gate.ts';
 import { senderGate } from './sender-gate.ts';
 import { accountGate, scopeGate } from './standing-gates.ts';
-import { contentGate, lengthGate } from './text-gates.ts';
+import { templateGate } from './template-gate.ts';
+import { contentGate, lengthGate, segmentsGate } from './text-gates.ts';
 
 export type Gate = {
   readonly name: string;
-  refuse(principal: Principal, request: SmsRequest): Refusal | null;
+  /** Earlier gates without which it cannot be asked: they must have been asked and have refused nothing. */
+  readonly needs?: readonly string[];
+  /** It reads the text, which a template may have failed to give. */
+  readonly needsText?: true;
+  /** Null: the message passes; what the gate found out is in `of`. */
+  refuse(of: Judgement): Refusal | null;
   /** For explanations: what its silence means. Never asked on the way of a message. */
-  note?(principal: Principal, request: SmsRequest): GateNote | null;
+  note?(of: Judgement): GateNote | null;
 };
 
-export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly detail: string | null };
+export type GateNote = { readonly verdict: 'passed' | 'held' | 'not_asked'; readonly detail: string | null };
 
 export type Gates = {
-  /**
-   * Who asks, for what number, in whose name, for when. A new gate about what is known without the text takes its place
-   * here, any other below.
-   */
-  readonly beforeText: readonly Gate[];
-  /** Whether the text, as it will be read, may be looked at closely: its length first. Then its segments are counted. */
-  readonly ofText: readonly Gate[];
-  /** Asked with a text that is known to fit: the time of the first is bounded by what fits. */
-  readonly afterCount: readonly Gate[];
+  readonly list: readonly Gate[];
+  readonly route: AskRoute;
   /** When it may go out. */
   hour(principal: Principal, request: SmsRequest): QuietVerdict;
-  route(principal: Principal, request: SmsRequest): Routed;
-  credit(principal: Principal, segments: number): Refusal | null;
   /** What the message's trace says of registries that were asked. */
   trace(principal: Principal, request: SmsRequest): readonly string[];
 };
@@ -56,37 +52,68 @@ export function gatesOf(
   const quiet = quietHours(rules.country.quietHours ?? []);
   const blockedContent = contentRulesGate(rules.content);
   const { route } = router(rules, numbers, routing);
-  return {
-    beforeText: [
-      { name: 'scope', refuse: scopeGate },
-      { name: 'account', refuse: accountGate },
-      { name: 'send_at', refuse: (_principal, { sendAtMs }) => sendAtGate(sendAtMs, circumstances.nowMs()) },
-      { name: 'recipient', refuse: (_principal, { to }) => numbers.refuse(to) },
-      { name: 'sender', refuse: senderGate, note: senderNote },
-    ],
-    ofText: [
-      { name: 'length', refuse: lengthGate },
-      { name: 'content', refuse: contentGate },
-    ],
-    afterCount: [
-      { name: 'content_rules', refuse: (principal, { message }) => blockedContent(principal, message) },
-      { name: 'opt_out', refuse: ({ account }, request) => optOutGate(account.suppressions, request) },
-      {
-        name: 'do_not_disturb',
-        // A test message reaches nobody, at no hour: these rules are for live keys, as the approval of senders is.
-        refuse: ({ livemode }, { category, to }) =>
-          livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
-        note: ({ livemode }, { category }) => disturbNote(disturb, circumstances, livemode, category),
-      },
-    ],
-    hour({ livemode }, request) {
-      const { sendAtMs = null } = request;
-      if (sendAtMs === null && !livemode) return anyHour;
-      const nowMs = circumstances.nowMs();
-      return dueOf(livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
+  const hour: Gates['hour'] = ({ livemode }, request) => {
+    const { sendAtMs = null } = request;
+    if (sendAtMs === null && !livemode) return anyHour;
+    const nowMs = circumstances.nowMs();
+    return dueOf(livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
+  };
+  const list: readonly Gate[] = [
+    // Who asks, for what number, in whose name, for when.
+    { name: 'scope', refuse: ({ principal }) => scopeGate(principal) },
+    { name: 'account', refuse: ({ principal }) => accountGate(principal) },
+    { name: 'send_at', refuse: ({ asked }) => sendAtGate(asked.sendAtMs, circumstances.nowMs()) },
+    { name: 'recipient', refuse: ({ asked }) => numbers.refuse(asked.to) },
+    { name: 'sender', refuse: ({ principal, asked }) => senderGate(principal, asked), note: senderNote },
+    // The text as it will be read. Its length first: what comes after may read it as often as it needs.
+    { name: 'template', refuse: readTemplate, note: templateNote },
+    { name: 'length', needsText: true, refuse: ({ principal, request }) => lengthGate(principal, request) },
+    { name: 'content', needs: ['length'], refuse: ({ principal, request }) => contentGate(principal, request) },
+    { name: 'segments', needs: ['length'], refuse: countSegments },
+    {
+      name: 'content_rules',
+      needs: ['segments'],
+      refuse: ({ principal, request }) => blockedContent(principal, request.message),
     },
+    // May this number get it, and when.
+    {
+      name: 'opt_out',
+      needs: ['recipient'],
+      refuse: ({ principal, request }) => optOutGate(principal.account.suppressions, request),
+    },
+    {
+      name: 'do_not_disturb',
+      needs: ['recipient'],
+      // A test message reaches nobody, at no hour: these rules are for live mode, as the approval of senders is.
+      refuse: ({ principal, request: { category, to } }) =>
+        principal.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
+      note: (of) => disturbNote(disturb, circumstances, of),
+    },
+    {
+      name: 'quiet_hours',
+      needs: ['send_at'],
+      refuse(of) {
+        const verdict = hour(of.principal, of.request);
+        if (!verdict.ok) return verdict;
+        of.notBeforeMs = verdict.notBeforeMs;
+        return null;
+      },
+      note: hourNote,
+    },
+    // By whom, and who pays.
+    { name: 'route', needs: ['recipient'], refuse: ({ routed }) => ('why' in routed ? noRoute(routed.why) : null) },
+    {
+      name: 'credit',
+      needs: ['segments'],
+      refuse: ({ principal, counted }) =>
+        principal.livemode && counted !== null ? credit(principal, counted.segmentCount) : null,
+      note: ({ principal }) => creditNote(credit, principal),
+    },
+  ];
+  return {
+    list,
+    hour,
     route: ({ livemode }, { to, category, from }) => route({ to, category, from, livemode }),
-    credit: (principal, segments) => (principal.livemode ? credit(principal, segments) : null),
     trace({ livemode }, { category }) {
       const asked = livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
       return asked === null ? [] : [asked];
@@ -94,19 +121,40 @@ export function gatesOf(
   };
 }
 
-function senderNote({ livemode, account }: Principal, { from }: SmsRequest): GateNote | null {
+function readTemplate(of: Judgement): Refusal | null {
+  const written = templateGate(of.principal, of.asked);
+  if (written.ok) {
+    of.templateId = written.templateId;
+    of.read(written.text);
+    return null;
+  }
+  // A text of the request's own is explained although no template gives it.
+  if (of.asked.template == null) of.read(of.asked.message);
+  return written;
+}
+
+function countSegments(of: Judgement): Refusal | null {
+  const counted = segmentsGate(of.request, of.nationalTables);
+  if (!counted.ok) return counted;
+  of.counted = counted;
+  return null;
+}
+
+function senderNote({ principal: { livemode, account }, asked: { from } }: Judgement): GateNote | null {
   if (livemode || account.senders.has(from)) return null;
   return { verdict: 'passed', detail: 'a test key needs no approval: a live key would be refused' };
+}
+
+function templateNote({ templateId }: Judgement): GateNote | null {
+  return templateId === null ? null : { verdict: 'passed', detail: `is a text of ${templateId}` };
 }
 
 function disturbNote(
   disturb: DoNotDisturb,
   circumstances: Circumstances,
-  livemode: boolean,
-  category: Category,
+  { principal: { livemode }, request: { category } }: Judgement,
 ): GateNote {
   const { dnd } = circumstances.registries();
-  const notAsked = (detail: string): GateNote => ({ verdict: 'not_asked', detail });
   if (!livemode) return notAsked('test messages reach nobody');
   if (!disturb.applies(category)) return notAsked(`the registry is not asked for ${category} messages`);
   return dnd === null
@@ -114,12 +162,22 @@ function disturbNote(
     : { verdict: 'passed', detail: disturb.trace(dnd, category) };
 }
 
-/** What the text may be counted with. Without a route nothing is sent: it is counted as any telephone reads it. */
-export function tablesOf(routed: Routed): readonly NationalLanguage[] {
-  return 'why' in routed ? [] : routed.nationalTables;
+function hourNote({ principal, request, notBeforeMs }: Judgement): GateNote | null {
+  if (notBeforeMs === null) return principal.livemode ? null : notAsked('test messages have no quiet hours');
+  const moment = new Date(notBeforeMs).toISOString();
+  const detail = notBeforeMs === request.sendAtMs ? `waits until ${moment}, its send_at` : `waits until ${moment}`;
+  return { verdict: 'held', detail };
 }
 
-export function noRoute(why: string): Refusal {
+/** Nobody was refused: because it can be paid, or because nobody asked. */
+function creditNote(credit: CreditCheck, { livemode }: Principal): GateNote | null {
+  if (credit === nothingIsCharged) return notAsked('nothing is charged in this version');
+  return livemode ? null : notAsked('test messages are not charged');
+}
+
+const notAsked = (detail: string): GateNote => ({ verdict: 'not_asked', detail });
+
+function noRoute(why: string): Refusal {
   return { ok: false, code: 'no_route', field: 'to', detail: why };
 }
 
