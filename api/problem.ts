@@ -30,8 +30,10 @@ export function problem(
   return { status, code, detail, errors, retryAfterS };
 }
 
-/** What acceptance refused, with the status that the catalogue has for its code. */
-export function problemOf({ code, detail, retryAfterS }: AcceptanceRefusal): Problem {
+/** What acceptance refused, with the status that the catalogue has for its code. A problem stays as it is. */
+export function problemOf(refused: AcceptanceRefusal | Problem): Problem {
+  if ('status' in refused) return refused;
+  const { code, detail, retryAfterS } = refused;
   return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
 }
 

@@ -8,12 +8,12 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { keptOfAccepted } from '../api/http/accepted-answer.ts';
 import type { AcceptedFacts } from '../api/http/sms-answer.ts';
-import { bodyPrinter } from '../api/http/idempotency/body-print.ts';
-import { type Page, doneStamp, newPage, turnedPage } from '../api/http/idempotency/entry.ts';
-import { periodOf } from '../api/http/idempotency/archived-keys.ts';
-import { keyPlaces } from '../api/http/idempotency/key-place.ts';
-import { IdempotentRequests, type KeyedRequest } from '../api/http/idempotency/requests.ts';
-import { idempotencyStore } from '../api/http/idempotency/store.ts';
+import { bodyPrinter } from '../acceptance/idempotency/body-print.ts';
+import { type Page, doneStamp, newPage, turnedPage } from '../acceptance/idempotency/entry.ts';
+import { periodOf } from '../acceptance/idempotency/archived-keys.ts';
+import { keyPlaces } from '../acceptance/idempotency/key-place.ts';
+import { IdempotentRequests, type KeyedRequest } from '../acceptance/idempotency/requests.ts';
+import { idempotencyStore } from '../acceptance/idempotency/store.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { type PublishResult, Publisher } from '../cluster/bus/publisher.ts';
@@ -91,7 +91,8 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
   const reader = new IdempotentRequests(idempotencyStore(bus.bus, other));
   let notReplayed = 0;
   for (const key of [...load.keys, ...filled.sample]) {
-    if ((await reader.stored(requestOf(key))) === null) notReplayed += 1;
+    const looked = await reader.lookUp(requestOf(key));
+    if (!('outcome' in looked) || !looked.outcome.ok) notReplayed += 1;
   }
   publisher.close();
   other.close();

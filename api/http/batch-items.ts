@@ -2,23 +2,34 @@
 // a bounded number in flight. Each item is accepted by the same code as a single request. When the publisher is full
 // the batch waits; items not begun after `beginMs` are refused as overloaded, so that the work ends within the lease
 // of the idempotency key.
-import { acceptMessage } from '../../acceptance/accept.ts';
+import { type AcceptParts, acceptMessage } from '../../acceptance/accept.ts';
 import { buildMessage } from '../../acceptance/build-message.ts';
+import {
+  acceptanceTime,
+  type AskKnown,
+  duplicatesAreDropped,
+  firstTryUnclear,
+  knownMessage,
+  maybeForgotten,
+} from '../../acceptance/idempotency/accepted-before.ts';
+import type { Claim } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
+import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
+import type { Admit } from '../../policy/admission/admit.ts';
 import { type Problem, problem, problemOf, problemOfFields } from '../problem.ts';
 import { countAccepted } from './exchange-metrics.ts';
-import type { Claim } from './idempotency/requests.ts';
-import { duplicatesAreDropped, knownMessage, maybeForgotten } from './accepted-before.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
 import type { Slices } from './slice-turns.ts';
-import { type SendSmsParts, acceptanceTime } from './send-sms.ts';
 import { acceptedStatus } from './sms-answer.ts';
 import { kindOf, smsRequestOf } from './sms-request.ts';
+
+/** What accepting one item needs. */
+export type ItemParts = AcceptParts & AskKnown & { readonly admit: Admit; readonly audit: RefusalAudit };
 
 export type BatchItem = unknown;
 
@@ -40,7 +51,7 @@ const roomAgainMs = 2;
 
 /** The results in the order of the items. Never rejects for what one item is. */
 export async function sendItems(
-  parts: SendSmsParts,
+  parts: ItemParts,
   principal: Principal,
   items: readonly BatchItem[],
   identity: BatchIdentity,
@@ -113,7 +124,7 @@ class Flight {
 }
 
 function judge(
-  parts: SendSmsParts,
+  parts: ItemParts,
   principal: Principal,
   item: BatchItem,
   index: number,
@@ -139,7 +150,7 @@ function judge(
 
 /** What a first try under the same key has published, item by item; null where it has not. */
 async function knownBefore(
-  parts: SendSmsParts,
+  parts: ItemParts,
   principal: Principal,
   items: readonly BatchItem[],
   idOf: BatchIdentity['idOf'],
@@ -178,6 +189,4 @@ async function knownBefore(
 }
 
 const overloaded = refusedItem(problem(503, 'overloaded', 'the queue did not take it in time', [], 1));
-const unclear = refusedItem(
-  problem(503, 'overloaded', 'whether the first try was accepted cannot be determined right now', [], 2),
-);
+const unclear = refusedItem(problemOf(firstTryUnclear));

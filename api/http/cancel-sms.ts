@@ -13,22 +13,21 @@ import { isMessageId, type MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type Problem, problem, problemOf } from '../problem.ts';
 import { admitReader } from './access.ts';
 import { readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
-import type { IdempotentRequests, KeyedRequest } from './idempotency/requests.ts';
-import { replayedHeaders } from './send-sms.ts';
+import type { KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
 import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
-import { type WriteParts, keyedRequest, readKey, refuseWith } from './write-request.ts';
+import { refuseWith } from './steps.ts';
+import { type WriteParts, keyedRequest, readKey, replayedHeaders } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
   readonly cipher: BodyCipher;
   readonly cancellations: Cancellations;
   readonly events: EventWriter;
-  readonly idempotent: IdempotentRequests;
   readonly queries: StatusQueryClient;
   readonly clock: Clock;
 };
@@ -59,10 +58,10 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
     const outcome = await parts.idempotent.run(keyed, async () => {
       const result = await cancel(parts, principal, id);
       // To cancel once more does no harm, whatever became of the first try.
-      if (typeof result !== 'string') return { problem: result, isPublished: 'no' };
+      if (typeof result !== 'string') return { refusal: result, isPublished: 'no' };
       return { body: result, kept: parts.cipher.seal(Buffer.from(result), keyed.place.hash) };
     });
-    if (!outcome.ok) return refuse(outcome.problem);
+    if (!outcome.ok) return refuse(problemOf(outcome.refusal));
     exchange.json(200, outcome.body, outcome.replayed ? replayedHeaders : []);
   });
 }

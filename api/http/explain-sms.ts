@@ -15,13 +15,6 @@ import type { Exchange } from './exchange.ts';
 import { paceOf, takeTurn } from '../../platform/gcra.ts';
 import { ucs2Shape } from './sms-answer.ts';
 
-export type ExplainAsked = {
-  readonly exchange: Exchange;
-  readonly principal: Principal;
-  readonly request: SmsRequest;
-  readonly refuse: (problem: Problem) => void;
-};
-
 /** Dry runs of this thread: each account has its rate of them, beside those of its key and its own. */
 export class DryRuns {
   readonly #clock: Clock;
@@ -52,11 +45,13 @@ const pace = paceOf(limits.access.dryRunsPerSecond, 1_000_000, limits.access.dry
 
 export function explainSms(
   parts: { readonly explain: Explain; readonly clock: Clock; readonly dryRuns: DryRuns },
-  { exchange, principal, request, refuse }: ExplainAsked,
-): void {
+  exchange: Exchange,
+  principal: Principal,
+  request: SmsRequest,
+): Problem | 'answered' {
   // First of all: whoever may not send learns nothing about numbers, senders or routes either.
   const refusal = missingScope(principal, 'sms:send') ?? parts.dryRuns.refuse(principal.account.accountId);
-  if (refusal !== null) return refuse(refusal);
+  if (refusal !== null) return refusal;
   const explained = parts.explain(principal, request, newMessageId(parts.clock.nowMs()));
   const { accountId } = principal.account;
   const refused = explained.gates.flatMap(({ verdict, code }) =>
@@ -85,6 +80,7 @@ export function explainSms(
       earliest_at: explained.earliestAtMs === null ? null : new Date(explained.earliestAtMs).toISOString(),
     }),
   );
+  return 'answered';
 }
 
 /** Which version of a registry was asked is the operator's business. */

@@ -11,69 +11,118 @@ import { type FieldProblem, type Problem, problemOf, problemOfFields } from '../
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './bearer.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
-import { type BatchItem, type ItemResult, sendItems } from './batch-items.ts';
+import { type BatchItem, type ItemParts, type ItemResult, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
 import { refuseTaken } from './places.ts';
-import type { Claim, KeyedRequest, WorkResult } from './idempotency/requests.ts';
+import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempotency/requests.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
-import { type SendSmsParts, replayedHeaders } from './send-sms.ts';
-import type { Slices } from './slice-turns.ts';
+import type { SliceTurns, Slices } from './slice-turns.ts';
 import { kindOf, parseObject } from './sms-request.ts';
-import { type Write, keyedRequest, readWrite, refuseWith } from './write-request.ts';
+import type { Step, StepResult } from './steps.ts';
+import {
+  type WriteParts,
+  WriteRequest,
+  authenticate,
+  keyedRequest,
+  readHeaders,
+  receiveBody,
+  replayedHeaders,
+} from './write-request.ts';
+
+export type SendBatchParts = ItemParts & WriteParts & { readonly turns: SliceTurns };
 
 const operation = 'POST /v1/sms/batch';
 const { messagesMax } = limits.http.batch;
 
-export function sendBatch(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
-  const full = parts.capacity.refuseAll();
-  if (full !== null) return refuseWith(exchange, problemOf(full));
-  const { batches } = parts.access.places;
-  // Who may not send now is refused before its body comes: it may be a quarter of a megabyte.
-  const refuseEarly = (principal: Principal) =>
-    refuseSender(principal) ?? refuseTaken(batches, batches.look(principal.account.accountId));
-  readWrite(parts, exchange, req, { use: 'ordinary', refuse: refuseEarly }, (write) => {
-    const { principal, refuse } = write;
-    const items = parseItems(write.body);
-    if ('code' in items) return refuse(items);
-    const automatic = readAutomaticKey(write.idempotencyKey, parts.clock.nowMs());
-    if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
-    // The request itself has taken a turn already.
-    const rated = parts.access.rates.ofRequest(principal, items.length - 1);
-    exchange.addHeaders(rated.headers);
-    if (rated.problem !== null) return refuse(rated.problem);
-    const { accountId } = principal.account;
-    const crowded = refuseTaken(batches, batches.take(accountId));
-    if (crowded !== null) return refuse(crowded);
-    parts.guard(exchange, () =>
-      // Until the work ends: it goes on when the client goes away.
-      sendParsed(parts, exchange, { ...write, automatic }, items).finally(() => batches.giveBack(accountId)),
-    );
-  });
+export function sendBatch(parts: SendBatchParts, exchange: Exchange, req: HttpRequest): void {
+  new SendBatch(parts, exchange, req).proceed();
 }
 
-async function sendParsed(
-  parts: SendSmsParts,
-  exchange: Exchange,
-  write: Write & { readonly automatic: AutomaticKey | null },
-  items: readonly BatchItem[],
-): Promise<void> {
-  const { automatic } = write;
+class SendBatch extends WriteRequest {
+  readonly parts: SendBatchParts;
+  readonly use = 'ordinary';
+  items: readonly BatchItem[] = [];
+  automatic: AutomaticKey | null = null;
+
+  constructor(parts: SendBatchParts, exchange: Exchange, req: HttpRequest) {
+    super(steps, exchange, parts.guard, req);
+    this.parts = parts;
+  }
+}
+
+/** The gates are asked for each item (batch-items.ts), behind the look-up of the key. */
+const steps: readonly Step<SendBatch>[] = [
+  checkCapacity,
+  authenticate,
+  readHeaders,
+  refuseEarly,
+  receiveBody,
+  parseBody,
+  readAutomatic,
+  takeTurns,
+  send,
+];
+
+/** What a single message is refused for and a batch waits for is asked by item. */
+function checkCapacity({ parts }: SendBatch): StepResult {
+  const full = parts.capacity.refuseAll();
+  return full === null ? null : problemOf(full);
+}
+
+/** Who may not send now is refused before its body comes: it may be a quarter of a megabyte. */
+function refuseEarly({ parts, principal }: SendBatch): StepResult {
+  const { batches } = parts.access.places;
+  return refuseSender(principal) ?? refuseTaken(batches, batches.look(principal.account.accountId));
+}
+
+function parseBody(sending: SendBatch): StepResult {
+  const items = parseItems(sending.body);
+  if ('code' in items) return items;
+  sending.items = items;
+  return null;
+}
+
+function readAutomatic(sending: SendBatch): StepResult {
+  const automatic = readAutomaticKey(sending.idempotencyKey, sending.parts.clock.nowMs());
+  if (automatic !== null && 'problem' in automatic) return automatic.problem;
+  sending.automatic = automatic;
+  return null;
+}
+
+/** The request itself has taken a turn already. */
+function takeTurns({ parts, exchange, principal, items }: SendBatch): StepResult {
+  const rated = parts.access.rates.ofRequest(principal, items.length - 1);
+  exchange.addHeaders(rated.headers);
+  return rated.problem;
+}
+
+function send(sending: SendBatch): StepResult | Promise<StepResult> {
+  const { batches } = sending.parts.access.places;
+  const { accountId } = sending.principal.account;
+  const crowded = refuseTaken(batches, batches.take(accountId));
+  if (crowded !== null) return crowded;
+  // Until the work ends: it goes on when the client goes away.
+  return sendParsed(sending).finally(() => batches.giveBack(accountId));
+}
+
+async function sendParsed(sending: SendBatch): Promise<StepResult> {
+  const { parts, exchange, principal, items, idempotencyKey, automatic } = sending;
   const slices = parts.turns.slices();
-  if (write.idempotencyKey === '' || automatic !== null) {
-    const idOf = automatic === null ? () => newMessageId(parts.clock.nowMs()) : automaticIds(write, automatic);
-    const results = await sendItems(parts, write.principal, items, { idOf, claim: null }, slices);
-    return exchange.json(202, await batchAnswer(results, slices));
+  if (idempotencyKey === '' || automatic !== null) {
+    const idOf = automatic === null ? () => newMessageId(parts.clock.nowMs()) : automaticIds(sending, automatic);
+    const results = await sendItems(parts, principal, items, { idOf, claim: null }, slices);
+    exchange.json(202, await batchAnswer(results, slices));
+    return 'answered';
   }
   // Hashed before the first pause: the body's memory is only lent.
-  const idOf = derivedIds(write);
-  const keyed = keyedRequest(parts, operation, write, (kept) =>
+  const idOf = derivedIds(sending);
+  const keyed = keyedRequest(parts, operation, sending, (kept) =>
     answerOfKept(parts.cipher.open(kept, keyed.place.hash).toString('utf8'), idOf, slices),
   );
-  const outcome = await parts.idempotent.run(keyed, (claim) =>
-    sendClaimed(parts, write, items, { claim, keyed, idOf, slices }),
-  );
-  if (!outcome.ok) return write.refuse(outcome.problem);
+  const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(sending, { claim, keyed, idOf, slices }));
+  if (!outcome.ok) return problemOf(outcome.refusal);
   exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
+  return 'answered';
 }
 
 type Claimed = {
@@ -84,11 +133,9 @@ type Claimed = {
 };
 
 async function sendClaimed(
-  parts: SendSmsParts,
-  { principal }: Write,
-  items: readonly BatchItem[],
+  { parts, principal, items }: SendBatch,
   { claim, keyed, idOf, slices }: Claimed,
-): Promise<WorkResult> {
+): Promise<WorkResult<never>> {
   const identity = { idOf: (index: number) => idOf(index, claim.createdAtMs), claim };
   const results = await sendItems(parts, principal, items, identity, slices);
   const kept = await keptAnswer(results, claim.createdAtMs, slices);
@@ -105,12 +152,15 @@ const idOfResult = (result: ItemResult | undefined): MessageId | null =>
 
 type IdOf = (index: number, createdAtMs: number) => MessageId;
 
-function derivedIds({ principal, idempotencyKey }: Write): IdOf {
+function derivedIds({ principal, idempotencyKey }: SendBatch): IdOf {
   const seed = `${operation}:${principal.livemode ? 'live' : 'test'}:${idempotencyKey}`;
   return (index, createdAtMs) => derivedMessageId(principal.account.accountId, `${seed}#${index}`, createdAtMs);
 }
 
-function automaticIds({ principal, idempotencyKey }: Write, { sentAtMs }: AutomaticKey): (index: number) => MessageId {
+function automaticIds(
+  { principal, idempotencyKey }: SendBatch,
+  { sentAtMs }: AutomaticKey,
+): (index: number) => MessageId {
   const { account, livemode } = principal;
   return (index) => idOfAutomaticKey(account.accountId, livemode, { idempotencyKey, sentAtMs }, index);
 }

@@ -1,202 +1,231 @@
-// POST /v1/sms from the first header to the 202. The cheapest checks come first: capacity, authentication, body,
-// fields, gates, and last the publish. Without an idempotency key everything up to the publish is one synchronous
-// turn of the event loop; the answer follows when JetStream acknowledged.
-import type { SliceTurns } from './slice-turns.ts';
+// POST /v1/sms from the first header to the 202, as a list of steps. The cheapest checks come first, and a repeat under
+// an idempotency key is answered before any gate is asked. Without a key everything from the body to the publish is one
+// synchronous turn of the event loop; the answer follows when JetStream acknowledged.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type AcceptParts, acceptMessage } from '../../acceptance/accept.ts';
 import { buildMessage } from '../../acceptance/build-message.ts';
-import type { Principal } from '../../acceptance/principal.ts';
+import {
+  type AskKnown,
+  acceptanceTime,
+  firstTryUnclear,
+  isKnown,
+  maybeForgotten,
+} from '../../acceptance/idempotency/accepted-before.ts';
+import type { Claim, KeyedRequest, Outcome, WorkResult } from '../../acceptance/idempotency/requests.ts';
+import type { FoundEntry } from '../../acceptance/idempotency/store.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
-import { ignoring } from '../../platform/errors.ts';
-import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
-import type { Admitted, Refusal, SmsRequest } from '../../policy/contract.ts';
-import { type Problem, problem, problemOf } from '../problem.ts';
+import type { Admitted, SmsRequest } from '../../policy/contract.ts';
+import { type Problem, problemOf } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted } from './accepted-answer.ts';
-import { type AccessParts, holdAtWork } from './access.ts';
+import { holdAtWork } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
-import type { Guard } from './guard.ts';
-import type { Claim, IdempotentRequests, KeyedRequest, WorkResult } from './idempotency/requests.ts';
-import { isKnown, maybeForgotten } from './accepted-before.ts';
 import { problemOfRefusal } from './refusal-problem.ts';
-import { acceptedBody } from './sms-answer.ts';
 import type { SliceTurns } from './slice-turns.ts';
+import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
-import type { StatusQueryClient } from './status-query-client.ts';
-import { type KeyParts, keyedRequest, readWrite, refuseWith } from './write-request.ts';
+import { type Step, type StepResult, found } from './steps.ts';
+import {
+  type WriteParts,
+  WriteRequest,
+  authenticate,
+  keyedRequest,
+  readHeaders,
+  receiveBody,
+  replayedHeaders,
+} from './write-request.ts';
 
 export type SendSmsParts = AcceptParts &
-  KeyParts & {
-    readonly access: AccessParts;
+  AskKnown &
+  WriteParts & {
     readonly audit: RefusalAudit;
     readonly admit: Admit;
-    readonly idempotent: IdempotentRequests;
-    readonly queries: StatusQueryClient;
-    readonly guard: Guard;
     readonly explain: Explain;
     /** Shared by all batches of the thread. */
     readonly turns: SliceTurns;
     readonly dryRuns: DryRuns;
-    /** Bulk work rests as long as single messages wait because of it. */
-    readonly turns: SliceTurns;
   };
 
 const operation = 'POST /v1/sms';
 
 export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
-  const full = parts.capacity.refuseNow();
-  if (full !== null) return refuseWith(exchange, problemOf(full));
-  readWrite(parts, exchange, req, { use: 'otp' }, (write) => {
-    const { principal, body, idempotencyKey, refuse } = write;
-    const crowded = holdAtWork(parts.access, exchange, principal, 'otp');
-    if (crowded !== null) return refuse(crowded);
-    const parsed = parseSmsRequest(body);
-    if (!parsed.ok) return refuse(parsed.problem);
-    const { request } = parsed;
-    if (parsed.explain) return explainSms(parts, { exchange, principal, request, refuse });
-    const refuseAtGate = (refusal: Refusal) => {
-      parts.audit.record(principal, request, refusal);
-      refuse(problemOfRefusal(refusal));
-    };
-    const admitted = parts.admit(principal, request);
-    const busy = admitted.ok
-      ? parts.capacity.refuseMessage({ category: request.category, scheduledAtMs: admitted.notBeforeMs })
-      : null;
-    if (busy !== null) return refuse(problemOf(busy));
-    const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
-    if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
-    if (idempotencyKey === '' || automatic !== null) {
-      if (!admitted.ok) return refuseAtGate(admitted);
-      const { accountId } = principal.account;
-      const messageId =
-        automatic === null
-          ? newMessageId(parts.clock.nowMs())
-          : idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey });
-      return sendPlain(parts, exchange, principal, request, admitted, messageId, refuse);
-    }
-    // A stored answer is no way around the scope of the key that asks for it.
-    const noScope = missingScope(principal, 'sms:send');
-    if (noScope !== null) return refuse(noScope);
-    const keyed = keyedRequest(parts, operation, write, (kept, createdAtMs, messageId) =>
-      acceptedAgain(kept, { request, livemode: principal.livemode, messageId, createdAtMs }),
-    );
-    if (!admitted.ok)
-      return void parts.guard(exchange, () => replayOrRefuse(parts, exchange, keyed, () => refuseAtGate(admitted)));
-    parts.guard(exchange, () => sendKeyed(parts, exchange, principal, request, admitted, keyed, refuse));
-  });
+  new SendSms(parts, exchange, req).proceed();
 }
 
-function sendPlain(
-  parts: SendSmsParts,
-  exchange: Exchange,
-  principal: Principal,
-  request: SmsRequest,
-  admitted: Admitted,
-  messageId: MessageId,
-  refuse: (problem: Problem) => void,
-): void {
-  const acceptedAtMs = parts.clock.nowMs();
-  const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
-  acceptSingle(parts, message, false, (failed) => {
+class SendSms extends WriteRequest {
+  readonly parts: SendSmsParts;
+  readonly use = 'otp';
+  /** Parsed from the body. */
+  request: SmsRequest | null = null;
+  isDryRun = false;
+  /** With a key of the client's own, and what the look-up found. */
+  keyed: KeyedRequest | null = null;
+  entry: FoundEntry | null = null;
+  /** Of an automatic key; null: a new one. */
+  messageId: MessageId | null = null;
+  admitted: Admitted | null = null;
+
+  constructor(parts: SendSmsParts, exchange: Exchange, req: HttpRequest) {
+    super(steps, exchange, parts.guard, req);
+    this.parts = parts;
+  }
+}
+
+const steps: readonly Step<SendSms>[] = [
+  checkCapacity,
+  authenticate,
+  readHeaders,
+  receiveBody,
+  takeSlot,
+  parseBody,
+  explainDryRun,
+  lookUpKey,
+  passGates,
+  checkMessageCapacity,
+  accept,
+];
+
+function checkCapacity({ parts }: SendSms): StepResult {
+  const full = parts.capacity.refuseNow();
+  return full === null ? null : problemOf(full);
+}
+
+function takeSlot({ parts, exchange, principal, use }: SendSms): StepResult {
+  return holdAtWork(parts.access, exchange, principal, use);
+}
+
+function parseBody(sending: SendSms): StepResult {
+  const parsed = parseSmsRequest(sending.body);
+  if (!parsed.ok) return parsed.problem;
+  sending.request = parsed.request;
+  sending.isDryRun = parsed.explain;
+  return null;
+}
+
+function explainDryRun({ parts, exchange, principal, request, isDryRun }: SendSms): StepResult {
+  return isDryRun ? explainSms(parts, exchange, principal, found(request)) : null;
+}
+
+/** A repeat is answered here as the first request was, whatever the gates say by now. */
+function lookUpKey(sending: SendSms): StepResult | Promise<StepResult> {
+  const { parts, principal, idempotencyKey } = sending;
+  if (idempotencyKey === '') return null;
+  const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
+  if (automatic !== null) {
+    if ('problem' in automatic) return automatic.problem;
+    const { accountId } = principal.account;
+    sending.messageId = idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey });
+    return null;
+  }
+  // A stored answer is no way around the scope of the key that asks for it.
+  const noScope = missingScope(principal, 'sms:send');
+  if (noScope !== null) return noScope;
+  const request = found(sending.request);
+  const keyed = keyedRequest(parts, operation, sending, (kept, createdAtMs, messageId) =>
+    acceptedAgain(kept, { request, livemode: principal.livemode, messageId, createdAtMs }),
+  );
+  sending.keyed = keyed;
+  return answerFromEntry(sending, keyed);
+}
+
+async function answerFromEntry(sending: SendSms, keyed: KeyedRequest): Promise<StepResult> {
+  const looked = await sending.parts.idempotent.lookUp(keyed);
+  if ('outcome' in looked) return answerOutcome(sending, looked.outcome);
+  sending.entry = looked.found;
+  return null;
+}
+
+function passGates(sending: SendSms): StepResult {
+  const { parts, principal } = sending;
+  const request = found(sending.request);
+  const admitted = parts.admit(principal, request);
+  if (admitted.ok) {
+    sending.admitted = admitted;
+    return null;
+  }
+  parts.audit.record(principal, request, admitted);
+  return problemOfRefusal(admitted);
+}
+
+function checkMessageCapacity({ parts, request, admitted }: SendSms): StepResult {
+  const { category } = found(request);
+  const full = parts.capacity.refuseMessage({ category, scheduledAtMs: found(admitted).notBeforeMs });
+  return full === null ? null : problemOf(full);
+}
+
+function accept(sending: SendSms): StepResult | Promise<StepResult> {
+  return sending.keyed === null ? acceptPlain(sending) : acceptKeyed(sending, sending.keyed);
+}
+
+function acceptPlain(sending: SendSms): StepResult {
+  const { parts, exchange } = sending;
+  const nowMs = parts.clock.nowMs();
+  const { ucs2Because } = found(sending.admitted);
+  const message = messageOf(sending, sending.messageId ?? newMessageId(nowMs), nowMs);
+  acceptSingle(sending, message, false, (refused) => {
     parts.guard(exchange, () => {
-      if (failed !== null) return refuse(problemOf(failed));
-      exchange.json(202, acceptedBody(message, admitted.ucs2Because));
-      countAccepted(message.category, message.carrier, exchange.elapsedMs);
+      if (refused !== null) return sending.refuse(problemOf(refused));
+      exchange.json(202, acceptedBody(message, ucs2Because));
     });
   });
+  return 'answered';
 }
 
-/** How long its publish takes is what bulk work rests by. */
+async function acceptKeyed(sending: SendSms, keyed: KeyedRequest): Promise<StepResult> {
+  const work = (claim: Claim) => acceptClaimed(sending, claim);
+  return answerOutcome(sending, await sending.parts.idempotent.run(keyed, work, sending.entry));
+}
+
+async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult<AcceptanceRefusal>> {
+  const { parts } = sending;
+  const { ucs2Because } = found(sending.admitted);
+  const { clock } = parts;
+  const message = messageOf(sending, claim.messageId, acceptanceTime(claim, clock.nowMs()));
+  const accepted = () => ({
+    body: acceptedBody(message, ucs2Because),
+    kept: keptOfAccepted(message, ucs2Because, claim.createdAtMs),
+  });
+  if (claim.mayBePublished) {
+    const known = await isKnown(parts, message.accountId, message.messageId, clock.nowMs() - claim.createdAtMs);
+    if (known === 'unclear') return { refusal: firstTryUnclear, isPublished: 'unknown' };
+    if (known === 'yes') return accepted();
+  }
+  const again = maybeForgotten(claim, clock.nowMs());
+  const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
+    acceptSingle(sending, message, again, resolve),
+  );
+  if (refused === null) return accepted();
+  return { refusal: refused, isPublished: refused.code === 'overloaded' ? 'unknown' : 'no' };
+}
+
+/** What `idempotent` says is final: the answer, or the refusal. */
+function answerOutcome({ exchange }: SendSms, outcome: Outcome<AcceptanceRefusal | Problem>): StepResult {
+  if (!outcome.ok) return problemOf(outcome.refusal);
+  exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
+  return 'answered';
+}
+
+function messageOf({ principal, request, admitted }: SendSms, messageId: MessageId, acceptedAtMs: number): Message {
+  return buildMessage(principal, found(request), found(admitted), { messageId, acceptedAtMs });
+}
+
 function acceptSingle(
-  parts: SendSmsParts,
+  { parts, exchange }: SendSms,
   message: Message,
   again: boolean,
   done: (refused: AcceptanceRefusal | null) => void,
 ): void {
-  const beganAtMs = parts.clock.monotonicMs();
   const answer = (refused: AcceptanceRefusal | null) => {
-    if (refused === null && message.scheduledAtMs === null)
-      parts.turns.pace.singleTook(parts.clock.monotonicMs() - beganAtMs);
     done(refused);
+    if (refused === null) countAccepted(message.category, message.carrier, exchange.elapsedMs);
   };
   acceptMessage(parts, message, 'otp', answer, again);
-}
-
-async function sendKeyed(
-  parts: SendSmsParts,
-  exchange: Exchange,
-  principal: Principal,
-  request: SmsRequest,
-  admitted: Admitted,
-  keyed: KeyedRequest,
-  refuse: (problem: Problem) => void,
-): Promise<void> {
-  const outcome = await parts.idempotent.run(keyed, async (claim): Promise<WorkResult> => {
-    const acceptedAtMs = acceptanceTime(claim, parts.clock.nowMs());
-    const message = buildMessage(principal, request, admitted, { messageId: claim.messageId, acceptedAtMs });
-    const accepted = () => ({
-      body: acceptedBody(message, admitted.ucs2Because),
-      kept: keptOfAccepted(message, admitted.ucs2Because, claim.createdAtMs),
-    });
-    if (claim.mayBePublished) {
-      const known = await isKnown(parts, message.accountId, message.messageId, parts.clock.nowMs() - claim.createdAtMs);
-      if (known === 'unclear') {
-        return {
-          problem: problem(
-            503,
-            'overloaded',
-            'whether the first try was accepted cannot be determined right now',
-            [],
-            2,
-          ),
-          isPublished: 'unknown',
-        };
-      }
-      if (known === 'yes') return accepted();
-    }
-    const again = maybeForgotten(claim, parts.clock.nowMs());
-    const failed = await new Promise<AcceptanceRefusal | null>((resolve) =>
-      acceptSingle(parts, message, again, resolve),
-    );
-    if (failed === null) {
-      countAccepted(message.category, message.carrier, exchange.elapsedMs);
-      return accepted();
-    }
-    return { problem: problemOf(failed), isPublished: failed.code === 'overloaded' ? 'unknown' : 'no' };
-  });
-  if (!outcome.ok) return refuse(outcome.problem);
-  exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
-}
-
-export const replayedHeaders = [['idempotent-replayed', 'true']] as const;
-
-/**
- * A gate may refuse now what it passed an hour ago (a sender was removed): a repeat gets the first answer all the same.
- */
-async function replayOrRefuse(
-  parts: SendSmsParts,
-  exchange: Exchange,
-  keyed: KeyedRequest,
-  refuse: () => void,
-): Promise<void> {
-  const answer = await parts.idempotent.stored(keyed).catch((error: unknown) => {
-    ignoring(error, 'the records of idempotency keys could not be asked: the refusal stands');
-    return null;
-  });
-  if (answer === null) return refuse();
-  exchange.json(202, answer, replayedHeaders);
-}
-
-/** A repeat soon after the first try says the same time; one much later is accepted when it is accepted. */
-export function acceptanceTime(claim: Claim, nowMs: number): number {
-  const ageMs = nowMs - claim.createdAtMs;
-  return ageMs >= 0 && ageMs < limits.bus.duplicateWindowMs ? claim.createdAtMs : nowMs;
 }

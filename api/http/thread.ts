@@ -38,10 +38,10 @@ import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
 import { guard } from './guard.ts';
 import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
-import { bodyPrinter } from './idempotency/body-print.ts';
-import { IdempotentRequests } from './idempotency/requests.ts';
-import { keyPlaces, placingSecret } from './idempotency/key-place.ts';
-import { idempotencyStore } from './idempotency/store.ts';
+import { bodyPrinter } from '../../acceptance/idempotency/body-print.ts';
+import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
+import { keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
+import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { placesOf } from './places.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits/rate-limits.ts';
@@ -122,7 +122,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     clock,
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
-  const canceling = { ...sending, cancellations: cancellations(bus, keyPublisher, clock) };
+  const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
   const listening = await openHttpServer(
     httpServer,
     {

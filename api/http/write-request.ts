@@ -1,69 +1,92 @@
-// What every hot write passes before its fields are read: authentication, access, content type, idempotency key,
-// body. It knows no route.
+// What every hot write with a body is, and the steps all of them begin with: authentication and access, headers, body.
+// It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
+import type { BodyPrinter } from '../../acceptance/idempotency/body-print.ts';
+import type { KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
+import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
+import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import { limits } from '../../platform/limits.ts';
-import { metrics } from '../../platform/telemetry.ts';
+import type { Use } from '../../platform/shared-bound.ts';
 import { refuseMediaType } from '../media-type.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
-import type { Use } from '../../platform/shared-bound.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
-import type { BodyPrinter } from './idempotency/body-print.ts';
-import type { KeyPlaces } from './idempotency/key-place.ts';
-import type { KeyedRequest } from './idempotency/requests.ts';
 import { readBody } from './read-body.ts';
+import { type Step, type StepResult, SteppedRequest, found } from './steps.ts';
 
 /** What distinguishes requests with an idempotency key. */
 export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
-export type WriteParts = KeyParts & { readonly access: AccessParts; readonly guard: Guard };
-
-export type Write = {
-  readonly principal: Principal;
-  /** Only until `use` returns: its memory is the server's. */
-  readonly body: Buffer;
-  /** Empty when none was sent. */
-  readonly idempotencyKey: string;
-  readonly refuse: (problem: Problem) => void;
+export type WriteParts = KeyParts & {
+  readonly access: AccessParts;
+  readonly guard: Guard;
+  readonly idempotent: IdempotentRequests<AcceptanceRefusal | Problem>;
 };
 
-const keyPattern = /^[\x20-\x7e]+$/;
+export abstract class WriteRequest extends SteppedRequest {
+  abstract readonly parts: WriteParts;
+  /** Which share of its account's slots it uses. */
+  abstract readonly use: Use;
+  /** Only until the body is waited for: then it is the server's again. */
+  readonly req: HttpRequest;
+  contentLength = '';
+  /** Empty when none was sent. */
+  idempotencyKey = '';
+  #principal: Principal | null = null;
+  #body: Buffer | null = null;
 
-/** Which share of its account's slots a request uses, and further checks before its body is read. */
-export type WriteKind = { readonly use: Use; refuse?(principal: Principal): Problem | null };
+  constructor(steps: readonly Step<never>[], exchange: Exchange, guard: Guard, req: HttpRequest) {
+    super(steps, exchange, guard);
+    this.req = req;
+  }
 
-/** `use` runs once, guarded, with the whole body; or never, and then the request was answered. */
-export function readWrite(
-  parts: WriteParts,
-  exchange: Exchange,
-  req: HttpRequest,
-  kind: WriteKind,
-  use: (write: Write) => void,
-): void {
-  const contentType = req.getHeader('content-type');
-  const contentLength = req.getHeader('content-length');
-  const contentEncoding = req.getHeader('content-encoding');
-  const refuse = (refusal: Problem) => refuseWith(exchange, refusal);
-  const authenticated = admitCaller(parts.access, exchange, req);
-  if (!authenticated.ok) return refuse(authenticated.problem);
-  const media = refuseMediaType(contentType, contentEncoding);
-  if (media !== null) return refuse(media);
+  get principal(): Principal {
+    return found(this.#principal);
+  }
+
+  set principal(principal: Principal) {
+    this.#principal = principal;
+  }
+
+  /** Only in the turn in which it came: its memory is the server's. */
+  get body(): Buffer {
+    return found(this.#body);
+  }
+
+  proceedWith(body: Buffer): void {
+    this.#body = body;
+    this.proceed();
+    this.#body = null;
+  }
+}
+
+export function authenticate(request: WriteRequest): StepResult {
+  const authenticated = admitCaller(request.parts.access, request.exchange, request.req);
+  if (!authenticated.ok) return authenticated.problem;
+  request.principal = authenticated.principal;
+  return null;
+}
+
+export function readHeaders(request: WriteRequest): StepResult {
+  const { req, exchange } = request;
+  const media = refuseMediaType(req.getHeader('content-type'), req.getHeader('content-encoding'));
+  if (media !== null) return media;
   const key = readKey(exchange, req);
-  if ('problem' in key) return refuse(key.problem);
-  const { principal } = authenticated;
-  const early = kind.refuse?.(principal) ?? null;
-  if (early !== null) return refuse(early);
-  const sender = { account: principal.account.accountId, use: kind.use };
-  readBody(exchange, contentLength, parts.access.places.bodies, sender, (body) => {
-    parts.guard(exchange, () => use({ principal, body, idempotencyKey: key.idempotencyKey, refuse }));
-  });
+  if ('problem' in key) return key.problem;
+  request.idempotencyKey = key.idempotencyKey;
+  request.contentLength = req.getHeader('content-length');
+  return null;
 }
 
-export function refuseWith(exchange: Exchange, refusal: Problem): void {
-  metrics.refused.inc({ code: refusal.code });
-  exchange.refuse(refusal);
+export function receiveBody(request: WriteRequest): StepResult {
+  const { exchange, contentLength, parts, principal, use } = request;
+  const sender = { account: principal.account.accountId, use };
+  readBody(exchange, contentLength, parts.access.places.bodies, sender, (body) => request.proceedWith(body));
+  return 'waits';
 }
+
+const keyPattern = /^[\x20-\x7e]+$/;
 
 /** The Idempotency-Key of a request; empty when there is none. */
 export function readKey(
@@ -82,11 +105,13 @@ export function readKey(
   return { problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]) };
 }
 
-/** What the record of this key is found by, and what its repeats must say. */
+export const replayedHeaders = [['idempotent-replayed', 'true']] as const;
+
+/** What the record of this key is found by, and what its repeats must say. Reads the body: in its turn only. */
 export function keyedRequest(
   parts: KeyParts & { readonly access: AccessParts },
   operation: string,
-  { principal, body, idempotencyKey }: Pick<Write, 'principal' | 'body' | 'idempotencyKey'>,
+  { principal, body, idempotencyKey }: Pick<WriteRequest, 'principal' | 'body' | 'idempotencyKey'>,
   answerOf: KeyedRequest['answerOf'],
 ): KeyedRequest {
   const { accountId } = principal.account;

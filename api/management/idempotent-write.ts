@@ -6,11 +6,11 @@ import type { Context } from 'hono';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Account } from '../../directory/contract.ts';
-import type { BodyPrinter } from '../http/idempotency/body-print.ts';
-import type { KeyPlaces } from '../http/idempotency/key-place.ts';
-import type { IdempotentRequests } from '../http/idempotency/requests.ts';
+import type { BodyPrinter } from '../../acceptance/idempotency/body-print.ts';
+import type { KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
+import type { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits/rate-limits.ts';
-import { type Problem, problemOfFields } from '../problem.ts';
+import { type Problem, problemOf, problemOfFields } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';
 
 export type Keyed = {
@@ -29,7 +29,7 @@ export type IdempotentWrite = {
 };
 
 export type IdempotentWriteParts = {
-  readonly requests: IdempotentRequests;
+  readonly requests: IdempotentRequests<Problem>;
   readonly cipher: BodyCipher;
   readonly keyPlaces: KeyPlaces;
   readonly bodyPrints: BodyPrinter;
@@ -61,7 +61,7 @@ export function createIdempotentWrite({
         async () => {
           try {
             const answer = await work();
-            if ('problem' in answer) return { problem: answer.problem, isPublished: 'no' };
+            if ('problem' in answer) return { refusal: answer.problem, isPublished: 'no' };
             const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
             return {
               body: JSON.stringify(answer.body),
@@ -70,12 +70,12 @@ export function createIdempotentWrite({
           } catch (error) {
             thrown = { error };
             // Whether it happened is not known: nobody repeats it before the lease has ended.
-            return { problem: unknownOutcome, isPublished: 'unknown' };
+            return { refusal: unknownOutcome, isPublished: 'unknown' };
           }
         },
       );
       if (thrown !== null) throw (thrown as { readonly error: unknown }).error;
-      if (!outcome.ok) return { problem: outcome.problem };
+      if (!outcome.ok) return { problem: problemOf(outcome.refusal) };
       return { body: JSON.parse(outcome.body) as unknown, replayed: outcome.replayed };
     },
   };

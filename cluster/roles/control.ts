@@ -2,10 +2,10 @@
 // API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
 // through within a second; the API's libraries are loaded only after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { bodyPrinter } from '../../api/http/idempotency/body-print.ts';
-import { IdempotentRequests } from '../../api/http/idempotency/requests.ts';
-import { keyPlaces, placingSecret } from '../../api/http/idempotency/key-place.ts';
-import { idempotencyStore } from '../../api/http/idempotency/store.ts';
+import { bodyPrinter } from '../../acceptance/idempotency/body-print.ts';
+import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
+import { keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
+import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
 import type { IdempotentWrite } from '../../api/management/idempotent-write.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../analytics/contract.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
-import { isKnown } from '../../api/http/accepted-before.ts';
+import { isKnown } from '../../acceptance/idempotency/accepted-before.ts';
 import { statusQueryClient } from '../../api/http/status-query-client.ts';
 import { askEventStore } from '../../actors/ask-event-store.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';

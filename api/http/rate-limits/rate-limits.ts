@@ -1,13 +1,14 @@
 // The rate limits of a key and its account, checked for every request, and an account's idempotency keys per hour.
 // Answers carry what is left, in the fields of draft-ietf-httpapi-ratelimit-headers and in the three older ones that
 // most clients read; without a limit they carry nothing.
+import { refusal } from '../../../acceptance/refusal.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { Account, Rate } from '../../../directory/contract.ts';
 import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import type { Headers } from '../exchange.ts';
-import type { KeyQuota } from '../idempotency/requests.ts';
+import type { KeyQuota } from '../../../acceptance/idempotency/requests.ts';
 import { type Pace, type RateVerdict, paceOf } from '../../../platform/gcra.ts';
 import { RateTable } from './rate-table.ts';
 
@@ -67,12 +68,11 @@ export class RateLimits {
     const nowUs = () => epochUs(this.#clock.monotonicMs());
     return {
       refuse: () => {
-        if (perHour === 0)
-          return problem(429, 'idempotency_quota_exceeded', 'this account has no idempotency keys', [], 3_600);
+        if (perHour === 0) return refusal('idempotency_quota_exceeded', 'this account has no idempotency keys', 3_600);
         const verdict = this.#table.look(name, this.#quotaOf(perHour), nowUs());
         if (verdict === null || verdict.ok) return null;
         const detail = `the account used its ${perHour} idempotency keys of this hour`;
-        return problem(429, 'idempotency_quota_exceeded', detail, [], wholeSeconds(verdict.retryUs));
+        return refusal('idempotency_quota_exceeded', detail, wholeSeconds(verdict.retryUs));
       },
       use: (units) => this.#table.spend(name, this.#quotaOf(perHour), nowUs(), units),
     };

@@ -7,7 +7,7 @@ import { subjectInBucket } from '../../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { changedPage, entriesOf, readPage, timesBeginMs } from '../../../../api/http/idempotency/entry.ts';
+import { changedPage, entriesOf, readPage, timesBeginMs } from '../../../../acceptance/idempotency/entry.ts';
 import { cutProxy } from '../../../support/cut-proxy.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness } from '../harness.ts';
 

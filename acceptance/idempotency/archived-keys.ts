@@ -1,6 +1,6 @@
 // Knows which idempotency keys are in no archive: three octets in memory for each key of a day. An archive that a
 // page names takes no new keys, so this never becomes wrong; most keys are new and need no read.
-import { limits } from '../../../platform/limits.ts';
+import { limits } from '../../platform/limits.ts';
 import { type Page, printOfKey, printsOfKeys } from './entry.ts';
 
 export class ArchivedKeys {

@@ -2,11 +2,11 @@
 // made by the first process that needs it and never shown, so that no client can search for keys that share a page or
 // a hash.
 import { createHmac } from 'node:crypto';
-import { isApiError, wrongLastSequence } from '../../../cluster/bus/api-errors.ts';
-import type { Bus } from '../../../cluster/bus/connect.ts';
-import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { limits } from '../../../platform/limits.ts';
-import { secretBytes } from '../../../platform/random.ts';
+import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
 
 export type KeyPlace = {
   /** Which of the pages. */

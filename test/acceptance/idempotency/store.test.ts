@@ -1,18 +1,18 @@
 // Entries of idempotency keys on shared pages, in a real bucket: writers of different keys of one page lose nothing of
 // each other, and of several writers of one key one wins.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type IdempotencyEntry, printOctets } from '../../../../api/http/idempotency/entry.ts';
-import { type KeyPlace, keyPlaces } from '../../../../api/http/idempotency/key-place.ts';
-import { type IdempotencyStore, idempotencyStore } from '../../../../api/http/idempotency/store.ts';
-import { connectBus } from '../../../../cluster/bus/connect.ts';
-import { openBucket } from '../../../../cluster/bus/ensure.ts';
-import { Publisher } from '../../../../cluster/bus/publisher.ts';
-import { streamOfBucket } from '../../../../cluster/bus/streams.ts';
-import { assert } from '../../../../platform/assert.ts';
-import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
-import { limits } from '../../../../platform/limits.ts';
-import { type TestBus, startBus } from '../../../support/bus.ts';
+import { type IdempotencyEntry, printOctets } from '../../../acceptance/idempotency/entry.ts';
+import { type KeyPlace, keyPlaces } from '../../../acceptance/idempotency/key-place.ts';
+import { type IdempotencyStore, idempotencyStore } from '../../../acceptance/idempotency/store.ts';
+import { connectBus } from '../../../cluster/bus/connect.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { streamOfBucket } from '../../../cluster/bus/streams.ts';
+import { assert } from '../../../platform/assert.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { until } from '../../../platform/deadline.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, startBus } from '../../support/bus.ts';
 
 let bus: TestBus;
 let stores: [IdempotencyStore, IdempotencyStore];

@@ -1,19 +1,19 @@
 // Makes repeated requests safe: one message per key, whatever process dies. The first request writes an entry with a
 // lease and the time from which its message id follows, does the work, and stores what its answer is made of; repeats
-// find the entry. In the same thread repeats wait for the first; in other threads they get 409 until it is done. When
-// the owner of an entry is gone, the entry is taken over with the same message id. A request that a gate refuses
-// stores nothing.
-import { type AccountId, type MessageId, derivedMessageId } from '../../../model/ids.ts';
-import { type Clock, systemClock } from '../../../platform/clock.ts';
-import { ignoring } from '../../../platform/errors.ts';
-import { limits } from '../../../platform/limits.ts';
-import { metrics } from '../../../platform/telemetry.ts';
-import { type Problem, problem } from '../../problem.ts';
+// find the entry. In the same thread repeats wait for the first; in other threads they are refused until it is done.
+// When the owner of an entry is gone, the entry is taken over with the same message id. The key is looked up before the
+// gates are asked, and claimed after them: a request that a gate refuses stores nothing.
+import { type AccountId, type MessageId, derivedMessageId } from '../../model/ids.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type AcceptanceRefusal, refusal } from '../refusal.ts';
 import type { BodyPrints } from './body-print.ts';
 import { decideIdempotent } from './decide.ts';
 import type { IdempotencyEntry } from './entry.ts';
 import type { KeyPlace } from './key-place.ts';
-import type { IdempotencyStore, Spot } from './store.ts';
+import type { FoundEntry, IdempotencyStore, Spot } from './store.ts';
 
 /** The right to work under a key, until the lease ends. */
 export type Claim = {
@@ -23,20 +23,23 @@ export type Claim = {
   readonly mayBePublished: boolean;
 };
 
-export type Outcome =
+export type Outcome<R = never> =
   | { readonly ok: true; readonly body: string; readonly replayed: boolean }
-  | { readonly ok: false; readonly problem: Problem };
+  | { readonly ok: false; readonly refusal: R | AcceptanceRefusal };
+
+/** What is stored under the key: the answer this request gets, or what its claim goes on from (null: nothing). */
+export type LookUp = { readonly outcome: Outcome } | { readonly found: FoundEntry | null };
 
 /**
- * What the work came to: the body of the 2xx and what it is kept as, or a problem. `isPublished` 'no' gives the key
+ * What the work came to: the body of the 2xx and what it is kept as, or a refusal. `isPublished` 'no' gives the key
  * free at once; after 'unknown' the lease must end first, so that the next try asks whether the message exists.
  */
-export type WorkResult =
+export type WorkResult<R> =
   | { readonly body: string; readonly kept: Buffer }
-  | { readonly problem: Problem; readonly isPublished: 'no' | 'unknown' }
+  | { readonly refusal: R; readonly isPublished: 'no' | 'unknown' }
   /** Done in part: answered and not stored, so that a repeat with the same key does the rest. */
   | { readonly partial: string };
-export type Work = (claim: Claim) => Promise<WorkResult>;
+export type Work<R> = (claim: Claim) => Promise<WorkResult<R>>;
 
 export type KeyedRequest = {
   readonly place: KeyPlace;
@@ -51,18 +54,19 @@ export type KeyedRequest = {
 };
 
 /** What an account may still store under idempotency keys, in units of one key with a short answer. */
-export type KeyQuota = { refuse(): Problem | null; use(units: number): void };
+export type KeyQuota = { refuse(): AcceptanceRefusal | null; use(units: number): void };
 
-type Running = { readonly bodyPrint: Buffer; readonly outcome: Promise<Outcome> };
+type Running<R> = { readonly bodyPrint: Buffer; readonly outcome: Promise<Outcome<R>> };
 type Held = Claim & { readonly at: Spot };
 type Claimed = { readonly kind: 'held'; readonly held: Held } | { readonly kind: 'outcome'; readonly outcome: Outcome };
 
 const claimTriesMax = 4;
 
-export class IdempotentRequests {
+/** `R`: what its work may refuse with, beside what acceptance does. */
+export class IdempotentRequests<R extends { readonly code: string } = AcceptanceRefusal> {
   readonly #store: IdempotencyStore;
   readonly #clock: Clock;
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, Running<R>>();
   #waiting = 0;
 
   constructor(store: IdempotencyStore, clock: Clock = systemClock) {
@@ -70,11 +74,29 @@ export class IdempotentRequests {
     this.#clock = clock;
   }
 
-  async run(request: KeyedRequest, work: Work): Promise<Outcome> {
+  /**
+   * What is stored for this request, before anything of it is decided. It writes nothing: `run` gets what was found, and
+   * goes on only when that is still so.
+   */
+  async lookUp(request: KeyedRequest): Promise<LookUp> {
+    // The first one is at work here: its answer is waited for in `run`.
+    if (this.#running.has(request.place.hash)) return { found: null };
+    try {
+      const found = await this.#store.read(request.place);
+      const outcome = found === null ? null : await this.#outcomeOf(request, found.entry);
+      return outcome === null ? { found } : { outcome: counted(outcome) };
+    } catch (error) {
+      ignoring(error, 'an idempotency key could not be read, the client tries again');
+      return { outcome: counted(unreachableBus) };
+    }
+  }
+
+  /** `found`: what a look-up of a moment ago found; without it the key is looked up here. */
+  async run(request: KeyedRequest, work: Work<R>, found?: FoundEntry | null): Promise<Outcome<R>> {
     const name = request.place.hash;
     const running = this.#running.get(name);
     if (running !== undefined) return this.#wait(request, running);
-    const outcome = this.#lead(request, work);
+    const outcome = this.#lead(request, work, found);
     this.#running.set(name, { bodyPrint: request.bodyPrints[0], outcome });
     try {
       return counted(await outcome);
@@ -83,14 +105,7 @@ export class IdempotentRequests {
     }
   }
 
-  /** The answer of the same request, if it ended well before. For a repeat that the gates now refuse. */
-  async stored(request: KeyedRequest): Promise<string | null> {
-    const found = await this.#store.read(request.place);
-    if (found === null || found.entry.state !== 'done' || !isSameBody(request, found.entry)) return null;
-    return this.#answerOf(request, found.entry);
-  }
-
-  async #wait(request: KeyedRequest, running: Running): Promise<Outcome> {
+  async #wait(request: KeyedRequest, running: Running<R>): Promise<Outcome<R>> {
     if (!running.bodyPrint.equals(request.bodyPrints[0])) return counted(reused);
     if (this.#waiting >= limits.http.idempotencyWaitersMax) return counted(inProgress);
     this.#waiting += 1;
@@ -102,8 +117,8 @@ export class IdempotentRequests {
     }
   }
 
-  async #lead(request: KeyedRequest, work: Work): Promise<Outcome> {
-    const claimed = await this.#claim(request);
+  async #lead(request: KeyedRequest, work: Work<R>, found: FoundEntry | null | undefined): Promise<Outcome<R>> {
+    const claimed = await this.#claim(request, found);
     if (claimed.kind === 'outcome') return claimed.outcome;
     const { held } = claimed;
     const result = await work(held);
@@ -113,21 +128,21 @@ export class IdempotentRequests {
       await this.#giveUp(request, held, free);
       return { ok: true, body: result.partial, replayed: false };
     }
-    if ('problem' in result) {
+    if ('refusal' in result) {
       if (result.isPublished === 'no') await this.#giveUp(request, held, held.mayBePublished ? free : () => null);
-      return { ok: false, problem: result.problem };
+      return { ok: false, refusal: result.refusal };
     }
     await this.#complete(request, held, result.kept);
     return { ok: true, body: result.body, replayed: false };
   }
 
-  async #claim(request: KeyedRequest): Promise<Claimed> {
+  async #claim(request: KeyedRequest, looked: FoundEntry | null | undefined): Promise<Claimed> {
     try {
       const noMore = request.quota.refuse();
-      let found = await this.#store.read(request.place);
+      let found = looked === undefined ? await this.#store.read(request.place) : looked;
       const fresh = claimFrom(request, this.#clock.nowMs(), false);
       // A key that is stored already costs nothing, whoever asks again.
-      if (noMore !== null && found === null) return { kind: 'outcome', outcome: { ok: false, problem: noMore } };
+      if (noMore !== null && found === null) return { kind: 'outcome', outcome: { ok: false, refusal: noMore } };
       for (let tries = 0; tries < claimTriesMax; tries += 1) {
         const outcome = found === null ? null : await this.#outcomeOf(request, found.entry);
         if (outcome !== null) return { kind: 'outcome', outcome };
@@ -180,7 +195,7 @@ export class IdempotentRequests {
   }
 
   /** Stores the answer and waits for it. When that fails the message is accepted all the same, and a repeat
-   * finds it by its id (send-sms.ts asks before it publishes again). */
+   * finds it by its id (accepted-before.ts is asked before it is published again). */
   async #complete(request: KeyedRequest, held: Held, kept: Buffer): Promise<void> {
     try {
       const isApart = kept.length > limits.idempotency.answerOctetsOnPage;
@@ -222,20 +237,20 @@ function claimFrom(request: KeyedRequest, createdAtMs: number, mayBePublished: b
   return { messageId: derivedMessageId(request.accountId, seed, createdAtMs), createdAtMs, mayBePublished };
 }
 
-function counted(outcome: Outcome): Outcome {
-  metrics.idempotency.inc({ ended: outcome.ok ? (outcome.replayed ? 'replayed' : 'first') : outcome.problem.code });
+function counted<R extends { readonly code: string }>(outcome: Outcome<R>): Outcome<R> {
+  metrics.idempotency.inc({ ended: outcome.ok ? (outcome.replayed ? 'replayed' : 'first') : outcome.refusal.code });
   return outcome;
 }
 
 const reused: Outcome = {
   ok: false,
-  problem: problem(422, 'idempotency_key_reused', 'this Idempotency-Key was used for a request with another body'),
+  refusal: refusal('idempotency_key_reused', 'this Idempotency-Key was used for a request with another body'),
 };
 const inProgress: Outcome = {
   ok: false,
-  problem: problem(409, 'idempotency_in_progress', 'the first request with this key is still running', [], 1),
+  refusal: refusal('idempotency_in_progress', 'the first request with this key is still running', 1),
 };
 const unreachableBus: Outcome = {
   ok: false,
-  problem: problem(503, 'overloaded', 'the store of idempotency keys did not answer', [], 1),
+  refusal: refusal('overloaded', 'the store of idempotency keys did not answer', 1),
 };

@@ -3,8 +3,8 @@
 // page is one record with the keys of two hours, at 300 keys a second some 130 entries of some 20 octets. What a
 // period leaves is archived in a record of its own, and the page lists those periods. The layout is binary and
 // searched in place, because a page is read and written for every key. A page that cannot be read is not guessed at.
-import { assert } from '../../../platform/assert.ts';
-import { limits } from '../../../platform/limits.ts';
+import { assert } from '../../platform/assert.ts';
+import { limits } from '../../platform/limits.ts';
 
 export type IdempotencyEntry = {
   /** Fingerprint of the request's body (body-print.ts): a repeat is the same request only when it says the same. */

@@ -1,18 +1,33 @@
 // Asks the event store whether a first try has published a message. The duplicate detection of the stream forgets ids
 // of consumed messages when the server restarts, and all ids after its window; within the window it is trusted when
 // the event store does not answer.
-import type { GetMessageReply } from '../../analytics/contract.ts';
 import type { MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Claim } from './idempotency/requests.ts';
-import type { StatusQueryClient } from './status-query-client.ts';
+import { refusal } from '../refusal.ts';
+import type { Claim } from './requests.ts';
 
-type Parts = { readonly queries: StatusQueryClient };
+/** What the event store knows of one message; `none` only when it has every event up to now. */
+export type KnownMessage =
+  | { readonly result: 'found'; readonly message: { readonly scheduledAtMs: number | null } }
+  | { readonly result: 'none' }
+  /** `young`: its first event may still be on its way. */
+  | { readonly result: 'unavailable'; readonly why: 'away' | 'behind' | 'busy' | 'young' };
+
+export type AskKnown = {
+  readonly queries: {
+    /** In the name of any account: the system itself must know. */
+    ofSystem(query: {
+      readonly accountId: string;
+      readonly messageId: string;
+      readonly wait?: boolean;
+    }): Promise<KnownMessage>;
+  };
+};
 
 /** `unclear`: that is not known now; publishing again could send it twice. */
 export async function isKnown(
-  parts: Parts,
+  parts: AskKnown,
   accountId: string,
   messageId: MessageId,
   ageMs: number,
@@ -30,12 +45,18 @@ export async function isKnown(
   }
 }
 
+export const firstTryUnclear = refusal(
+  'overloaded',
+  'whether the first try was accepted cannot be determined right now',
+  2,
+);
+
 export function knownMessage(
-  { queries }: Parts,
+  { queries }: AskKnown,
   accountId: string,
   messageId: MessageId,
   wait = true,
-): Promise<GetMessageReply> {
+): Promise<KnownMessage> {
   return queries.ofSystem({ accountId, messageId, wait });
 }
 
@@ -47,4 +68,9 @@ export function duplicatesAreDropped(ageMs: number): boolean {
 /** A first try may have published it, and the stream would take a second publish for a new record. */
 export function maybeForgotten({ mayBePublished, createdAtMs }: Claim, nowMs: number): boolean {
   return mayBePublished && !duplicatesAreDropped(nowMs - createdAtMs);
+}
+
+/** A repeat soon after the first try says the same time; one much later is accepted when it is accepted. */
+export function acceptanceTime({ createdAtMs }: Claim, nowMs: number): number {
+  return duplicatesAreDropped(nowMs - createdAtMs) ? createdAtMs : nowMs;
 }

@@ -1,7 +1,7 @@
 // The fingerprint of a request's body, to see whether a repeat has the same. It is a keyed hash: a body holds a
 // one-time password, and with a plain hash whoever reads the bucket could find it in a million tries.
 import { createHmac, hkdfSync } from 'node:crypto';
-import { assert } from '../../../platform/assert.ts';
+import { assert } from '../../platform/assert.ts';
 import { printOctets } from './entry.ts';
 
 /**

@@ -5,14 +5,14 @@
 // whatever any clock says. Records expire a day after their last write. A server that has just started loads its
 // store with the first reads, and reads wait for that.
 import { isDeepStrictEqual } from 'node:util';
-import type { Bus } from '../../../cluster/bus/connect.ts';
-import type { PublishFailure, PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
-import { streamOfBucket, subjectInBucket } from '../../../cluster/bus/streams.ts';
-import { type Clock, systemClock } from '../../../platform/clock.ts';
-import { withDeadline } from '../../../platform/deadline.ts';
-import { ignoring } from '../../../platform/errors.ts';
-import { limits } from '../../../platform/limits.ts';
-import { secretBytes } from '../../../platform/random.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { secretBytes } from '../../platform/random.ts';
 import { ArchiveReader, ArchivedKeys, periodOf } from './archived-keys.ts';
 import {
   type IdempotencyEntry,

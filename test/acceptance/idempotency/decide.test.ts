@@ -1,11 +1,11 @@
 // The pure half of idempotency: what a request does that finds an entry, and that pages survive their encoding.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { acceptedAgain, keptOfAccepted } from '../../../../api/http/accepted-answer.ts';
-import type { AcceptedFacts } from '../../../../api/http/sms-answer.ts';
-import { ArchiveReader, ArchivedKeys } from '../../../../api/http/idempotency/archived-keys.ts';
-import { bodyPrinter } from '../../../../api/http/idempotency/body-print.ts';
-import { decideIdempotent } from '../../../../api/http/idempotency/decide.ts';
+import { acceptedAgain, keptOfAccepted } from '../../../api/http/accepted-answer.ts';
+import type { AcceptedFacts } from '../../../api/http/sms-answer.ts';
+import { ArchiveReader, ArchivedKeys } from '../../../acceptance/idempotency/archived-keys.ts';
+import { bodyPrinter } from '../../../acceptance/idempotency/body-print.ts';
+import { decideIdempotent } from '../../../acceptance/idempotency/decide.ts';
 import {
   type IdempotencyEntry,
   type StampedEntry,
@@ -21,12 +21,12 @@ import {
   readPage,
   timesBeginMs,
   turnedPage,
-} from '../../../../api/http/idempotency/entry.ts';
-import { keyPlaces } from '../../../../api/http/idempotency/key-place.ts';
-import { acceptedBody } from '../../../../api/http/sms-answer.ts';
-import type { MessageId } from '../../../../model/ids.ts';
-import { limits } from '../../../../platform/limits.ts';
-import type { SmsRequest } from '../../../../policy/contract.ts';
+} from '../../../acceptance/idempotency/entry.ts';
+import { keyPlaces } from '../../../acceptance/idempotency/key-place.ts';
+import { acceptedBody } from '../../../api/http/sms-answer.ts';
+import type { MessageId } from '../../../model/ids.ts';
+import { limits } from '../../../platform/limits.ts';
+import type { SmsRequest } from '../../../policy/contract.ts';
 
 const leaseMs = 10_000;
 const bodyPrint = Buffer.alloc(printOctets, 1);
