@@ -85,6 +85,24 @@ test('a repeat is answered although the gates would now refuse it', async () => 
   await until('the suspension', async () => (await send('x', goodBody, ingress, passing.live)).status === 403);
   const second = await send('replayed', goodBody, ingress, passing.live);
   expect(second.body).toEqual(first.body);
+  expect(second.headers.get('idempotent-replayed')).toBe('true');
+});
+
+test('the key is looked up before the gates: another body that they refuse too is told that the key was used', async () => {
+  const refused = { ...goodBody, to: '+88017' };
+  expect((await send('used before', goodBody)).status).toBe(202);
+  expect((await send('used before', refused)).body).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+  expect((await send('not used before', refused)).body).toMatchObject({ status: 422, code: 'invalid_recipient' });
+});
+
+test('requests that a gate refuses, at once and with one key, are each refused by it and store nothing', async () => {
+  const entries = async () => (await harness.bus.manager.streams.info('KV_idempotency')).state.last_seq;
+  const before = await entries();
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => send('refused at once', { ...goodBody, to: '+88017' })),
+  );
+  expect(new Set(answers.map(({ body }) => body['code']))).toEqual(new Set(['invalid_recipient']));
+  expect(await entries()).toBe(before);
 });
 
 test.each([
