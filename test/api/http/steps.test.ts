@@ -50,7 +50,7 @@ test('a step that waits goes on with the one behind it, in the turn in which it 
 test('a step that promises a result is waited for, whatever that is', async () => {
   const goesOn = running(async () => null, null);
   const refuses = running(async () => no, null);
-  const answers = running(async () => 'answered', null);
+  const answers = running(async (): Promise<StepResult> => 'answered', null);
   expect(goesOn.seen).toEqual(['0']);
   await nextTurn();
   expect([goesOn.seen, refuses.seen, answers.seen]).toEqual([['0', '1'], ['0', 'invalid_field'], ['0']]);
