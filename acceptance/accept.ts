@@ -19,15 +19,14 @@ import type { Use } from '../platform/shared-bound.ts';
 import { type Capacity, publisherBusy } from './capacity.ts';
 import { type AcceptanceRefusal, refusal } from './refusal.ts';
 
-/** What a message that goes out at once needs. */
-export type AcceptNowParts = {
+export type PublishParts = {
   readonly publisher: Publisher;
-  readonly queues: Pick<AccountQueues, 'placeOf'>;
   readonly events: EventWriter;
   readonly cipher: BodyCipher;
 };
 
-export type AcceptParts = AcceptNowParts & {
+export type AcceptParts = PublishParts & {
+  readonly queues: Pick<AccountQueues, 'placeOf'>;
   readonly scheduled: Pick<ScheduledShares, 'take' | 'giveBack'>;
   readonly capacity: Capacity;
   readonly clock: Clock;
@@ -49,21 +48,27 @@ export function acceptMessage(parts: AcceptParts, message: Message, use: Use, do
     capacity.giveBack(message.accountId, use);
     done(failed, isRepeat);
   };
-  if (message.scheduledAtMs === null) acceptNow(parts, message, answer, again);
-  else acceptScheduled(parts, message, message.scheduledAtMs, answer, again);
+  if (message.scheduledAtMs !== null) return acceptScheduled(parts, message, message.scheduledAtMs, answer, again);
+  const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
+  if ('full' in place) return answer(refusalOfFailure('subject_full'), false);
+  publishNow(parts, place.subject, message, answer, again);
 }
 
-/** Without a slot: for the system's own messages, which no account's share limits. */
-export function acceptNow(parts: AcceptNowParts, message: Message, done: AcceptDone, again = false): void {
-  const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
-  if ('full' in place) return done(refusalOfFailure('subject_full'), false);
+/** Without a slot, to the given queue: for the system's own messages, which no account's share limits. */
+export function publishNow(
+  parts: PublishParts,
+  subject: string,
+  message: Message,
+  done: AcceptDone,
+  again = false,
+): void {
   const record = encodeMessage(message, parts.cipher);
   const onAnswer = (result: PublishResult) => {
     if (!result.ok) return done(refusalOfFailure(result.failure), false);
     parts.events.write(acceptedEvent(message), settled);
     done(null, result.duplicate);
   };
-  parts.publisher.publish(place.subject, record, messageRecordId(message), onAnswer, again ? asRepublished : undefined);
+  parts.publisher.publish(subject, record, messageRecordId(message), onAnswer, again ? asRepublished : undefined);
   // An OTP is written at once, together with what was gathered before it.
   if (message.category === 'otp') parts.publisher.flush();
 }

@@ -1,27 +1,24 @@
 // The one place where a Message record is made, from who sends it, what was asked for and what admission decided. What a
 // field means for later stages is in model/message.ts.
-import type { AccountId, MessageId, PrincipalId } from '../model/ids.ts';
+import type { AccountId, MessageId } from '../model/ids.ts';
 import type { Message } from '../model/message.ts';
 import { limits } from '../platform/limits.ts';
 import type { Admitted, SmsRequest } from '../policy/contract.ts';
+import type { Principal } from './principal.ts';
 
 /** The part of a Principal that a message keeps. */
-export type MessageOwner = {
-  readonly id: PrincipalId;
-  readonly account: { readonly accountId: AccountId };
-  readonly livemode: boolean;
-};
+type Owner = Pick<Principal, 'id' | 'livemode'> & { readonly account: { readonly accountId: AccountId } };
 
-export type MessageIdentity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
+type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
 
 /** What of a request becomes part of its message as it is. */
-export type MessageRequest = Pick<SmsRequest, 'to' | 'from' | 'category' | 'clientReference' | 'validitySeconds'>;
+type Request = Pick<SmsRequest, 'to' | 'from' | 'category' | 'clientReference' | 'validitySeconds'>;
 
 export function buildMessage(
-  owner: MessageOwner,
-  request: MessageRequest,
+  owner: Owner,
+  request: Request,
   admitted: Admitted,
-  { messageId, acceptedAtMs }: MessageIdentity,
+  { messageId, acceptedAtMs }: Identity,
 ): Message {
   const { category, validitySeconds } = request;
   const usualMs = category === 'otp' ? limits.message.validityOtpMs : limits.message.validityDefaultMs;

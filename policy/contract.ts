@@ -22,7 +22,7 @@ export type ApprovedTemplates = {
   ofCategory(category: Category): Iterable<ApprovedTemplate>;
 };
 
-/** Who wants to send, as gates see it: the part of acceptance/contract.ts's Principal that they read. */
+/** Who wants to send, as gates see it: the part of acceptance/principal.ts's Principal that they read. */
 export type Principal = {
   /** False: a test message, which reaches nobody. */
   readonly livemode: boolean;

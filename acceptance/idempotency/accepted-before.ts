@@ -27,12 +27,12 @@ export type AskKnown = {
 
 /** `unclear`: that is not known now; publishing again could send it twice. */
 export async function isKnown(
-  parts: AskKnown,
+  { queries }: AskKnown,
   accountId: string,
   messageId: MessageId,
   ageMs: number,
 ): Promise<'yes' | 'no' | 'unclear'> {
-  const reply = await knownMessage(parts, accountId, messageId);
+  const reply = await queries.ofSystem({ accountId, messageId });
   switch (reply.result) {
     case 'found':
       return 'yes';
@@ -50,15 +50,6 @@ export const firstTryUnclear = refusal(
   'whether the first try was accepted cannot be determined right now',
   2,
 );
-
-export function knownMessage(
-  { queries }: AskKnown,
-  accountId: string,
-  messageId: MessageId,
-  wait = true,
-): Promise<KnownMessage> {
-  return queries.ofSystem({ accountId, messageId, wait });
-}
 
 /** Whether the stream itself still drops a second publish of something this old. */
 export function duplicatesAreDropped(ageMs: number): boolean {

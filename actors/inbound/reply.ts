@@ -2,7 +2,7 @@
 // over the carrier that delivered it. Its id follows from the asker, the keyword and the first asker of this minute,
 // so that a repeat, or two machines that answer each other, get no second one; from that moment on it is listed. The
 // opt-out that it confirms does not block it.
-import { type AcceptNowParts, acceptNow } from '../../acceptance/accept.ts';
+import { type PublishParts, publishNow } from '../../acceptance/accept.ts';
 import { buildMessage } from '../../acceptance/build-message.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { type AccountId, type MessageId, derivedMessageId, keywordReplyKeyId } from '../../model/ids.ts';
@@ -30,7 +30,7 @@ export type Reply = {
   readonly messageId: MessageId;
 };
 
-export type ReplyParts = Omit<AcceptNowParts, 'queues'> & {
+export type ReplyParts = PublishParts & {
   /** Which moment a turn belongs to: the first that was said of it, for all nodes and for ever after. */
   readonly turns: Pick<ReplyTurns, 'firstOf'>;
 };
@@ -48,16 +48,18 @@ export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: num
 }
 
 /** Null when it is accepted, else why not. */
-async function publishReply({ turns, ...parts }: ReplyParts, reply: Reply): Promise<string | null> {
+async function publishReply(parts: ReplyParts, reply: Reply): Promise<string | null> {
   let askedAtMs: number;
   try {
-    askedAtMs = await turns.firstOf(turnOf(reply), reply.receivedAtMs);
+    askedAtMs = await parts.turns.firstOf(turnOf(reply), reply.receivedAtMs);
   } catch (error) {
     return messageOf(error);
   }
   const message = messageOfReply({ ...reply, receivedAtMs: askedAtMs });
+  // Behind whatever waits there: an answer is in the queue of its account like any other message.
+  const subject = messageSubject(message.category, message.carrier, message.accountId);
   return new Promise((resolve) => {
-    acceptNow({ ...parts, queues: ownQueues }, message, (refused, isRepeat) => {
+    publishNow(parts, subject, message, (refused, isRepeat) => {
       if (refused === null) {
         metrics.keywordReplies.inc({ keyword: reply.keyword, ended: isRepeat ? 'repeat' : 'accepted' });
       }
@@ -65,11 +67,6 @@ async function publishReply({ turns, ...parts }: ReplyParts, reply: Reply): Prom
     });
   });
 }
-
-/** An answer waits in the queue of its account like any other message, however much waits there. */
-const ownQueues: AcceptNowParts['queues'] = {
-  placeOf: (category, carrier, accountId) => ({ subject: messageSubject(category, carrier, accountId) }),
-};
 
 /** Within a turn the same keyword to the same number is answered once per subscriber. */
 function turnOf({ accountId, keyword, to, sender, receivedAtMs }: Reply): string {

@@ -9,7 +9,6 @@ import {
   type AskKnown,
   duplicatesAreDropped,
   firstTryUnclear,
-  knownMessage,
   maybeForgotten,
 } from '../../acceptance/idempotency/accepted-before.ts';
 import type { Claim } from '../../acceptance/idempotency/requests.ts';
@@ -158,6 +157,7 @@ async function knownBefore(
   endAtMs: number,
 ): Promise<readonly (ItemResult | null)[]> {
   const { clock } = parts;
+  const { accountId } = principal.account;
   const unpublished = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : unclear;
   const found = new Array<ItemResult | null>(items.length).fill(unpublished);
   // Not waited for what may just be arriving: the stream itself still drops a second publish of something so young.
@@ -167,7 +167,7 @@ async function knownBefore(
     while (next < items.length && !isAway && clock.monotonicMs() < endAtMs) {
       const index = next;
       next += 1;
-      const reply = await knownMessage(parts, principal.account.accountId, idOf(index), false);
+      const reply = await parts.queries.ofSystem({ accountId, messageId: idOf(index), wait: false });
       switch (reply.result) {
         case 'found':
           found[index] = { id: idOf(index), status: reply.message.scheduledAtMs === null ? 'accepted' : 'scheduled' };

@@ -170,10 +170,11 @@ function acceptPlain(sending: SendSms): StepResult {
   const nowMs = parts.clock.nowMs();
   const { ucs2Because } = found(sending.admitted);
   const message = messageOf(sending, sending.messageId ?? newMessageId(nowMs), nowMs);
-  acceptSingle(sending, message, false, (refused) => {
+  acceptMessage(parts, message, 'otp', (refused) => {
     parts.guard(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
       exchange.json(202, acceptedBody(message, ucs2Because));
+      countAccepted(message.category, message.carrier, exchange.elapsedMs);
     });
   });
   return 'answered';
@@ -200,9 +201,12 @@ async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult
   }
   const again = maybeForgotten(claim, clock.nowMs());
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptSingle(sending, message, again, resolve),
+    acceptMessage(parts, message, 'otp', resolve, again),
   );
-  if (refused === null) return accepted();
+  if (refused === null) {
+    countAccepted(message.category, message.carrier, sending.exchange.elapsedMs);
+    return accepted();
+  }
   return { refusal: refused, isPublished: refused.code === 'overloaded' ? 'unknown' : 'no' };
 }
 
@@ -215,17 +219,4 @@ function answerOutcome({ exchange }: SendSms, outcome: Outcome<AcceptanceRefusal
 
 function messageOf({ principal, request, admitted }: SendSms, messageId: MessageId, acceptedAtMs: number): Message {
   return buildMessage(principal, found(request), found(admitted), { messageId, acceptedAtMs });
-}
-
-function acceptSingle(
-  { parts, exchange }: SendSms,
-  message: Message,
-  again: boolean,
-  done: (refused: AcceptanceRefusal | null) => void,
-): void {
-  const answer = (refused: AcceptanceRefusal | null) => {
-    done(refused);
-    if (refused === null) countAccepted(message.category, message.carrier, exchange.elapsedMs);
-  };
-  acceptMessage(parts, message, 'otp', answer, again);
 }
