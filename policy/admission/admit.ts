@@ -7,7 +7,7 @@ import type { Admission, Admitted, Principal, Circumstances, RoutingRules, SmsRe
 import type { RouterOptions } from '../routing/route.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
 import { type Gates, gatesOf } from './gates.ts';
-import { Judgement } from './judgement.ts';
+import { Evaluation } from './evaluation.ts';
 
 export type Admit = (principal: Principal, request: SmsRequest) => Admission;
 
@@ -20,17 +20,17 @@ export function admission(
 ): Admit {
   const gates = gatesOf(rules, circumstances, routing, credit);
   return (principal, asked) => {
-    const judgement = new Judgement(principal, asked, gates.route);
+    const evaluation = new Evaluation(principal, asked, gates.route);
     for (const gate of gates.list) {
-      const refusal = gate.refuse(judgement);
+      const refusal = gate.refuse(evaluation);
       if (refusal !== null) return refusal;
     }
-    return admittedBy(judgement, gates);
+    return admittedBy(evaluation, gates);
   };
 }
 
-function admittedBy(judgement: Judgement, gates: Gates): Admitted {
-  const { principal, request, text, templateId, counted, routed, notBeforeMs } = judgement;
+function admittedBy(evaluation: Evaluation, gates: Gates): Admitted {
+  const { principal, request, text, templateId, counted, routed, notBeforeMs } = evaluation;
   assert(
     text !== null && counted !== null && !('why' in routed),
     'the gates let a message pass without a text or route',

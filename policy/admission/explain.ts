@@ -17,7 +17,7 @@ import { nothingSpecial } from './admit.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
 import { type ExplainedText, explainText } from './explain-text.ts';
 import { type Gate, type GateNote, type Gates, gatesOf } from './gates.ts';
-import { Judgement } from './judgement.ts';
+import { Evaluation } from './evaluation.ts';
 import { countText } from './text-gates.ts';
 
 export type GateVerdict = {
@@ -54,11 +54,11 @@ export function explanation(
   const gates = gatesOf(rules, circumstances, routing, credit);
   const tablesByCarrier = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
   return (principal, asked, messageId) => {
-    const judgement = new Judgement(principal, asked, gates.route);
-    const verdicts = verdictsOf(gates.list, judgement);
+    const evaluation = new Evaluation(principal, asked, gates.route);
+    const verdicts = verdictsOf(gates.list, evaluation);
     const isRefused = (...names: string[]) =>
       verdicts.some(({ gate, verdict }) => verdict === 'refused' && names.includes(gate));
-    const { request, text, routed, nationalTables } = judgement;
+    const { request, text, routed, nationalTables } = evaluation;
     const plan = 'why' in routed || isRefused('recipient') ? null : routed.planFor(messageId);
     const isReachable = !isRefused('recipient', 'opt_out', 'do_not_disturb');
     return {
@@ -74,21 +74,21 @@ export function explanation(
 }
 
 /** Of every gate; one that needs what an earlier gate refused is not asked. */
-function verdictsOf(gates: readonly Gate[], judgement: Judgement): readonly GateVerdict[] {
+function verdictsOf(gates: readonly Gate[], evaluation: Evaluation): readonly GateVerdict[] {
   const notPassed = new Set<string>();
   return gates.map((gate) => {
     const hasAll = gate.needs?.every((name) => !notPassed.has(name)) ?? true;
-    const isAsked = hasAll && (gate.needsText !== true || judgement.text !== null);
-    const verdict = isAsked ? verdictOf(gate, judgement) : nothingToAsk(gate.name);
+    const isAsked = hasAll && (gate.needsText !== true || evaluation.text !== null);
+    const verdict = isAsked ? verdictOf(gate, evaluation) : nothingToAsk(gate.name);
     if (!isAsked || verdict.verdict === 'refused') notPassed.add(gate.name);
     return verdict;
   });
 }
 
-function verdictOf(gate: Gate, judgement: Judgement): GateVerdict {
-  const refusal = gate.refuse(judgement);
+function verdictOf(gate: Gate, evaluation: Evaluation): GateVerdict {
+  const refusal = gate.refuse(evaluation);
   if (refusal !== null) return refused(gate.name, refusal);
-  return noted(gate.name, gate.note?.(judgement) ?? passed);
+  return noted(gate.name, gate.note?.(evaluation) ?? passed);
 }
 
 /** A text somewhat too long is cut all the same: how much too long it is, is what its writer asks. */

@@ -9,7 +9,7 @@ import { type RouterOptions, router } from '../routing/route.ts';
 import { contentRulesGate } from './content-rules-gate.ts';
 import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
 import { type DoNotDisturb, doNotDisturb } from './do-not-disturb-gate.ts';
-import type { AskRoute, Judgement } from './judgement.ts';
+import type { AskRoute, Evaluation } from './evaluation.ts';
 import { optOutGate } from './opt-out-gate.ts';
 import { type QuietVerdict, quietHoursGate } from './quiet-hours-gate.ts';
 import { dueOf, sendAtGate } from './send-at-gate.ts';
@@ -25,9 +25,9 @@ export type Gate = {
   /** It reads the text, which a template may have failed to give. */
   readonly needsText?: true;
   /** Null: the message passes; what the gate found out is in `of`. */
-  refuse(of: Judgement): Refusal | null;
+  refuse(of: Evaluation): Refusal | null;
   /** For explanations: what its silence means. Never asked on the way of a message. */
-  note?(of: Judgement): GateNote | null;
+  note?(of: Evaluation): GateNote | null;
 };
 
 export type GateNote = { readonly verdict: 'passed' | 'held' | 'not_asked'; readonly detail: string | null };
@@ -121,7 +121,7 @@ export function gatesOf(
   };
 }
 
-function readTemplate(of: Judgement): Refusal | null {
+function readTemplate(of: Evaluation): Refusal | null {
   const written = templateGate(of.principal, of.asked);
   if (written.ok) {
     of.templateId = written.templateId;
@@ -133,26 +133,26 @@ function readTemplate(of: Judgement): Refusal | null {
   return written;
 }
 
-function countSegments(of: Judgement): Refusal | null {
+function countSegments(of: Evaluation): Refusal | null {
   const counted = segmentsGate(of.request, of.nationalTables);
   if (!counted.ok) return counted;
   of.counted = counted;
   return null;
 }
 
-function senderNote({ principal: { livemode, account }, asked: { from } }: Judgement): GateNote | null {
+function senderNote({ principal: { livemode, account }, asked: { from } }: Evaluation): GateNote | null {
   if (livemode || account.senders.has(from)) return null;
   return { verdict: 'passed', detail: 'a test key needs no approval: a live key would be refused' };
 }
 
-function templateNote({ templateId }: Judgement): GateNote | null {
+function templateNote({ templateId }: Evaluation): GateNote | null {
   return templateId === null ? null : { verdict: 'passed', detail: `is a text of ${templateId}` };
 }
 
 function disturbNote(
   disturb: DoNotDisturb,
   circumstances: Circumstances,
-  { principal: { livemode }, request: { category } }: Judgement,
+  { principal: { livemode }, request: { category } }: Evaluation,
 ): GateNote {
   const { dnd } = circumstances.registries();
   if (!livemode) return notAsked('test messages reach nobody');
@@ -162,7 +162,7 @@ function disturbNote(
     : { verdict: 'passed', detail: disturb.trace(dnd, category) };
 }
 
-function hourNote({ principal, request, notBeforeMs }: Judgement): GateNote | null {
+function hourNote({ principal, request, notBeforeMs }: Evaluation): GateNote | null {
   if (notBeforeMs === null) return principal.livemode ? null : notAsked('test messages have no quiet hours');
   const moment = new Date(notBeforeMs).toISOString();
   const detail = notBeforeMs === request.sendAtMs ? `waits until ${moment}, its send_at` : `waits until ${moment}`;

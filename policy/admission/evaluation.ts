@@ -8,7 +8,7 @@ import { textToSend } from './text-gates.ts';
 
 export type AskRoute = (principal: Principal, request: SmsRequest) => Routed;
 
-export class Judgement {
+export class Evaluation {
   readonly principal: Principal;
   /** As it came. */
   readonly asked: SmsRequest;
