@@ -39,13 +39,14 @@ export function sendBatch(parts: SendBatchParts, exchange: Exchange, req: HttpRe
 }
 
 class SendBatch extends WriteRequest {
+  readonly steps = steps;
   readonly parts: SendBatchParts;
   readonly use = 'ordinary';
   items: readonly BatchItem[] = [];
   automatic: AutomaticKey | null = null;
 
   constructor(parts: SendBatchParts, exchange: Exchange, req: HttpRequest) {
-    super(steps, exchange, parts.guard, req);
+    super(exchange, req);
     this.parts = parts;
   }
 }

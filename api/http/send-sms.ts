@@ -61,6 +61,7 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
 }
 
 class SendSms extends WriteRequest {
+  readonly steps = steps;
   readonly parts: SendSmsParts;
   readonly use = 'otp';
   /** Parsed from the body. */
@@ -74,7 +75,7 @@ class SendSms extends WriteRequest {
   admitted: Admitted | null = null;
 
   constructor(parts: SendSmsParts, exchange: Exchange, req: HttpRequest) {
-    super(steps, exchange, parts.guard, req);
+    super(exchange, req);
     this.parts = parts;
   }
 }

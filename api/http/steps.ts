@@ -14,26 +14,24 @@ export type Step<R> = (request: R) => StepResult | Promise<StepResult>;
 /**
  * ```ts
  * const steps: readonly Step<Ping>[] = [authenticate, answerPong];
- * class Ping extends SteppedRequest { … }
- * new Ping(steps, exchange, guard).proceed();
+ * class Ping extends SteppedRequest { readonly steps = steps; … }
+ * new Ping(exchange, parts).proceed();
  * ```
  */
 export abstract class SteppedRequest {
+  /** Of its own class. `Step<this>` would keep a step that several classes share out of their lists. */
+  abstract readonly steps: readonly Step<never>[];
+  abstract readonly parts: { readonly guard: Guard };
   readonly exchange: Exchange;
-  readonly #steps: readonly Step<never>[];
-  readonly #guard: Guard;
   #next = 0;
 
-  /** `steps`: of the class that is made, which the type of a constructor cannot say. */
-  constructor(steps: readonly Step<never>[], exchange: Exchange, guard: Guard) {
-    this.#steps = steps;
+  constructor(exchange: Exchange) {
     this.exchange = exchange;
-    this.#guard = guard;
   }
 
   /** Runs the steps from where the request is. What one throws is answered by the guard. */
   proceed(): void {
-    this.#guard(this.exchange, () => this.#run());
+    this.parts.guard(this.exchange, () => this.#run());
   }
 
   refuse(problem: Problem): void {
@@ -41,8 +39,9 @@ export abstract class SteppedRequest {
   }
 
   #run(): void | Promise<void> {
-    while (this.#next < this.#steps.length) {
-      const step = this.#steps[this.#next] as Step<this>;
+    for (;;) {
+      const step = this.steps[this.#next] as Step<this> | undefined;
+      if (step === undefined) return;
       this.#next += 1;
       const result = step(this);
       if (result instanceof Promise) return this.#runAfter(result);

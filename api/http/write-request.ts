@@ -14,7 +14,7 @@ import { type AccessParts, admitCaller } from './access.ts';
 import type { Exchange } from './exchange.ts';
 import type { Guard } from './guard.ts';
 import { readBody } from './read-body.ts';
-import { type Step, type StepResult, SteppedRequest, found } from './steps.ts';
+import { type StepResult, SteppedRequest, found } from './steps.ts';
 
 /** What distinguishes requests with an idempotency key. */
 export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
@@ -25,7 +25,7 @@ export type WriteParts = KeyParts & {
 };
 
 export abstract class WriteRequest extends SteppedRequest {
-  abstract readonly parts: WriteParts;
+  abstract override readonly parts: WriteParts;
   /** Which share of its account's slots it uses. */
   abstract readonly use: Use;
   /** Only until the body is waited for: then it is the server's again. */
@@ -36,8 +36,8 @@ export abstract class WriteRequest extends SteppedRequest {
   #principal: Principal | null = null;
   #body: Buffer | null = null;
 
-  constructor(steps: readonly Step<never>[], exchange: Exchange, guard: Guard, req: HttpRequest) {
-    super(steps, exchange, guard);
+  constructor(exchange: Exchange, req: HttpRequest) {
+    super(exchange);
     this.req = req;
   }
 

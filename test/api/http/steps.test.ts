@@ -9,7 +9,16 @@ import { messageOf } from '../../../platform/errors.ts';
 
 const no = problem(422, 'invalid_field', 'no');
 
-class Counted extends SteppedRequest {}
+class Counted extends SteppedRequest {
+  readonly steps: readonly Step<Counted>[];
+  readonly parts: { readonly guard: Guard };
+
+  constructor(exchange: Exchange, steps: readonly Step<Counted>[], guard: Guard) {
+    super(exchange);
+    this.steps = steps;
+    this.parts = { guard };
+  }
+}
 
 function running(...results: (StepResult | (() => StepResult | Promise<StepResult>))[]) {
   const seen: string[] = [];
@@ -26,7 +35,7 @@ function running(...results: (StepResult | (() => StepResult | Promise<StepResul
     seen.push(String(at));
     return typeof result === 'function' ? result() : result;
   });
-  const request = new Counted(steps, exchange, guard);
+  const request = new Counted(exchange, steps, guard);
   request.proceed();
   return { seen, request };
 }
