@@ -1,5 +1,6 @@
 // The parts of the analytics role: store, recorder, query server, reaper and purge. A node whose recorder is fenced
 // still answers queries, and records again only when the other one has been silent while records waited.
+import { readEntry } from '../cluster/bus/bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
@@ -20,7 +21,7 @@ import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './queries/unflushed.ts';
 import { upToDateOver } from './queries/up-to-date.ts';
 import { type Reaper, startReaper } from './reaper/reaper.ts';
-import { type ProgressRecord, reachedBy, recordIn } from './recorder/progress.ts';
+import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
 
@@ -101,14 +102,14 @@ export async function startAnalytics(
 
   async function waitForSilence(): Promise<void> {
     const bucket = await openBucket(bus, 'recorder');
-    let seen = '';
+    let seen = -1;
     for (let silentMs = 0; !stopping.signal.aborted; silentMs += watchEveryMs) {
       try {
         await clock.sleep(watchEveryMs, stopping.signal);
-        const entry = await withDeadline('reading the progress', watchEveryMs, bucket.get('events'));
-        const behind = await hasMoreThan(bus, recordIn(entry), clock);
-        if (!behind || seen !== String(entry?.revision)) silentMs = 0;
-        seen = String(entry?.revision);
+        const read = await withDeadline('reading the progress', watchEveryMs, readEntry(bucket, progressKey));
+        const behind = await hasMoreThan(bus, read.entry?.json<ProgressRecord>() ?? null, clock);
+        if (!behind || seen !== read.revision) silentMs = 0;
+        seen = read.revision;
         if (silentMs >= 4 * watchEveryMs && !stopping.signal.aborted) return await record();
       } catch (error) {
         if (stopping.signal.aborted) return;

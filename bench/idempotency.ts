@@ -14,6 +14,7 @@ import { periodOf } from '../acceptance/idempotency/archived-keys.ts';
 import { keyPlaces } from '../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests, type KeyedRequest } from '../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../acceptance/idempotency/store.ts';
+import { expectSequence } from '../cluster/bus/bucket.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { type PublishResult, Publisher } from '../cluster/bus/publisher.ts';
@@ -184,7 +185,7 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> 
     const subject = subjectInBucket('idempotency', name);
     const hasCapacity = () => publisher.hasCapacity(subject);
     if (!hasCapacity()) await until('room', hasCapacity, { limitMs: 60_000, everyMs: 1 });
-    const expected = { 'Nats-Expected-Last-Subject-Sequence': String(revision) };
+    const expected = expectSequence(revision);
     const ended = (result: PublishResult) => {
       if (result.ok) done(result.seq);
       else failed += 1;

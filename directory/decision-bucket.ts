@@ -1,13 +1,13 @@
 // Writes a subscriber's decision into the bucket of suppressed numbers, where every entry point sees it within
 // milliseconds, and removes it again. By compare-and-set only: the later decision wins, whoever writes last.
 import { DeliverPolicy } from '@nats-io/jetstream';
-import type { KV } from '@nats-io/kv';
+import type { KV, KvEntry } from '@nats-io/kv';
 import type { SubscriberDecision } from '../model/subscriber-decision.ts';
 import { withDeadline } from '../platform/deadline.ts';
-import { RetryLater, ignoring } from '../platform/errors.ts';
+import { RetryLater } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
-import { isApiError, wrongLastSequence } from '../cluster/bus/api-errors.ts';
+import { merge, readEntry, remove } from '../cluster/bus/bucket.ts';
 import { bucketOperation, streamOfBucket, subjectInBucket } from '../cluster/bus/streams.ts';
 import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord } from './decisions.ts';
 
@@ -17,34 +17,24 @@ const sweepWithinMs = 10_000;
 export async function putDecision(bucket: KV, decision: SubscriberDecision): Promise<void> {
   const name = decisionEntryName(decision);
   const { keyword, sender, atMs } = decision;
-  for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
-    const entry = await bucket.get(name);
-    const held = entry?.operation === 'PUT' ? decodeDecisionEntry(entry.value) : null;
-    if (held !== null && !isLaterWord(decision, held)) return;
-    try {
-      const text = JSON.stringify({ v: 1, keyword, sender, atMs } satisfies DecisionEntry);
-      await bucket.put(name, text, { previousSeq: entry?.revision ?? 0 });
-      return;
-    } catch (error) {
-      if (!isApiError(error, wrongLastSequence)) throw error;
-    }
-  }
+  const text = JSON.stringify({ v: 1, keyword, sender, atMs } satisfies DecisionEntry);
+  const laterWord = (entry: KvEntry | null) => {
+    const held = entry === null ? null : decodeDecisionEntry(entry.value);
+    return held === null || isLaterWord(decision, held) ? text : null;
+  };
+  if ((await merge(bucket, name, laterWord, limits.inbound.mergeTriesMax)) === 'ok') return;
   throw new RetryLater('others write the same decision again and again', limits.bus.nakDelayMsMax);
 }
 
 /** It is written down. A later word that has taken its place stays: that one has a record of its own. */
 export async function takeDecisionAway(bucket: KV, decision: SubscriberDecision): Promise<void> {
   const name = decisionEntryName(decision);
-  const entry = await bucket.get(name);
-  if (entry === null || entry.operation !== 'PUT') return;
+  const { entry, revision } = await readEntry(bucket, name);
+  if (entry === null) return;
   const held = decodeDecisionEntry(entry.value);
   if (held !== null && isLaterWord(held, decision)) return;
-  try {
-    await bucket.delete(name, { previousSeq: entry.revision });
-  } catch (error) {
-    if (!isApiError(error, wrongLastSequence)) throw error;
-    ignoring(error, 'a later word has taken the place of a decision that was written down');
-  }
+  // A conflict: a later word has taken its place in this moment.
+  await remove(bucket, name, revision);
 }
 
 /**

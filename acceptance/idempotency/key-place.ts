@@ -2,7 +2,7 @@
 // made by the first process that needs it and never shown, so that no client can search for keys that share a page or
 // a hash.
 import { createHmac } from 'node:crypto';
-import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { readEntry, replace } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { limits } from '../../platform/limits.ts';
@@ -49,12 +49,8 @@ export function keyPlaces(secret: Uint8Array): KeyPlaces {
 export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array> {
   const bucket = await openBucket(bus, 'installation', replicas);
   for (;;) {
-    const found = await bucket.get(entryName);
-    if (found !== null && found.operation === 'PUT') return found.value;
-    try {
-      await bucket.put(entryName, secretBytes(secretOctets), { previousSeq: found?.revision ?? 0 });
-    } catch (error) {
-      if (!isApiError(error, wrongLastSequence)) throw error;
-    }
+    const { entry, revision } = await readEntry(bucket, entryName);
+    if (entry !== null) return entry.value;
+    await replace(bucket, entryName, secretBytes(secretOctets), revision);
   }
 }

@@ -5,6 +5,7 @@
 // whatever any clock says. Records expire a day after their last write. A server that has just started loads its
 // store with the first reads, and reads wait for that.
 import { isDeepStrictEqual } from 'node:util';
+import { expectSequence } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
@@ -208,9 +209,7 @@ export function idempotencyStore(
   }
 
   async function publish(name: string, page: Page, revision: number): Promise<PublishResult> {
-    const result = await publisher.publishOne(subjectOf(name), page, null, {
-      'Nats-Expected-Last-Subject-Sequence': String(revision),
-    });
+    const result = await publisher.publishOne(subjectOf(name), page, null, expectSequence(revision));
     if (result.ok) remember(name, { page, revision: result.seq });
     else remembered.delete(name);
     return result;

@@ -133,19 +133,16 @@ export class InboundConsumer {
   }
 
   async #merge(part: TiedPart, deliveries: number): Promise<void> {
-    const { texts } = this.#parts;
     const key = keyOfText(nameOfText(part));
-    for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
-      const { text, revision } = await texts.get(key);
-      const merged = mergePart(text, part);
-      if (merged.kind === 'repeat') return this.#remind(key, merged.text, part);
+    const text = await this.#parts.texts.merge(key, async (held) => {
+      const merged = mergePart(held, part);
+      if (merged.kind === 'repeat') return null;
       if (merged.kind === 'displaced') await this.#publish(key, merged.before, deliveries);
       // Published before it is marked: what dies in between is published again, under the same id.
       if (merged.kind === 'whole') await this.#publish(key, merged.text, deliveries);
-      const next = merged.kind === 'whole' ? publishedTextOf(merged.text) : merged.text;
-      if (await texts.put(key, next, revision)) return this.#remind(key, next, part);
-    }
-    throw new RetryLater('other parts of the same text came at the same moment', limits.bus.nakDelayMsMax);
+      return merged.kind === 'whole' ? publishedTextOf(merged.text) : merged.text;
+    });
+    if (text !== null) await this.#remind(key, text, part);
   }
 
   /** The part a text began with orders the look at what is missing; its redelivery orders it again. */
@@ -167,14 +164,11 @@ export class InboundConsumer {
   }
 
   async #lookAgain(key: string, begunAtMs: number, deliveries: number): Promise<void> {
-    const { texts } = this.#parts;
-    for (let tries = 0; tries < limits.inbound.mergeTriesMax; tries += 1) {
-      const { text, revision } = await texts.get(key);
-      if (!isOverdue(text, begunAtMs)) return;
-      await this.#publish(key, text, deliveries);
-      if (await texts.put(key, publishedTextOf(text), revision)) return;
-    }
-    throw new RetryLater('parts came at the same moment', limits.bus.nakDelayMsMax);
+    await this.#parts.texts.merge(key, async (held) => {
+      if (!isOverdue(held, begunAtMs)) return null;
+      await this.#publish(key, held, deliveries);
+      return publishedTextOf(held);
+    });
   }
 
   async #publish(key: string, text: MultipartText, deliveries: number): Promise<void> {

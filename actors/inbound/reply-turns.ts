@@ -3,7 +3,7 @@
 // message be answered as a new one.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
-import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { readEntry, replace } from '../../cluster/bus/bucket.ts';
 import { RetryLater } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 
@@ -20,13 +20,8 @@ export class ReplyTurns {
    */
   async firstOf(turn: string, atMs: number): Promise<number> {
     const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
-    try {
-      await this.#bucket.put(key, String(atMs), { previousSeq: 0 });
-      return atMs;
-    } catch (error) {
-      if (!isApiError(error, wrongLastSequence)) throw error;
-    }
-    const entry = await this.#bucket.get(key);
+    if ((await replace(this.#bucket, key, String(atMs), 0)) !== 'conflict') return atMs;
+    const { entry } = await readEntry(this.#bucket, key);
     const firstAtMs = Number(entry?.string());
     // A replica that does not have it yet.
     if (!Number.isSafeInteger(firstAtMs) || firstAtMs <= 0) {

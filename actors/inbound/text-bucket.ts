@@ -1,15 +1,13 @@
 // Stores multipart texts that are not complete yet in the bucket `inbound`: sealed, one entry per text, changed by
 // compare-and-set only, so that any thread of any node may add its part.
 import { createHash } from 'node:crypto';
-import type { KV } from '@nats-io/kv';
+import type { KV, KvEntry } from '@nats-io/kv';
 import { Packr } from 'msgpackr';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
-import { RejectMessage, ignoring } from '../../platform/errors.ts';
+import { merge } from '../../cluster/bus/bucket.ts';
+import { RejectMessage, RetryLater, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { MultipartText } from './parts.ts';
-
-export type HeldText = { readonly text: MultipartText | null; readonly revision: number };
 
 const version = 1;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
@@ -23,29 +21,30 @@ export class TextBucket {
     this.#cipher = cipher;
   }
 
-  async get(key: string): Promise<HeldText> {
-    const entry = await this.#bucket.get(key);
-    if (entry === null) return { text: null, revision: 0 };
-    return { text: entry.operation === 'PUT' ? this.#decode(key, entry.value) : null, revision: entry.revision };
-  }
-
-  /** False when another process changed it since it was read. Throws RejectMessage for one that is too large. */
-  async put(key: string, text: MultipartText, revision: number): Promise<boolean> {
-    const octets = this.#encode(key, text);
-    if (octets.length > limits.inbound.textBytesMax) {
-      throw new RejectMessage('text_too_large', `the parts of one text come to ${octets.length} octets`);
-    }
-    try {
-      await this.#bucket.put(key, octets, { previousSeq: revision });
-      return true;
-    } catch (error) {
-      if (!isApiError(error, wrongLastSequence)) throw error;
-      return false;
-    }
+  /**
+   * Makes of a text what `change` says; null leaves it as it is. `change` is asked again when another process was
+   * faster, a few times: then it throws RetryLater. Throws RejectMessage for a text that is too large. Resolves with
+   * the text as it is now.
+   */
+  async merge(
+    key: string,
+    change: (held: MultipartText | null) => Promise<MultipartText | null>,
+  ): Promise<MultipartText | null> {
+    let text: MultipartText | null = null;
+    const sealed = async (entry: KvEntry | null) => {
+      const held = entry === null ? null : this.#decode(key, entry.value);
+      const changed = await change(held);
+      text = changed ?? held;
+      return changed === null ? null : this.#encode(key, changed);
+    };
+    if ((await merge(this.#bucket, key, sealed, limits.inbound.mergeTriesMax)) === 'ok') return text;
+    throw new RetryLater('other parts of the same text came at the same moment', limits.bus.nakDelayMsMax);
   }
 
   #encode(key: string, text: MultipartText): Uint8Array {
-    return this.#cipher.seal(packr.pack([version, text]), key);
+    const octets = this.#cipher.seal(packr.pack([version, text]), key);
+    if (octets.length <= limits.inbound.textBytesMax) return octets;
+    throw new RejectMessage('text_too_large', `the parts of one text come to ${octets.length} octets`);
   }
 
   /** An entry of another version or body key: nothing can be added to it, so the text starts over. */

@@ -7,7 +7,8 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { isApiError, noMessage, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { isApiError, noMessage } from '../../cluster/bus/api-errors.ts';
+import { type Written, orConflict } from '../../cluster/bus/bucket.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { lowLatencyPull } from '../../cluster/bus/lost-pull.ts';
 import { bucketOperation, streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
@@ -19,7 +20,7 @@ export type LeaseEntry = {
   readonly value: Uint8Array | null;
 };
 
-export type LeaseWrite = { readonly revision: number } | 'conflict' | 'unclear';
+export type LeaseWrite = Written | 'unclear';
 
 /** The storage of leases; a test implements it with delays of its own. */
 export type LeaseStore = Pick<LeaseBucket, 'watch' | 'put' | 'remove' | 'last' | 'close'>;
@@ -108,14 +109,13 @@ export class LeaseBucket {
     const marks = headers();
     if (verb !== null) marks.set(bucketOperation, verb);
     try {
-      const ack = await this.#bus.jetstream.publish(prefix + key, value, {
+      const publish = this.#bus.jetstream.publish(prefix + key, value, {
         headers: marks,
         expect: { lastSubjectSequence: expected },
         timeout: limits.leases.requestTimeoutMs,
       });
-      return { revision: ack.seq };
+      return await orConflict(publish.then(({ seq }) => ({ revision: seq })));
     } catch (error) {
-      if (isApiError(error, wrongLastSequence)) return 'conflict';
       ignoring(error, 'a lease was written and no answer came: the next compare-and-set will show it');
       return 'unclear';
     }

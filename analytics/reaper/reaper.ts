@@ -15,7 +15,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { RecordedEvents } from '../queries/recorded-events.ts';
 import type { Unflushed } from '../queries/unflushed.ts';
 import type { UpToDate } from '../queries/up-to-date.ts';
-import { Fenced } from '../recorder/progress.ts';
+import { Fenced } from '../fenced-entry.ts';
 import type { Engine } from '../store/engine.ts';
 import { type Overdue, firstDueMs, overduePage } from './overdue.ts';
 import { ReaperCursor } from './reaper-cursor.ts';

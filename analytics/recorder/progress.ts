@@ -1,14 +1,14 @@
 // The recorder's progress, in a KV bucket: the last record that is certainly in ClickHouse, and the range that may be
 // (stored before the insert). Every change is a compare-and-set, so of two recorders only the later one goes on; the
 // other learns that it is fenced.
-import type { KV, KvEntry } from '@nats-io/kv';
+import type { KV } from '@nats-io/kv';
 import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { jitteredBackoffMs, secretBytes } from '../../platform/random.ts';
+import { jitteredBackoffMs } from '../../platform/random.ts';
+import { Fenced, FencedEntry } from '../fenced-entry.ts';
 
 /** A range of records that may be in ClickHouse, and the token under which it was inserted if it was. */
 export type PendingRange = {
@@ -33,29 +33,20 @@ export type ProgressRecord = {
   readonly pending: PendingRange | null;
 };
 
-/** Another recorder has taken over: this one must not insert any more. */
-export class Fenced extends Error {
-  constructor(by: string) {
-    super(`another recorder (${by}) has taken over`);
-    this.name = 'Fenced';
-  }
-}
-
-const key = 'events';
+/** In the bucket `recorder`. */
+export const progressKey = 'events';
 const answerWithinMs = 3_000;
 
 export class Progress {
-  readonly #bucket: KV;
+  readonly #entry: FencedEntry<ProgressRecord>;
   readonly #clock: Clock;
-  readonly #owner = secretBytes(9).toString('base64url');
-  #revision = 0;
   #record: ProgressRecord;
 
   private constructor(bucket: KV, made: string, clock: Clock) {
-    this.#bucket = bucket;
+    this.#entry = new FencedEntry(bucket, progressKey, 'the progress of the recorder', answerWithinMs);
     this.#clock = clock;
     const nothing = { recordedTo: 0, recordedAtNs: null, pending: null };
-    this.#record = { owner: this.#owner, writes: 0, made, streamEpoch: Date.parse(made), ...nothing };
+    this.#record = { owner: this.#entry.owner, writes: 0, made, streamEpoch: Date.parse(made), ...nothing };
   }
 
   /**
@@ -71,14 +62,12 @@ export class Progress {
     const progress = new Progress(bucket, made, clock);
     const fresh = progress.#record;
     for (let attempt = 0; ; attempt += 1) {
-      const entry = await withDeadline('reading the progress', answerWithinMs, bucket.get(key));
-      const found = recordIn(entry);
-      progress.#revision = entry?.revision ?? 0;
+      const found = await progress.#entry.takeOver();
       let kept = fresh;
       if (found !== null) {
         const { streamEpoch } = found;
         // Sequences of another stream say nothing about this one, and what it tells came after what that one told.
-        if (await holds(reachedBy(found))) kept = { ...found, owner: progress.#owner };
+        if (await holds(reachedBy(found))) kept = { ...found, owner: fresh.owner };
         else kept = { ...fresh, streamEpoch: Math.max(fresh.streamEpoch, streamEpoch + 1) };
       }
       if (await progress.#write({ ...kept, writes: 1 })) return progress;
@@ -106,7 +95,7 @@ export class Progress {
 
   /** A token no other range ever had, whatever became of the stream or of this record. */
   newToken(first: number, last: number): string {
-    return `EVENTS:${first}-${last}:${this.#owner}.${this.#record.writes + 1}`;
+    return `EVENTS:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
   }
 
   /** Durable before it resolves. Repeats until the bus answers; rejects with Fenced, or when `stopping`. */
@@ -130,10 +119,8 @@ export class Progress {
 
   /** False when the bus refused or did not answer; then only reading back shows what is there. */
   async #write(record: ProgressRecord): Promise<boolean> {
-    const octets = JSON.stringify(record);
     try {
-      const work = this.#bucket.put(key, octets, { previousSeq: this.#revision });
-      this.#revision = await withDeadline('writing the progress', answerWithinMs, work);
+      await this.#entry.write(record);
     } catch (error) {
       ignoring(error, 'the progress is read back to learn what is there');
       return false;
@@ -143,10 +130,7 @@ export class Progress {
   }
 
   async #readBack(wanted: ProgressRecord): Promise<void> {
-    const entry = await withDeadline('reading the progress', answerWithinMs, this.#bucket.get(key));
-    const found = recordIn(entry);
-    if (found !== null && found.owner !== this.#owner) throw new Fenced(found.owner);
-    this.#revision = entry?.revision ?? 0;
+    const found = await this.#entry.readBack();
     if (found?.writes === wanted.writes) this.#record = wanted; // it had landed after all
   }
 }
@@ -155,8 +139,4 @@ export class Progress {
 export function reachedBy({ made, recordedTo, recordedAtNs, pending }: ProgressRecord): StreamPosition {
   const [seq, atNs] = pending === null ? [recordedTo, recordedAtNs] : [pending.last, pending.lastAtNs];
   return { made, seq, storedAtNs: atNs === null ? null : BigInt(atNs) };
-}
-
-export function recordIn(entry: KvEntry | null): ProgressRecord | null {
-  return entry === null || entry.operation !== 'PUT' ? null : entry.json<ProgressRecord>();
 }

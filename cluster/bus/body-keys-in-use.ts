@@ -1,11 +1,10 @@
 // Which body keys the records on this NATS are sealed with. Every process that seals or opens bodies asks before it
 // takes work: without one of the keys it would move its share of the messages to DEAD, one by one.
 import { hostname } from 'node:os';
-import type { KV, KvEntry } from '@nats-io/kv';
 import { assert } from '../../platform/assert.ts';
-import { isApiError, wrongLastSequence } from './api-errors.ts';
 import { type BodyKeys, bodyKeyId } from '../../model/records/body-keys.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
+import { merge } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
 
@@ -25,13 +24,11 @@ const entryName = 'body-keys';
  */
 export async function claimBodyKeys(bus: Bus, ours: BodyKeys, replicas = 1): Promise<void> {
   const bucket = await openBucket(bus, 'installation', replicas);
-  for (;;) {
-    const entry = await bucket.get(entryName);
-    const before = inUse(entry);
-    const next = decideKeysInUse(before, ours, hostname());
+  await merge(bucket, entryName, (entry) => {
+    const next = decideKeysInUse(entry?.json<BodyKeysInUse>() ?? null, ours, hostname());
     if ('missing' in next) throw new BadConfiguration([refusalOf(next.missing, ours)]);
-    if (next.unchanged || (await isPut(bucket, next.inUse, entry?.revision ?? 0))) return;
-  }
+    return next.unchanged ? null : JSON.stringify(next.inUse);
+  });
 }
 
 type Decision =
@@ -59,18 +56,4 @@ function refusalOf(missing: readonly string[], { keys }: BodyKeys): string {
     `(it has ${keys.map(bodyKeyId).join(', ')}): give it the same keys as the other machines, or bring back secrets/body-key of the ` +
     `data folder. If nobody has ${those} any more add ${missing.map((id) => `gone:${id}`).join(',')}: what was sealed so goes to DEAD`
   );
-}
-
-async function isPut(bucket: KV, value: BodyKeysInUse, revision: number): Promise<boolean> {
-  try {
-    await bucket.put(entryName, JSON.stringify(value), { previousSeq: revision });
-    return true;
-  } catch (error) {
-    if (!isApiError(error, wrongLastSequence)) throw error;
-    return false;
-  }
-}
-
-function inUse(entry: KvEntry | null): BodyKeysInUse | null {
-  return entry === null || entry.operation !== 'PUT' ? null : entry.json<BodyKeysInUse>();
 }

@@ -8,6 +8,7 @@ import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
+import { expectSequence } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import type { Publisher } from './publisher.ts';
 import { streamNames } from './streams.ts';
@@ -37,9 +38,7 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
     return stored === null ? nothing : entryOf(stored);
   };
   const append = (subject: string, text: string, behind: number) =>
-    publisher.publishOne(subject, Buffer.from(text), null, {
-      'Nats-Expected-Last-Subject-Sequence': String(behind),
-    });
+    publisher.publishOne(subject, Buffer.from(text), null, expectSequence(behind));
 
   async function read(subject: string): Promise<ReadonlySet<string>> {
     const info = await ask('cancels', bus.manager.streams.info(stream, { subjects_filter: subject }));

@@ -6,6 +6,7 @@ import type { KV } from '@nats-io/kv';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { readEntry } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { changeSince, nanosOf } from './stream-position.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -37,9 +38,8 @@ export class ReplayFloors {
   /** Null when this carrier has none. Rejects when the bus does not answer. */
   async read(carrier: string): Promise<FloorRecord | null> {
     const bucket = await this.#open();
-    const entry = await withDeadline('a replay floor', limits.carrier.floorTimeoutMs, bucket.get(carrier));
-    if (entry === null || entry.operation !== 'PUT') return null;
-    return recordIn(entry.string());
+    const { entry } = await withDeadline('a replay floor', limits.carrier.floorTimeoutMs, readEntry(bucket, carrier));
+    return entry === null ? null : recordIn(entry.string());
   }
 
   async write(carrier: string, record: FloorRecord): Promise<void> {

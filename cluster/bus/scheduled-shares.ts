@@ -11,6 +11,7 @@ import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { isApiError, noMessage } from './api-errors.ts';
+import { expectSequence } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import type { Publisher } from './publisher.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
@@ -143,9 +144,12 @@ export class ScheduledShares {
   async #write(accountId: string, known: Known, hours: Hours, endsAtMs: number): Promise<Known | null> {
     const mark = secretBytes(markBytes).toString('hex');
     const payload = Buffer.from(JSON.stringify({ mark, hours: Object.fromEntries(hours) }));
-    const result = await this.#publisher.publishOne(subjectInBucket('scheduled', accountId), payload, null, {
-      'Nats-Expected-Last-Subject-Sequence': String(known.revision),
-    });
+    const result = await this.#publisher.publishOne(
+      subjectInBucket('scheduled', accountId),
+      payload,
+      null,
+      expectSequence(known.revision),
+    );
     const readAtMs = this.#clock.monotonicMs();
     if (result.ok) return { revision: result.seq, hours, mark, readAtMs };
     if (result.failure !== 'conflict') throw new Error(`not counted: ${result.failure}`);

@@ -4,7 +4,7 @@
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import type { StoredEntry, EntryChange } from './desired-entries.ts';
 
@@ -16,9 +16,8 @@ export async function storedEntries(
 ): Promise<Map<string, StoredEntry>> {
   const held = new Map<string, StoredEntry>();
   const reads = names.map(async (name) => {
-    const entry = await bucket.get(name);
-    if (entry === null) return;
-    held.set(name, { text: entry.operation === 'PUT' ? entry.string() : null, revision: entry.revision });
+    const { entry, revision } = await readEntry(bucket, name);
+    if (revision > 0) held.set(name, { text: entry?.string() ?? null, revision });
   });
   await calls.call('reading directory entries', Promise.all(reads));
   return held;
@@ -44,13 +43,8 @@ export async function applyChanges(
 }
 
 async function write(bucket: KV, { name, text, revision }: EntryChange): Promise<boolean> {
-  try {
-    if (text === null) await bucket.delete(name, { previousSeq: revision });
-    else await bucket.put(name, text, { previousSeq: revision });
-    metrics.directoryProjected.inc({ operation: text === null ? 'delete' : 'put' });
-    return true;
-  } catch (error) {
-    if (isApiError(error, wrongLastSequence)) return false;
-    throw error;
-  }
+  const written = await (text === null ? remove(bucket, name, revision) : replace(bucket, name, text, revision));
+  if (written === 'conflict') return false;
+  metrics.directoryProjected.inc({ operation: text === null ? 'delete' : 'put' });
+  return true;
 }

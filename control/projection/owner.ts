@@ -2,11 +2,12 @@
 // turn would each remove the other's accounts and keys and lock both sets of clients out. The projector checks this
 // first; entry points and carriers do not need it.
 import { hostname } from 'node:os';
-import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import { type KV, Kvm } from '@nats-io/kv';
 import { SetupError, ignoring } from '../../platform/errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { isApiError, streamNotFound, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { isApiError, streamNotFound } from '../../cluster/bus/api-errors.ts';
+import { create, readEntry } from '../../cluster/bus/bucket.ts';
 import { keyValueBuckets } from '../../cluster/bus/streams.ts';
 import { installationId } from '../store/installation.ts';
 import type { Store } from '../store/store.ts';
@@ -39,28 +40,25 @@ const ownerEntryName = 'meta.database';
 /** Takes the directory for the store's database when nobody has it. Throws OwnedByAnother when another database does. */
 export async function claimDirectory(store: Store, calls: BusCalls, bucket: KV): Promise<void> {
   const ours = await installationId(store);
-  const owner = ownerIn(await calls.call("asking for the directory's owner", bucket.get(ownerEntryName)));
+  const owner = await calls.call("asking for the directory's owner", ownerIn(bucket));
   if (owner === null) await take(store.clock, calls, bucket, ours);
   else if (owner.database !== ours) throw new OwnedByAnother(owner, ours);
 }
 
 async function take(clock: Clock, calls: BusCalls, bucket: KV, ours: string): Promise<void> {
   const owner: DirectoryOwner = { v: 1, database: ours, sinceMs: clock.nowMs(), host: hostname() };
-  try {
-    await calls.call('taking the directory', bucket.create(ownerEntryName, JSON.stringify(owner)));
-  } catch (error) {
-    if (!isApiError(error, wrongLastSequence)) throw error;
-    const faster = ownerIn(await calls.call("asking for the directory's owner", bucket.get(ownerEntryName)));
-    if (faster === null) throw error;
-    if (faster.database !== ours) throw new OwnedByAnother(faster, ours);
-  }
+  const taken = await calls.call('taking the directory', create(bucket, ownerEntryName, JSON.stringify(owner)));
+  if (taken !== 'conflict') return;
+  const faster = await calls.call("asking for the directory's owner", ownerIn(bucket));
+  if (faster === null) throw new Error('another database took the directory and released it again');
+  if (faster.database !== ours) throw new OwnedByAnother(faster, ours);
 }
 
 /** Null while nobody has it. Makes nothing. */
 export async function directoryOwner(bus: Bus): Promise<DirectoryOwner | null> {
   try {
     const bucket = await new Kvm(bus.jetstream).open(keyValueBuckets.directory.name);
-    return ownerIn(await bucket.get(ownerEntryName));
+    return await ownerIn(bucket);
   } catch (error) {
     if (!isApiError(error, streamNotFound)) throw error;
     ignoring(error, 'there is no directory on this NATS yet');
@@ -81,6 +79,6 @@ export function sinceOf({ sinceMs, host }: DirectoryOwner): string {
   return `since ${new Date(sinceMs).toISOString()}, first by ${host}`;
 }
 
-function ownerIn(entry: KvEntry | null): DirectoryOwner | null {
-  return entry === null || entry.operation !== 'PUT' ? null : entry.json<DirectoryOwner>();
+async function ownerIn(bucket: KV): Promise<DirectoryOwner | null> {
+  return (await readEntry(bucket, ownerEntryName)).entry?.json<DirectoryOwner>() ?? null;
 }

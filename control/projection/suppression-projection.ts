@@ -10,6 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { BlockName } from '../../directory/contract.ts';
 import { readBlockNumbers, readBlockVersion, readBlockVersions } from '../store/suppression-rows.ts';
 import { applyChanges } from './bucket-writer.ts';
+import { readEntry } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import { filledEntryName } from '../../directory/entry.ts';
 import { blockEntryName, blockNameOf, encodeBlock, versionOfBlock } from '../../directory/suppression-entry.ts';
@@ -72,12 +73,10 @@ async function writeBlocks(store: Store, calls: BusCalls, bucket: KV, names: rea
 
 async function changeOf(store: Store, calls: BusCalls, bucket: KV, of: BlockName): Promise<EntryChange | null> {
   const name = blockEntryName(of);
-  const entry = await calls.call('reading a block of numbers', bucket.get(name));
+  const { entry, revision } = await calls.call('reading a block of numbers', readEntry(bucket, name));
   const version = await readBlockVersion(store, of);
-  const revision = entry?.revision ?? 0;
-  const isHeld = entry !== null && entry.operation === 'PUT';
-  if (version === null) return isHeld ? { name, text: null, revision } : null;
-  if (isHeld && versionOfBlock(entry.value) === version) return null;
+  if (version === null) return entry === null ? null : { name, text: null, revision };
+  if (entry !== null && versionOfBlock(entry.value) === version) return null;
   return { name, text: encodeBlock(version, await readBlockNumbers(store, of)), revision };
 }
 

@@ -7,7 +7,7 @@ import type { RegistryName } from '../../policy/registry/contract.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { isApiError, wrongLastSequence } from '../../cluster/bus/api-errors.ts';
+import { create, readEntry, replace } from '../../cluster/bus/bucket.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
 import type { VersionPointer } from './contract.ts';
@@ -32,9 +32,8 @@ export class RegistryVersions {
 
   /** Null when nothing was ever imported. */
   async current(name: RegistryName): Promise<Pointer | null> {
-    const entry = await withDeadline('the registry pointer', lookTimeoutMs, this.kv.get(pointerKey(name)));
-    if (entry === null || entry.operation !== 'PUT') return null;
-    return { value: entry.json<VersionPointer>(), revision: entry.revision };
+    const found = await withDeadline('the registry pointer', lookTimeoutMs, readEntry(this.kv, pointerKey(name)));
+    return found.entry === null ? null : { value: found.entry.json<VersionPointer>(), revision: found.revision };
   }
 
   /** The whole table in shared memory, or an error: never a part of it. */
@@ -92,14 +91,10 @@ export class RegistryVersions {
   async #movePointer(name: RegistryName, pointer: VersionPointer, before: Pointer | null): Promise<boolean> {
     const text = JSON.stringify(pointer);
     try {
-      const put =
-        before === null
-          ? this.kv.create(pointerKey(name), text)
-          : this.kv.update(pointerKey(name), text, before.revision);
-      await withDeadline('the move of the registry pointer', chunkTimeoutMs, put);
-      return true;
+      const key = pointerKey(name);
+      const put = before === null ? create(this.kv, key, text) : replace(this.kv, key, text, before.revision);
+      return (await withDeadline('the move of the registry pointer', chunkTimeoutMs, put)) !== 'conflict';
     } catch (error) {
-      if (isApiError(error, wrongLastSequence)) return false;
       // The answer may be lost although it was written.
       const now = await this.current(name);
       if (now !== null && now.value.sha256 === pointer.sha256 && now.value.number === pointer.number) return true;

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { SetupError, ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { isApiError, wrongLastSequence } from '../../../cluster/bus/api-errors.ts';
+import { create, readEntry, remove, replace } from '../../../cluster/bus/bucket.ts';
 
 export type ImportLock = { release(): Promise<void> };
 
@@ -22,7 +22,7 @@ export async function lockImport(kv: KV, name: RegistryName, clock: Clock = syst
   let revision = await take(kv, key, us, name, clock);
   let renewing = Promise.resolve();
   const stop = clock.every(lockRenewMs, () => {
-    renewing = kv.update(key, us, revision).then(
+    renewing = kv.put(key, us, { previousSeq: revision }).then(
       (next) => {
         revision = next;
       },
@@ -33,7 +33,7 @@ export async function lockImport(kv: KV, name: RegistryName, clock: Clock = syst
     async release() {
       stop();
       await renewing;
-      await kv.delete(key, { previousSeq: revision }).catch((error: unknown) => {
+      await remove(kv, key, revision).catch((error: unknown) => {
         ignoring(error, 'the lock lapses by itself');
       });
     },
@@ -41,25 +41,16 @@ export async function lockImport(kv: KV, name: RegistryName, clock: Clock = syst
 }
 
 async function take(kv: KV, key: string, us: string, name: RegistryName, clock: Clock): Promise<number> {
-  try {
-    return await kv.create(key, us);
-  } catch (error) {
-    if (!isApiError(error, wrongLastSequence)) throw error;
-  }
-  const seen = await kv.get(key);
-  if (seen === null || seen.operation !== 'PUT') return kv.create(key, us);
-  const owner = seen.json<Owner>();
-  if (!hasEnded(owner)) {
-    await clock.sleep(lockLapsesMs);
-    const now = await kv.get(key);
-    if (now !== null && now.revision !== seen.revision) throw inUse(name, owner);
-  }
-  try {
-    return await kv.update(key, us, seen.revision);
-  } catch (error) {
-    if (isApiError(error, wrongLastSequence)) throw inUse(name, owner);
-    throw error;
-  }
+  const taken = await create(kv, key, us);
+  if (taken !== 'conflict') return taken.revision;
+  const { entry, revision } = await readEntry(kv, key);
+  // Released in this moment.
+  if (entry === null) return take(kv, key, us, name, clock);
+  const owner = entry.json<Owner>();
+  if (!hasEnded(owner)) await clock.sleep(lockLapsesMs);
+  const takenOver = await replace(kv, key, us, revision);
+  if (takenOver === 'conflict') throw inUse(name, owner);
+  return takenOver.revision;
 }
 
 function inUse(name: RegistryName, { host, pid }: Owner): SetupError {
