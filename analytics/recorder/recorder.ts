@@ -8,6 +8,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
@@ -23,7 +24,6 @@ import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
 import { Progress } from './progress.ts';
 import { refillSeenIds } from './recorded-before.ts';
-import { type StreamReader, readEvents } from './stream-reader.ts';
 import { TakenPosition } from './taken-position.ts';
 import { Writer } from './writer.ts';
 
@@ -167,7 +167,9 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   const cancelTick = clock.every(tickEveryMs, () => batcher.tick());
   const from = pending === null ? progress.recorded : { ...progress.recorded, seq: firstSeq - 1, storedAtNs: null };
-  reader = readEvents(bus, from, take, { clock });
+  const { prefetchRecords: prefetch } = limits.recorder;
+  // An ordered reader, because a range of records must be repeatable.
+  reader = readStream(bus, { stream: streamNames.events, from, take, prefetch, clock });
   reader.done.catch((error: unknown) => {
     if (!(error instanceof StreamChanged)) throw error;
     return endWith(error);

@@ -11,6 +11,7 @@ import { limits } from '../../platform/limits.ts';
 import { expectSequence } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import type { Publisher } from './publisher.ts';
+import { readPresent } from './read-present.ts';
 import { streamNames } from './streams.ts';
 import { cancelHourFilter, cancelSubject } from './subjects.ts';
 
@@ -41,20 +42,14 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
     publisher.publishOne(subject, Buffer.from(text), null, expectSequence(behind));
 
   async function read(subject: string): Promise<ReadonlySet<string>> {
-    const info = await ask('cancels', bus.manager.streams.info(stream, { subjects_filter: subject }));
-    const count = info.state.subjects?.[subject] ?? 0;
     const canceled = new Set<string>();
-    if (count === 0) return canceled;
-    const consumer = await ask('reading cancels', bus.jetstream.consumers.get(stream, { filter_subjects: subject }));
-    const records = await consumer.fetch({ max_messages: count, expires: limits.bus.cancelsReadMs });
-    let seen = 0;
-    for await (const record of records) {
-      seen += 1;
+    const reading = { filter: subject, recordsMax: Number.MAX_SAFE_INTEGER, withinMs: limits.bus.cancelsReadMs };
+    const { present, taken } = await readPresent(bus, stream, reading, (record) => {
       const { messageId } = partsOf(record.string());
       if (messageId !== closed) canceled.add(messageId);
-    }
+    });
     // Fewer than are there: the read was cut short, and a canceled message would go out.
-    assert(seen >= count, `only ${seen} of ${count} cancels were read`);
+    assert(taken >= present, `only ${taken} of ${present} cancels were read`);
     return canceled;
   }
 

@@ -10,6 +10,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
 import { deadHeaders } from './dead-letter.ts';
+import { readPresent } from './read-present.ts';
 import { streamNames } from './streams.ts';
 import { deadFilter, deadSubject, replayMarkSubject, secondOfWaitSubject, streamOfDeadSubject } from './subjects.ts';
 
@@ -36,13 +37,9 @@ const call = <T>(work: Promise<T>) => withDeadline('DEAD', limits.operations.cal
 /** Oldest first; `total` counts what the limit left out, too. `from`: only what came from this stream. */
 export async function listDead(bus: Bus, from: string | null, limit: number): Promise<DeadList> {
   const filter = from === null ? deadFilter : deadSubject(from);
-  const { state } = await call(bus.manager.streams.info(stream, { subjects_filter: filter }));
-  const total = Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
   const entries: DeadEntry[] = [];
-  if (total === 0) return { entries, total };
-  const consumer = await call(bus.jetstream.consumers.get(stream, { filter_subjects: filter, headers_only: true }));
-  const batch = { max_messages: Math.min(total, limit), expires: limits.operations.callTimeoutMs };
-  for await (const record of await consumer.fetch(batch)) {
+  const reading = { filter, headersOnly: true, recordsMax: limit, withinMs: limits.operations.callTimeoutMs };
+  const { present } = await readPresent(bus, stream, reading, (record) => {
     const header = (name: string) => record.headers?.get(name) ?? '';
     entries.push({
       seq: record.seq,
@@ -52,8 +49,8 @@ export async function listDead(bus: Bus, from: string | null, limit: number): Pr
       reason: header(deadHeaders.reason),
       octets: Number(header('Nats-Msg-Size')),
     });
-  }
-  return { entries, total };
+  });
+  return { entries, total: present };
 }
 
 /** Null: DEAD holds no record of that number. */
