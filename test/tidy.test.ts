@@ -122,7 +122,7 @@ const retiredNames: readonly (readonly [name: string, instead: string])[] = [
   ['unhurried\\w*', 'lowPriority'],
   ['promptPull', 'lowLatencyPull'],
   ['bury', 'deadLetter'],
-  ['tellBeacon|tellAside', 'publishHeartbeat'],
+  ['tellBeacon|tellAside', 'carrierHealth.publish'],
 ];
 /** The words by themselves, the names also in camel case and in snake case: openDoor, `door_count`. */
 const retiredPatterns = [

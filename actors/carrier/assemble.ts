@@ -2,7 +2,7 @@
 // are handed; to follow a message read intake → lanes → sender → binds → from-binds → settlement, and for its receipt
 // binds → from-binds → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { removedWhy, publishHeartbeat } from '../../cluster/bus/carrier-heartbeat.ts';
+import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
@@ -147,7 +147,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     rules: parts.moves ?? failoverDefault,
     publish(state, why) {
       decided.changed('health', why === '' ? state : `${state}: ${why}`);
-      publishHeartbeat(bus, { carrier: name, node, state, why: parts.candidatesOfRemoved ? removedWhy : why });
+      carrierHealth.publish(bus, { carrier: name, node, state, why: parts.candidatesOfRemoved ? removedWhy : why });
     },
   });
   const parking = { bus, publisher, carrier: name, clock };

@@ -3,12 +3,12 @@
 // EVENTS from being purged. A carrier that any node still serves is left alone.
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { readHeartbeat, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
+import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import { dropConsumer } from '../../cluster/bus/ensure.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -47,16 +47,12 @@ export class RemovedCarriers {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#beganAtMs = this.#clock.monotonicMs();
-    const subscription = options.bus.connection.subscribe('health.carrier.*', {
-      callback: (error, message) => {
-        if (error !== null) return ignoring(error, 'the heartbeats of carriers cannot be received at the moment');
-        const heartbeat = readHeartbeat(message.data);
-        if (heartbeat === null || heartbeat.why === removedWhy || options.isConfigured(heartbeat.carrier)) return;
-        if (this.#heardAtMs.size < limits.heartbeats.carriersMax || this.#heardAtMs.has(heartbeat.carrier))
-          this.#heardAtMs.set(heartbeat.carrier, this.#clock.monotonicMs());
-      },
+    const heard = carrierHealth.watch(options.bus, ({ carrier, why }) => {
+      if (why === removedWhy || options.isConfigured(carrier)) return;
+      if (this.#heardAtMs.size < limits.heartbeats.carriersMax || this.#heardAtMs.has(carrier))
+        this.#heardAtMs.set(carrier, this.#clock.monotonicMs());
     });
-    this.#cancels.push(() => subscription.unsubscribe());
+    this.#cancels.push(heard);
   }
 
   start(): void {

@@ -10,7 +10,7 @@ import { type RemovedCarrierParts, serveRemoved } from '../../actors/removed/rem
 import { servedByOne } from '../../actors/removed/served-by-one.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
-import { publishHeartbeat } from '../../cluster/bus/carrier-heartbeat.ts';
+import { carrierHealth } from '../../cluster/bus/carrier-heartbeat.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
@@ -122,7 +122,7 @@ test('a carrier that another node serves is left to it, until nobody does', asyn
   const endAtMs = systemClock.monotonicMs() + 3_000;
   let published = 0;
   while (systemClock.monotonicMs() < endAtMs) {
-    publishHeartbeat(harness.bus, { carrier: 'elsewhere', node: 'other', state: 'good', why: '' });
+    carrierHealth.publish(harness.bus, { carrier: 'elsewhere', node: 'other', state: 'good', why: '' });
     await harness.bus.connection.flush();
     published += 1;
     await removed.look();

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { LeaseHandlers } from '../../actors/lease/contract.ts';
 import { type LeaseKeeper, openLeases } from '../../actors/lease/lease-keeper.ts';
 import { bindKey } from '../../actors/lease/lease-records.ts';
-import { readHeartbeat } from '../../cluster/bus/carrier-heartbeat.ts';
+import { carrierHealth } from '../../cluster/bus/carrier-heartbeat.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { viewCarriers } from '../../cluster/operator-commands/carriers.ts';
@@ -93,7 +93,7 @@ test('a standby takes nothing and tells nobody that the carrier is down; when th
   const published = new Map<string, Set<string>>();
   harness.bus.connection.subscribe('health.carrier.alpha', {
     callback(_error, message) {
-      const heartbeat = readHeartbeat(message.data);
+      const heartbeat = carrierHealth.read(message.data);
       if (heartbeat === null) return;
       published.set(heartbeat.node, (published.get(heartbeat.node) ?? new Set()).add(heartbeat.state));
     },

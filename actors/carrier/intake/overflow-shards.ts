@@ -3,7 +3,7 @@
 // them and what happens to what comes out is overflow-writer.ts's and intake.ts's business. An overflow shard is never given up:
 // whatever an earlier incarnation or another node left in one is found by the look at all of them.
 import type { JsMsg } from '@nats-io/jetstream';
-import { publishOverflowHeartbeat } from '../../../cluster/bus/overflow-heartbeat.ts';
+import { overflowHeartbeats } from '../../../cluster/bus/overflow-heartbeat.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
 import { consumerInfo } from '../../../cluster/bus/ensure.ts';
@@ -257,7 +257,7 @@ export class OverflowShards {
     if (text === this.#published && (text === '{}' || nowMs - this.#publishedAtMs < overflow.publishEveryMs)) return;
     this.#published = text;
     this.#publishedAtMs = nowMs;
-    publishOverflowHeartbeat(bus, { carrier, node, lanes: published });
+    overflowHeartbeats.publish(bus, { carrier, node, lanes: published });
   }
 
   /** Floods that share an overflow shard are counted together, and so are their queues. */

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type OverflowHeartbeat, publishOverflowHeartbeat } from '../../../cluster/bus/overflow-heartbeat.ts';
+import { type OverflowHeartbeat, overflowHeartbeats } from '../../../cluster/bus/overflow-heartbeat.ts';
 import { overflowSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { decodeEvents } from '../../../model/records/event-record.ts';
 import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
@@ -266,7 +266,7 @@ test('an account whose queue is full is answered 429, in that lane only, and nob
   const other = await harness.tenant();
   const otp = { ...goodBody, category: 'otp' };
   const publish = (lanes: OverflowHeartbeat['lanes']) =>
-    publishOverflowHeartbeat(harness.bus, { carrier: 'alpha', node: 'one', lanes });
+    overflowHeartbeats.publish(harness.bus, { carrier: 'alpha', node: 'one', lanes });
   const answerOf = async (of: Tenant, body: object) => (await post(ingress, of.live, body)).status;
   // Each thread of the ingress hears it for itself.
   const allAnswer = (status: number) =>

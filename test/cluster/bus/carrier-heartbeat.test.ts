@@ -2,12 +2,7 @@
 // on a real server that a change is known everywhere at once.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import {
-  CarrierHeartbeats,
-  readHeartbeat,
-  publishHeartbeat,
-  watchCarriers,
-} from '../../../cluster/bus/carrier-heartbeat.ts';
+import { CarrierHeartbeats, carrierHealth, watchCarriers } from '../../../cluster/bus/carrier-heartbeat.ts';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -85,16 +80,16 @@ test('whatever comes on the subject is a heartbeat or nothing', () => {
         fc.json().map((text) => Buffer.from(text)),
       ),
       (octets) => {
-        const read = readHeartbeat(octets);
+        const read = carrierHealth.read(octets);
         if (read !== null) expect(['good', 'weak', 'down']).toContain(read.state);
       },
     ),
   );
   const octets = (value: unknown) => Buffer.from(JSON.stringify(value));
-  expect(readHeartbeat(octets({ ...heartbeat('alpha', 'weak'), later: 1 }))).toEqual(heartbeat('alpha', 'weak'));
-  expect(readHeartbeat(octets({ ...heartbeat('alpha', 'weak'), state: 'sick' }))).toBeNull();
+  expect(carrierHealth.read(octets({ ...heartbeat('alpha', 'weak'), later: 1 }))).toEqual(heartbeat('alpha', 'weak'));
+  expect(carrierHealth.read(octets({ ...heartbeat('alpha', 'weak'), state: 'sick' }))).toBeNull();
   expect(
-    readHeartbeat(octets({ ...heartbeat('alpha', 'weak'), why: 'x'.repeat(limits.heartbeats.bytesMax) })),
+    carrierHealth.read(octets({ ...heartbeat('alpha', 'weak'), why: 'x'.repeat(limits.heartbeats.bytesMax) })),
   ).toBeNull();
 });
 
@@ -107,7 +102,7 @@ describe('over a real server', () => {
     const watch = watchCarriers(other);
     await other.connection.flush();
     for (const state of ['down', 'weak', 'good'] as const) {
-      publishHeartbeat(harness.bus, heartbeat('alpha', state));
+      carrierHealth.publish(harness.bus, heartbeat('alpha', state));
       await until(state, () => watch.stateOf('alpha') === state, { everyMs: 1 });
     }
     watch.stop();

@@ -2,12 +2,7 @@
 // not any more. Garbage, silence and other accounts change nothing.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  OverflowHeartbeats,
-  readOverflowHeartbeat,
-  publishOverflowHeartbeat,
-  watchOverflow,
-} from '../../../cluster/bus/overflow-heartbeat.ts';
+import { OverflowHeartbeats, overflowHeartbeats, watchOverflow } from '../../../cluster/bus/overflow-heartbeat.ts';
 import { overflowShardOf, overflowSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { categories } from '../../../model/message.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -91,16 +86,16 @@ describe('a telling', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), lanes, (carrier, node, reported) => {
         const text = JSON.stringify({ carrier, node, lanes: reported });
-        expect(JSON.stringify(readOverflowHeartbeat(Buffer.from(text)))).toEqual(text);
+        expect(JSON.stringify(overflowHeartbeats.read(Buffer.from(text)))).toEqual(text);
       }),
     );
   });
   test('that is none is left alone, whatever it is', () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => readOverflowHeartbeat(octets) === null));
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => overflowHeartbeats.read(octets) === null));
     for (const text of ['null', '[]', '{}', '{"carrier":"a","node":"b","lanes":{"otp":{"acc_1":1}}}']) {
-      expect(readOverflowHeartbeat(Buffer.from(text))).toBeNull();
+      expect(overflowHeartbeats.read(Buffer.from(text))).toBeNull();
     }
-    expect(readOverflowHeartbeat(Buffer.alloc(limits.overflow.bytesMax + 1, 32))).toBeNull();
+    expect(overflowHeartbeats.read(Buffer.alloc(limits.overflow.bytesMax + 1, 32))).toBeNull();
   });
   test('of as many accounts as are told at most fits into one record', () => {
     const accounts = Object.fromEntries(
@@ -117,7 +112,7 @@ describe('a telling', () => {
     const bus = await startBus();
     const queues = watchOverflow(bus.bus);
     await bus.bus.connection.flush();
-    publishOverflowHeartbeat(bus.bus, otpOf({ acc_1: false }));
+    overflowHeartbeats.publish(bus.bus, otpOf({ acc_1: false }));
     await until(
       'it is heard',
       () => 'subject' in queues.placeOf('otp', 'alpha', 'acc_1') && queues.placeOf('otp', 'alpha', 'acc_1'),
