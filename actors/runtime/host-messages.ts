@@ -1,7 +1,7 @@
 // The messages between the actors process and its host threads over a MessagePort. Types only.
 import type { MessagePort } from 'node:worker_threads';
 import type { AccountQueueMax } from '../../platform/limits-lanes.ts';
-import type { MetricObject } from '../../platform/telemetry.ts';
+import type { FromLinked, ToLinked } from '../../platform/message-link.ts';
 import type { CarrierConfig, SimulatedPorts } from '../../config/configuration.ts';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
@@ -56,10 +56,9 @@ export type ToHost =
   /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
   | (HostCarriers & { readonly type: 'configure' })
   | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent }
-  | { readonly type: 'drain'; readonly deadlineMs: number }
-  | { readonly type: 'ask'; readonly id: number };
+  | ToLinked;
 
 export type FromHost =
   | { readonly type: 'ready' }
   | { readonly type: 'status'; readonly carriers: readonly CarrierStatus[] }
-  | { readonly type: 'metrics'; readonly id: number; readonly metrics: MetricObject[] };
+  | FromLinked;

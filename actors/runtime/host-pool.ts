@@ -1,6 +1,6 @@
 // The threads of the actors: one Piscina pool, one endless task per thread, the carriers spread over them. A thread
-// that dies (a bug, out of memory) takes only its own carriers with it; they restart in a new thread, after a delay
-// that grows while it keeps dying. Drain is a message; abort is the hard kill.
+// that dies (a bug, out of memory) takes only its own carriers with it; they restart in a new thread, when the restart
+// policy says. Drain is a message; abort is the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
@@ -8,9 +8,11 @@ import type { CarrierConfig } from '../../config/configuration.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import { jitteredBackoffMs } from '../../platform/random.ts';
+import { MetricsRequests } from '../../platform/message-link.ts';
+import { systemRandom } from '../../platform/random.ts';
+import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
@@ -36,22 +38,20 @@ type Host = {
   abort: AbortController;
   ended: Promise<void>;
   ready: boolean;
-  restarts: number;
   status: readonly CarrierStatus[];
 };
 
 const noContentRules: ContentRules = { words: [], linksDenied: [], linksAllowed: [] };
 const threadMemoryMbDefault = 1_024;
-const restartBaseMs = 100;
-const restartCapMs = 10_000;
+/** A thread that dies at once each time is tried more often than a role: no other one serves its carriers. */
+const restartFailedEveryMs = 10_000;
 const askTimeoutMs = 1_000;
 
 export class HostPool {
   readonly #options: HostPoolOptions;
   readonly #pool: Piscina;
   readonly #hosts: Host[];
-  readonly #asked = new Map<number, (metrics: MetricObject[]) => void>();
-  #nextAsk = 1;
+  readonly #requests = new MetricsRequests();
   #moves: FailoverPolicy;
   #country: CountryRules;
   #content: ContentRules;
@@ -81,7 +81,6 @@ export class HostPool {
       abort: new AbortController(),
       ended: Promise.resolve(),
       ready: false,
-      restarts: 0,
       status: [],
     }));
   }
@@ -108,8 +107,10 @@ export class HostPool {
 
   /** The metrics of all threads; a thread that does not answer in time is left out. */
   async metrics(): Promise<MetricObject[][]> {
-    const answers = await Promise.allSettled(this.#hosts.map((host) => this.#ask(host)));
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+    const asked = this.#hosts.map(({ name, port }) =>
+      port === null ? null : this.#requests.ask(name, askTimeoutMs, (message) => port.postMessage(message)),
+    );
+    return (await Promise.all(asked)).filter((answer) => answer !== null);
   }
 
   /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
@@ -158,6 +159,7 @@ export class HostPool {
 
   async #keepRunning(host: Host, onReady: () => void, onFirstFailure: (error: unknown) => void): Promise<void> {
     let everReady = false;
+    let budget = freshRestartBudget(systemClock.monotonicMs());
     while (!this.#stopping) {
       try {
         await this.#runOnce(host, () => {
@@ -171,8 +173,9 @@ export class HostPool {
       }
       if (this.#stopping) return;
       metrics.hostRestarts.inc();
-      await systemClock.sleep(jitteredBackoffMs(host.restarts, restartBaseMs, restartCapMs));
-      host.restarts += 1;
+      const decision = restartPolicy(budget, systemClock.monotonicMs(), systemRandom, restartFailedEveryMs);
+      budget = decision.budget;
+      await systemClock.sleep(decision.delayMs);
     }
   }
 
@@ -194,7 +197,7 @@ export class HostPool {
         onReady();
       }
       if (message.type === 'status') host.status = message.carriers;
-      if (message.type === 'metrics') this.#asked.get(message.id)?.(message.metrics);
+      if (message.type === 'metrics') this.#requests.take(message);
     });
     const { name, carriers } = host;
     const task: HostTask = {
@@ -219,23 +222,6 @@ export class HostPool {
       host.ready = false;
       host.port = null;
       ours.close();
-    }
-  }
-
-  async #ask(host: Host): Promise<MetricObject[]> {
-    const id = this.#nextAsk;
-    this.#nextAsk += 1;
-    const { port } = host;
-    if (port === null) return [];
-    const answer = new Promise<MetricObject[]>((resolve) => this.#asked.set(id, resolve));
-    port.postMessage({ type: 'ask', id } satisfies ToHost);
-    try {
-      return await withDeadline(`metrics of ${host.name}`, askTimeoutMs, answer);
-    } catch (error) {
-      ignoring(error, 'a thread did not send its metrics in time');
-      return [];
-    } finally {
-      this.#asked.delete(id);
     }
   }
 }

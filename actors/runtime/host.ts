@@ -14,7 +14,7 @@ import { registryCache } from '../../directory/registry/registry-cache.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import { currentMetrics } from '../../platform/telemetry.ts';
+import { answerMetrics } from '../../platform/message-link.ts';
 import { addressForms } from '../../policy/country/address-forms.ts';
 import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
@@ -86,7 +86,7 @@ export default async function host(task: HostTask): Promise<void> {
 
   const drained = new Promise<void>((resolve) => {
     port.on('message', (message: ToHost) => {
-      if (message.type === 'ask') void answer(message.id);
+      if (message.type === 'ask') void answerMetrics(message.id, send);
       if (message.type === 'registry') registries.apply(message.registryUpdate);
       if (message.type === 'configure') configured = new Set(message.configured);
       if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
@@ -111,7 +111,6 @@ export default async function host(task: HostTask): Promise<void> {
     await bus.connection.flush();
     await bus.close();
   };
-  const answer = async (id: number) => send({ type: 'metrics', id, metrics: await currentMetrics() });
   const status = () => send({ type: 'status', carriers: hosted.status });
 
   await hosted.start(task.carriers, task.moves);

@@ -1,6 +1,6 @@
 // The messages between the ingress process and its listening threads. Types only.
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
-import type { MetricObject } from '../../platform/telemetry.ts';
+import type { FromLinked, ToLinked } from '../../platform/message-link.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
@@ -31,15 +31,14 @@ export type ThreadData = {
 };
 
 export type ToThread =
-  | { readonly type: 'drain'; readonly limitMs: number }
+  | ToLinked
   /** The configuration has changed: requests from now on go by these. */
   | { readonly type: 'rules'; readonly rules: RoutingRules }
-  | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent }
-  | { readonly type: 'metrics'; readonly id: number };
+  | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent };
 
 export type FromThread =
   | { readonly type: 'ready'; readonly port: number }
   | { readonly type: 'failed'; readonly why: string; readonly needsPerson: boolean }
   | { readonly type: 'health'; readonly ok: boolean; readonly detail: string }
-  | { readonly type: 'metrics'; readonly id: number; readonly metrics: MetricObject[] }
+  | FromLinked
   | { readonly type: 'drained' };

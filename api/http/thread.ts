@@ -25,7 +25,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { currentMetrics } from '../../platform/telemetry.ts';
+import { answerMetrics } from '../../platform/message-link.ts';
 import { admission } from '../../policy/admission/admit.ts';
 import { explanation } from '../../policy/admission/explain.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
@@ -190,16 +190,15 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
 
   port.on('message', (message: ToThread) => {
     switch (message.type) {
-      case 'metrics':
-        void currentMetrics().then((all) => send({ type: 'metrics', id: message.id, metrics: all }));
-        return;
+      case 'ask':
+        return void answerMetrics(message.id, send);
       case 'rules':
         return running.configure(message.rules);
       case 'registry':
         return running.registry(message.registryUpdate);
       case 'drain':
         stopHealth();
-        void running.drain(message.limitMs).then(() => {
+        void running.drain(message.deadlineMs).then(() => {
           send({ type: 'drained' });
           port.close(); // nothing keeps the thread any more: it ends by itself
         });

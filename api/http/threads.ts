@@ -10,9 +10,10 @@ import type { RegistryVersionEvent } from '../../directory/registry/contract.ts'
 import type { MetricObject } from '../../platform/telemetry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';
-import { SetupError, ignoring } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { MetricsRequests } from '../../platform/message-link.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 import { newRateMemory } from './rate-limits/rate-table.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
@@ -31,7 +32,6 @@ export type IngressThreads = {
 
 type Thread = {
   readonly worker: Worker;
-  readonly answers: Map<number, (metrics: MetricObject[]) => void>;
   health: { ok: boolean; detail: string };
   state: 'starting' | 'ready' | 'draining' | 'drained';
 };
@@ -47,33 +47,18 @@ export async function startThreads(
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
   const threads: Thread[] = [];
   const watch = new ThreadWatch();
+  const requests = new MetricsRequests();
   const data = { ...given, rateMemory: newRateMemory() };
   let port = count > 1 ? await freePortOf(data.host, data.port) : data.port;
   for (let index = 0; index < count; index += 1) {
-    const started = await startThread({ ...data, port, index, shared: count > 1 }, watch);
+    const started = await startThread({ ...data, port, index, shared: count > 1 }, watch, requests);
     threads.push(started.thread);
     port = started.port;
   }
-  let asked = 0;
   const stopWatch = systemClock.every(limits.supervision.healthEveryMs, () => {
     watch.look();
     reportBlocked(watch);
   });
-
-  async function ask(thread: Thread): Promise<MetricObject[]> {
-    asked += 1;
-    const id = asked;
-    const answered = new Promise<MetricObject[]>((resolve) => thread.answers.set(id, resolve));
-    send(thread, { type: 'metrics', id });
-    try {
-      return await withDeadline('the metrics of a thread', limits.supervision.metricsAnswerMs / 2, answered);
-    } catch (error) {
-      ignoring(error, 'a thread is too busy to send its metrics');
-      return [];
-    } finally {
-      thread.answers.delete(id);
-    }
-  }
 
   return {
     port,
@@ -84,7 +69,9 @@ export async function startThreads(
       return bad?.health ?? threads[0]?.health ?? { ok: false, detail: 'no thread' };
     },
     async metrics() {
-      const each = await Promise.all(threads.map(ask));
+      const withinMs = limits.supervision.metricsAnswerMs / 2;
+      const asked = threads.map((thread) => requests.ask('a thread', withinMs, (message) => send(thread, message)));
+      const each = (await Promise.all(asked)).filter((answer) => answer !== null);
       if (each.length === 1) return each[0] ?? [];
       const merged = AggregatorRegistry.aggregate(each);
       return await merged.getMetricsAsJSON();
@@ -99,7 +86,7 @@ export async function startThreads(
       stopWatch();
       for (const thread of threads) {
         thread.state = 'draining';
-        send(thread, { type: 'drain', limitMs: Math.max(1, deadlineMs - closeMs) });
+        send(thread, { type: 'drain', deadlineMs: Math.max(1, deadlineMs - closeMs) });
       }
       await until('the threads of the ingress to drain', () => threads.every((each) => each.state === 'drained'), {
         limitMs: deadlineMs,
@@ -151,9 +138,13 @@ function reportBlocked(watch: ThreadWatch): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-function startThread(data: ThreadData, watch: ThreadWatch): Promise<{ thread: Thread; port: number }> {
+function startThread(
+  data: ThreadData,
+  watch: ThreadWatch,
+  requests: MetricsRequests,
+): Promise<{ thread: Thread; port: number }> {
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: data });
-  const thread: Thread = { worker, answers: new Map(), health: { ok: true, detail: 'starting' }, state: 'starting' };
+  const thread: Thread = { worker, health: { ok: true, detail: 'starting' }, state: 'starting' };
   const started = new Promise<{ thread: Thread; port: number }>((resolve, reject) => {
     worker.on('message', (message: FromThread) => {
       switch (message.type) {
@@ -168,7 +159,7 @@ function startThread(data: ThreadData, watch: ThreadWatch): Promise<{ thread: Th
           watch.heard(data.index);
           return;
         case 'metrics':
-          return thread.answers.get(message.id)?.(message.metrics);
+          return requests.take(message);
         case 'drained':
           thread.state = 'drained';
       }

@@ -142,7 +142,8 @@ async function answer(running: RunningRole, id: number): Promise<void> {
     const threads = (await running.metrics?.()) ?? [];
     send({ type: 'metrics', id, metrics: [own, ...(threads.length > 0 ? [threads] : [])] });
   } catch (error) {
-    send({ type: 'metrics', id, metrics: [], why: messageOf(error) });
+    ignoring(error, 'the next scrape asks again');
+    send({ type: 'metrics', id, metrics: [] });
   }
 }
 

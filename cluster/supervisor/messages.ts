@@ -2,6 +2,7 @@
 // first; neither side may understand a message the other does not know.
 
 import type { Configuration } from '../../config/configuration.ts';
+import type { FromLinked, ToLinked } from '../../platform/message-link.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 
 export type { MetricObject };
@@ -15,15 +16,13 @@ export type Health = {
 export type ToChild =
   /** The first one: the role's settings and secrets by their names, heliograph.yaml among them. */
   | { type: 'settings'; env: Readonly<Record<string, string>> }
-  | { type: 'drain'; deadlineMs: number }
+  | ToLinked
   /** heliograph.yaml has changed, and nothing in it needs a restart of this child. */
-  | { type: 'configure'; configuration: Configuration }
-  /** Asks for the metrics; the answer carries the same id. */
-  | { type: 'ask'; id: number };
+  | { type: 'configure'; configuration: Configuration };
 
 export type FromChild =
   | { type: 'ready'; ready: Record<string, unknown> }
   /** `fix`: a person must change something first, so trying again is of no use. */
   | { type: 'failed'; why: string; fix: boolean; badConfiguration?: boolean }
-  | { type: 'metrics'; id: number; metrics: MetricObject[][]; why?: string }
+  | FromLinked<MetricObject[][]>
   | ({ type: 'health' } & Health);

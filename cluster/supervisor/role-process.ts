@@ -2,11 +2,11 @@
 // Ctrl-C reaches only the supervisor, which then drains the roles in order.
 import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
-import { withDeadline } from '../../platform/deadline.ts';
-import { DeadlineExceeded } from '../../platform/deadline.ts';
+import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { MetricsRequests } from '../../platform/message-link.ts';
 import type { Exit } from '../embedded/tether.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -45,8 +45,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   }
   send(child, { type: 'settings', env: options.settings });
   let health: Health = { ok: true, detail: '' };
-  const asked = new Map<number, (metrics: MetricObject[][]) => void>();
-  let lastAsked = 0;
+  const requests = new MetricsRequests<MetricObject[][]>();
   let settle: { resolve: (readyFacts: Record<string, unknown>) => void; reject: (error: Error) => void } | null = null;
   const readyMessage = new Promise<Record<string, unknown>>((resolve, reject) => {
     settle = { resolve, reject };
@@ -64,9 +63,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
         health = { ok: message.ok, detail: message.detail };
         return;
       case 'metrics':
-        asked.get(message.id)?.(message.metrics);
-        asked.delete(message.id);
-        return;
+        return requests.take(message);
     }
   });
   const exited = new Promise<Exit>((resolve) => {
@@ -91,16 +88,9 @@ export function startRole(options: RoleOptions): ManagedProcess {
     exited,
     ready: (limitMs) => withDeadline(`start of ${options.name}`, limitMs, readyMessage),
     health: () => health,
-    metrics() {
-      lastAsked += 1;
-      const id = lastAsked;
-      const answer = new Promise<MetricObject[][]>((resolve) => {
-        asked.set(id, resolve);
-      });
-      send(child, { type: 'ask', id });
-      return withDeadline(`metrics of ${options.name}`, limits.supervision.metricsAnswerMs, answer).finally(() =>
-        asked.delete(id),
-      );
+    async metrics() {
+      const { metricsAnswerMs } = limits.supervision;
+      return (await requests.ask(options.name, metricsAnswerMs, (message) => void send(child, message))) ?? [];
     },
     configure: (configuration) =>
       void send(child, { type: 'configure', configuration: options.ownPart(configuration) }),

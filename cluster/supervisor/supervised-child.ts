@@ -6,11 +6,11 @@ import { assert } from '../../platform/assert.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { type Random, systemRandom } from '../../platform/random.ts';
+import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ChildSpec, ManagedProcess } from './child-spec.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { MetricObject } from './messages.ts';
-import { freshRestartBudget, restartPolicy } from './restart-policy.ts';
 
 export type ChildState = 'waiting' | 'starting' | 'ready' | 'restarting' | 'failed' | 'stopping' | 'stopped';
 

@@ -1,8 +1,8 @@
 // The restart policy: at once after a rare crash, slower in a loop, then an alarm and a slow try.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { freshRestartBudget, restartPolicy } from '../../../cluster/supervisor/restart-policy.ts';
-import { limits } from '../../../platform/limits.ts';
+import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy.ts';
+import { limits } from '../../platform/limits.ts';
 
 const { restartBurst, restartRefillMs, restartBackoffCapMs, restartFailedEveryMs } = limits.supervision;
 const random = { unit: () => 0.5 };
