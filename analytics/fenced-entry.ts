@@ -2,7 +2,7 @@
 // on; the other learns that it is fenced. It decides nothing about what the entry says.
 import type { KV } from '@nats-io/kv';
 import { type EntryRead, readEntry, replace } from '../cluster/bus/bucket.ts';
-import { type Clock, systemClock } from '../platform/clock.ts';
+import type { Clock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { secretBytes } from '../platform/random.ts';
 
@@ -14,56 +14,53 @@ export class Fenced extends Error {
   }
 }
 
+export type FencedEntryOptions = {
+  readonly bucket: KV;
+  readonly key: string;
+  /** What the entry is, for people. */
+  readonly what: string;
+  readonly answerWithinMs: number;
+  readonly clock?: Clock;
+};
+
 export class FencedEntry<Row extends { readonly owner: string }> {
   readonly owner = secretBytes(9).toString('base64url');
-  readonly #bucket: KV;
-  readonly #key: string;
-  readonly #what: string;
-  readonly #answerWithinMs: number;
-  readonly #clock: Clock;
+  readonly #options: FencedEntryOptions;
   #revision = 0;
 
-  /** `what`: for people. `answerWithinMs`: of every call to the bus. */
-  constructor(bucket: KV, key: string, what: string, answerWithinMs: number, clock: Clock = systemClock) {
-    this.#bucket = bucket;
-    this.#key = key;
-    this.#what = what;
-    this.#answerWithinMs = answerWithinMs;
-    this.#clock = clock;
+  constructor(options: FencedEntryOptions) {
+    this.#options = options;
   }
 
   /** What is there, whoever wrote it: the next write takes it over. */
   async takeOver(): Promise<Row | null> {
-    return this.#learn(await this.#read());
+    return this.#take(await this.#call('reading', readEntry(this.#options.bucket, this.#options.key)));
   }
 
   /** Our own last write that landed. Rejects with Fenced when another process has taken over. */
   async readBack(): Promise<Row | null> {
-    const read = await this.#read();
-    const owner = rowOf<Row>(read)?.owner ?? this.owner;
-    if (owner !== this.owner) throw new Fenced(this.#what, owner);
-    return this.#learn(read);
+    const { bucket, key, what } = this.#options;
+    const read = await this.#call('reading', readEntry(bucket, key));
+    const owner = read.entry?.json<Row>().owner ?? this.owner;
+    if (owner !== this.owner) throw new Fenced(what, owner);
+    return this.#take(read);
   }
 
   /** Rejects when it was refused or not answered: then only reading it back shows what is there. */
   async write(row: Row): Promise<void> {
-    const work = replace(this.#bucket, this.#key, JSON.stringify(row), this.#revision);
-    const written = await withDeadline(`writing ${this.#what}`, this.#answerWithinMs, work, this.#clock);
-    if (written === 'conflict') throw new Error(`${this.#what} was written by another process`);
+    const { bucket, key, what } = this.#options;
+    const written = await this.#call('writing', replace(bucket, key, JSON.stringify(row), this.#revision));
+    if (written === 'conflict') throw new Error(`${what} was written by another process`);
     this.#revision = written.revision;
   }
 
-  #read(): Promise<EntryRead> {
-    const work = readEntry(this.#bucket, this.#key);
-    return withDeadline(`reading ${this.#what}`, this.#answerWithinMs, work, this.#clock);
+  #call<T>(verb: string, work: Promise<T>): Promise<T> {
+    const { what, answerWithinMs, clock } = this.#options;
+    return withDeadline(`${verb} ${what}`, answerWithinMs, work, clock);
   }
 
-  #learn(read: EntryRead): Row | null {
-    this.#revision = read.revision;
-    return rowOf<Row>(read);
+  #take({ entry, revision }: EntryRead): Row | null {
+    this.#revision = revision;
+    return entry?.json<Row>() ?? null;
   }
-}
-
-function rowOf<Row>({ entry }: EntryRead): Row | null {
-  return entry?.json<Row>() ?? null;
 }

@@ -7,7 +7,6 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { isApiError, noMessage } from '../../cluster/bus/api-errors.ts';
 import { type Written, orConflict } from '../../cluster/bus/bucket.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { lowLatencyPull } from '../../cluster/bus/lost-pull.ts';
@@ -86,15 +85,10 @@ export class LeaseBucket {
 
   /** As the stream's leader has it, and not an earlier state of some replica; null when there is none. */
   async last(key: string): Promise<LeaseEntry | null> {
-    try {
-      const record = await this.#bus.manager.streams.getMessage(stream, { last_by_subj: prefix + key });
-      if (record === null) return null;
-      const isGone = record.header?.get(bucketOperation) ? true : record.data.length === 0;
-      return { key, revision: record.seq, value: isGone ? null : record.data };
-    } catch (error) {
-      if (isApiError(error, noMessage)) return null;
-      throw error;
-    }
+    const record = await this.#bus.manager.streams.getMessage(stream, { last_by_subj: prefix + key });
+    if (record === null) return null;
+    const isGone = record.header?.get(bucketOperation) ? true : record.data.length === 0;
+    return { key, revision: record.seq, value: isGone ? null : record.data };
   }
 
   close(): void {

@@ -22,7 +22,9 @@ export class ReaperCursor {
 
   /** Takes the place over from whoever had it; `startMs` says where to begin when nobody ever did. */
   static async takeOver(bucket: KV, startMs: () => Promise<number>, clock: Clock = systemClock): Promise<ReaperCursor> {
-    const entry = new FencedEntry<CursorRecord>(bucket, 'reaper', 'the reaper’s cursor', limits.reaper.busMs, clock);
+    const { busMs: answerWithinMs } = limits.reaper;
+    const what = 'the reaper’s cursor';
+    const entry = new FencedEntry<CursorRecord>({ bucket, key: 'reaper', what, answerWithinMs, clock });
     const { dueMs, messageId } = (await entry.takeOver()) ?? { dueMs: await startMs(), messageId: '' };
     const cursor = new ReaperCursor(entry, { dueMs, messageId });
     await cursor.#write({ dueMs, messageId });

@@ -43,7 +43,7 @@ export class Progress {
   #record: ProgressRecord;
 
   private constructor(bucket: KV, made: string, clock: Clock) {
-    this.#entry = new FencedEntry(bucket, progressKey, 'the progress of the recorder', answerWithinMs);
+    this.#entry = new FencedEntry({ bucket, key: progressKey, what: 'the progress of the recorder', answerWithinMs });
     this.#clock = clock;
     const nothing = { recordedTo: 0, recordedAtNs: null, pending: null };
     this.#record = { owner: this.#entry.owner, writes: 0, made, streamEpoch: Date.parse(made), ...nothing };

@@ -3,7 +3,6 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
 
 export const consumerNotFound = 10014;
-export const noMessage = 10037;
 export const nameInUse = 10058;
 export const streamNotFound = 10059;
 /** A compare-and-set was lost: another process has written since the revision that was read. */

@@ -10,7 +10,6 @@ import type { Share } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { isApiError, noMessage } from './api-errors.ts';
 import { expectSequence } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import type { Publisher } from './publisher.ts';
@@ -132,10 +131,7 @@ export class ScheduledShares {
       'what an account has scheduled',
       leftMs,
       this.#bus.manager.streams.getMessage(stream, query),
-    ).catch((error: unknown) => {
-      if (isApiError(error, noMessage)) return null;
-      throw error;
-    });
+    );
     if (stored === null) return { revision: 0, hours: new Map(), mark: '', readAtMs };
     return { revision: stored.seq, ...recordOf(stored.data), readAtMs };
   }
