@@ -26,7 +26,7 @@ export type StreamReading = {
 };
 
 export type StreamReader = {
-  /** Resolves when all that was there has been taken; rejects with the reason given to `stop` before that. */
+  /** Resolves when all that was there has been taken; rejects when reading ends before that, after `stop` with its reason. */
   readonly caughtUp: Promise<void>;
   /** Settles when reading ended: after `stop`, because `take` failed (then it rejects with that), or with StreamChanged. */
   readonly done: Promise<void>;
@@ -147,9 +147,13 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
   const reopen = () => messages?.stop();
   // On a new connection the server may be one that was put back from a backup.
   const stopReconnects = bus.onReconnect(reopen);
+  const failed = (error: unknown) => {
+    caughtUp.reject(error);
+    throw error;
+  };
   return {
     caughtUp: caughtUp.promise,
-    done: read().finally(stopReconnects),
+    done: read().catch(failed).finally(stopReconnects),
     get position() {
       return position;
     },

@@ -79,6 +79,7 @@ test('a record that cannot be taken ends the reader with that error', async () =
   await publish('alpha', '1');
   reader = readStream(server.bus, { stream, from: beginning, take, prefetch: 10 });
   await expect(reader.done).rejects.toThrow('bug at 1');
+  await expect(reader.caughtUp).rejects.toThrow('bug at 1');
 });
 
 test('it goes on behind what it took when its consumer is deleted, when it is reopened, and after a restart of the server', async () => {
