@@ -12,12 +12,7 @@ export type EntryRead = { readonly entry: KvEntry | null; readonly revision: num
 
 export async function readEntry(bucket: KV, key: string): Promise<EntryRead> {
   const entry = await bucket.get(key);
-  return { entry: presentEntry(entry), revision: entry?.revision ?? 0 };
-}
-
-/** Null for the mark of a removed entry, too. */
-export function presentEntry(entry: KvEntry | null): KvEntry | null {
-  return entry?.operation === 'PUT' ? entry : null;
+  return { entry: entry?.operation === 'PUT' ? entry : null, revision: entry?.revision ?? 0 };
 }
 
 /** Only when there is none, or it was removed. */

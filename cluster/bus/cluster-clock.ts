@@ -11,6 +11,7 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
+import { broadcast } from './heartbeat.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
 
 export type ClusterClock = Clock & {
@@ -27,6 +28,10 @@ export type ClusterClockOptions = {
 };
 
 const clockOffsetSubject = 'notify.clocks';
+type ClockOffset = { readonly node: string; readonly offsetMs: number };
+const clockOffsets = broadcast<ClockOffset>(limits.heartbeats.bytesMax, ({ node, offsetMs }) =>
+  typeof node === 'string' && typeof offsetMs === 'number' && Number.isFinite(offsetMs) ? { node, offsetMs } : null,
+);
 const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripMsMax } = limits.clusterClock;
 
 type Reported = { readonly offsetMs: number; readonly atMs: number };
@@ -69,13 +74,7 @@ class FollowedClock implements ClusterClock {
   }
 
   async start(): Promise<void> {
-    const subscription = this.#bus.connection.subscribe(clockOffsetSubject, {
-      callback: (error, message) => {
-        if (error !== null) return ignoring(error, 'other machines’ clocks cannot be received at the moment');
-        this.#hear(message.data);
-      },
-    });
-    this.#cancels.push(() => subscription.unsubscribe());
+    this.#cancels.push(clockOffsets.watch(this.#bus, clockOffsetSubject, (offset) => this.#hear(offset)));
     await openBucket(this.#bus, 'clock', this.#replicas);
     await this.#look();
     this.#cancels.push(this.#clock.every(everyMs, () => void this.#look()));
@@ -128,7 +127,7 @@ class FollowedClock implements ClusterClock {
     const monotonicMs = this.#clock.monotonicMs();
     const offsetMs = (fromMs + toMs) / 2 + monotonicMs - this.#clock.nowMs();
     this.#reported.set(this.#node, { offsetMs, atMs: monotonicMs });
-    this.#bus.connection.publish(clockOffsetSubject, JSON.stringify({ node: this.#node, offsetMs }));
+    clockOffsets.publish(this.#bus, clockOffsetSubject, { node: this.#node, offsetMs });
     for (const [node, { atMs }] of this.#reported) if (monotonicMs - atMs > staleMs) this.#reported.delete(node);
 
     const aheadMs = serverAheadMs([...this.#reported.values()].map((each) => each.offsetMs));
@@ -183,15 +182,9 @@ class FollowedClock implements ClusterClock {
     else log.warn(facts, 'the nats-server’s clock is right again');
   }
 
-  #hear(octets: Uint8Array): void {
-    try {
-      const { node, offsetMs } = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<string, unknown>;
-      if (typeof node !== 'string' || typeof offsetMs !== 'number' || !Number.isFinite(offsetMs)) return;
-      if (node === this.#node || (this.#reported.size >= nodesMax && !this.#reported.has(node))) return;
-      this.#reported.set(node, { offsetMs, atMs: this.#clock.monotonicMs() });
-    } catch (error) {
-      ignoring(error, 'something that is no clock came on the subject of clocks');
-    }
+  #hear({ node, offsetMs }: ClockOffset): void {
+    if (node === this.#node || (this.#reported.size >= nodesMax && !this.#reported.has(node))) return;
+    this.#reported.set(node, { offsetMs, atMs: this.#clock.monotonicMs() });
   }
 }
 

@@ -1,6 +1,6 @@
-// Heartbeats of carriers over core NATS: actors publish one at every change and every second, others keep the last one
-// of each node. Nothing is durable, because it is outdated a minute later; after a lost heartbeat the next one counts.
-// It interprets none.
+// Heartbeats over core NATS: of carriers, which actors publish at every change and every second, and of clocks. Others
+// keep the last one of each node. Nothing is durable, because it is outdated a minute later; after a lost heartbeat the
+// next one counts. It interprets none.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -12,22 +12,17 @@ export type Heartbeat = {
   readonly node: string;
 };
 
+type Fields<T> = Partial<Record<keyof T, unknown>>;
+
 /**
- * One kind of heartbeat, on a subject per carrier. `parse` gives null for what is none of this kind; fields it does not
- * know are of a later version.
+ * What is said to whoever listens. `parse` gives null for what is something else; fields it does not know are of a
+ * later version.
  */
-export function heartbeatSubject<H extends Heartbeat>(
-  prefix: string,
-  bytesMax: number,
-  parse: (fields: Partial<Record<keyof H, unknown>>, from: Heartbeat) => H | null,
-) {
-  /** Null for what is no heartbeat: something else may speak on the subject. */
-  function read(octets: Uint8Array): H | null {
+export function broadcast<T>(bytesMax: number, parse: (fields: Fields<T>) => T | null) {
+  function read(octets: Uint8Array): T | null {
     if (octets.length > bytesMax) return null;
     try {
-      const fields = JSON.parse(Buffer.from(octets).toString('utf8')) as Partial<Record<keyof H, unknown>>;
-      const { carrier, node } = fields;
-      return typeof carrier === 'string' && typeof node === 'string' ? parse(fields, { carrier, node }) : null;
+      return parse(JSON.parse(Buffer.from(octets).toString('utf8')) as Fields<T>);
     } catch (error) {
       ignoring(error, 'something that is no heartbeat came on the subject of heartbeats');
       return null;
@@ -35,21 +30,39 @@ export function heartbeatSubject<H extends Heartbeat>(
   }
 
   return {
+    /** Null for what is none: something else may speak on the subject. */
     read,
-    publish(bus: Bus, heartbeat: H): void {
+    publish(bus: Bus, subject: string, value: T): void {
       // Written into a lost connection it would arrive late, and then be wrong.
-      if (bus.connected()) bus.connection.publish(`${prefix}.${heartbeat.carrier}`, JSON.stringify(heartbeat));
+      if (bus.connected()) bus.connection.publish(subject, JSON.stringify(value));
     },
-    watch(bus: Bus, take: (heartbeat: H) => void): Cancel {
-      const subscription = bus.connection.subscribe(`${prefix}.*`, {
+    watch(bus: Bus, subject: string, take: (value: T) => void): Cancel {
+      const subscription = bus.connection.subscribe(subject, {
         callback: (error, message) => {
-          if (error !== null) return ignoring(error, 'heartbeats of carriers cannot be received at the moment');
-          const heartbeat = read(message.data);
-          if (heartbeat !== null) take(heartbeat);
+          if (error !== null) return ignoring(error, 'heartbeats cannot be received at the moment');
+          const value = read(message.data);
+          if (value !== null) take(value);
         },
       });
       return () => subscription.unsubscribe();
     },
+  };
+}
+
+/** One kind of heartbeat, on a subject per carrier. */
+export function heartbeatSubject<H extends Heartbeat>(
+  prefix: string,
+  bytesMax: number,
+  parse: (fields: Fields<H>, from: Heartbeat) => H | null,
+) {
+  const { read, publish, watch } = broadcast<H>(bytesMax, (fields) => {
+    const { carrier, node } = fields;
+    return typeof carrier === 'string' && typeof node === 'string' ? parse(fields, { carrier, node }) : null;
+  });
+  return {
+    read,
+    publish: (bus: Bus, heartbeat: H) => publish(bus, `${prefix}.${heartbeat.carrier}`, heartbeat),
+    watch: (bus: Bus, take: (heartbeat: H) => void) => watch(bus, `${prefix}.*`, take),
   };
 }
 

@@ -26,9 +26,9 @@ export type StreamReading = {
 };
 
 export type StreamReader = {
-  /** Resolves when all that was there has been taken; rejects when reading ends before that, after `stop` with its reason. */
+  /** Resolves when all that was there has been taken; rejects when reading ends first, after `stop` with its reason. */
   readonly caughtUp: Promise<void>;
-  /** Settles when reading ended: after `stop`, because `take` failed (then it rejects with that), or with StreamChanged. */
+  /** Resolves after `stop`; rejects with what `take` failed with, or with StreamChanged. */
   readonly done: Promise<void>;
   /** The last record that was taken. */
   readonly position: StreamPosition;
