@@ -31,6 +31,8 @@ describe('restartPolicy', () => {
     }
     expect(delays).toEqual([...delays].sort((a, b) => a - b));
     expect(restartPolicy(budget, 0, random).failed).toBe(true);
+    expect(restartPolicy(budget, 0, random).delayMs).toBe(0.75 * restartFailedEveryMs);
+    expect(restartPolicy(budget, 0, random, 10_000).delayMs).toBe(7_500);
   });
 
   it('stays failed while it crashes at once, and recovers by living', () => {

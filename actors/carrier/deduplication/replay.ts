@@ -41,6 +41,7 @@ export async function replayEvents({ learn, ...from }: ReplayParts): Promise<num
   let events = 0;
   const reader = await readCarrierEvents(from, 'replay', (record) => {
     events += learnRecord(record, learn);
+    return undefined;
   });
   reader.stop();
   const ms = Math.round(clock.monotonicMs() - beganAtMs);
@@ -52,16 +53,13 @@ export async function replayEvents({ learn, ...from }: ReplayParts): Promise<num
 export async function readCarrierEvents(
   { bus, carrier, fromSeq, clock = systemClock, signal }: CarrierEvents,
   reader: 'replay' | 'follower',
-  take: (record: JsMsg) => void,
+  take: (record: JsMsg) => undefined,
 ): Promise<StreamReader> {
   const opened = readStream(bus, {
     stream: streamNames.events,
     filter: eventFilter(carrier),
     from: { made: '', seq: Math.max(1, fromSeq) - 1, storedAtNs: null },
-    take(record) {
-      take(record);
-      return undefined;
-    },
+    take,
     onChanged(change) {
       metrics.eventsChanged.inc({ reader });
       log.error({ alarm: 'events_changed', carrier, change }, 'reads EVENTS from its beginning');

@@ -29,6 +29,7 @@ export async function followEvents({ writerId, learn, ...from }: FollowParts): P
   const reader = await readCarrierEvents(from, 'follower', (record) => {
     const isOwn = record.headers?.get('Nats-Msg-Id').startsWith(ownPrefix) === true;
     learnRecord(record, (event, place) => learn(event, isOwn, place));
+    return undefined;
   });
   return {
     again: () => reader.reopen(),

@@ -22,7 +22,7 @@ export async function lockImport(kv: KV, name: RegistryName, clock: Clock = syst
   let revision = await take(kv, key, us, name, clock);
   let renewing = Promise.resolve();
   const stop = clock.every(lockRenewMs, () => {
-    renewing = kv.put(key, us, { previousSeq: revision }).then(
+    renewing = kv.update(key, us, revision).then(
       (next) => {
         revision = next;
       },

@@ -98,3 +98,14 @@ test('a pull that the server drops in silence holds nothing up', async () => {
   expect(longestMs - stalledMs).toBeLessThan(700);
   await Promise.all(followings.map((each) => each.stop()));
 });
+
+test('one that cannot begin waits for the server, and begins by itself', async () => {
+  await publish(eventOf('waits', 1), 'other.waits');
+  await test_.nats.kill9();
+  const learnt: number[] = [];
+  const following = follow('waits', ({ attempt }) => learnt.push(attempt));
+  expect(await Promise.race([following, systemClock.sleep(300).then(() => 'waits')])).toBe('waits');
+  await test_.nats.restart();
+  await (await following).stop();
+  expect(learnt).toEqual([1]);
+});
