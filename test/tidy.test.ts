@@ -63,6 +63,12 @@ onlyThere.push(
     where: /^$/,
     instead: 'the log, or process.stdout.write in a command',
   },
+  {
+    what: 'a lost compare-and-set',
+    pattern: /\b(?:wrongLastSequence|previousSeq)\b/,
+    where: /^cluster\/bus\//,
+    instead: 'cluster/bus/bucket.ts',
+  },
 );
 
 /** What nobody may say. */
