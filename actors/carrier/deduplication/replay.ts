@@ -70,10 +70,10 @@ export async function readCarrierEvents(
   let seenSeq = opened.position.seq;
   const stopLooks = clock.every(limits.carrier.replaySilentMs, () => {
     const { seq: lastSeq } = opened.position;
-    if (lastSeq === seenSeq) {
-      log.warn({ alarm: 'replay_waiting', carrier, lastSeq }, 'the carrier takes no work until it has read its events');
-    }
-    seenSeq = lastSeq;
+    if (lastSeq !== seenSeq) return void (seenSeq = lastSeq);
+    log.warn({ alarm: 'replay_waiting', carrier, lastSeq }, 'the carrier takes no work until it has read its events');
+    // What the server counted as still to come may have been purged since.
+    opened.reopen();
   });
   const onAbort = () => opened.stop(signal?.reason);
   signal?.addEventListener('abort', onAbort);
