@@ -107,8 +107,8 @@ export class HostPool {
 
   /** The metrics of all threads; a thread that does not answer in time is left out. */
   async metrics(): Promise<MetricObject[][]> {
-    const asked = this.#hosts.map(({ name, port }) =>
-      port === null ? null : this.#requests.ask(name, askTimeoutMs, (message) => port.postMessage(message)),
+    const asked = this.#hosts.flatMap(({ name, port }) =>
+      port === null ? [] : [this.#requests.ask(name, askTimeoutMs, (message) => port.postMessage(message))],
     );
     return (await Promise.all(asked)).filter((answer) => answer !== null);
   }
