@@ -43,8 +43,11 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
 
   async function read(subject: string): Promise<ReadonlySet<string>> {
     const canceled = new Set<string>();
-    const reading = { filter: subject, recordsMax: Number.MAX_SAFE_INTEGER, withinMs: limits.bus.cancelsReadMs };
-    const { present, taken } = await readPresent(bus, stream, reading, (record) => {
+    const info = await ask('cancels', bus.manager.streams.info(stream, { subjects_filter: subject }));
+    const present = info.state.subjects?.[subject] ?? 0;
+    if (present === 0) return canceled;
+    const reading = { filter: subject, present, recordsMax: present, withinMs: limits.bus.cancelsReadMs };
+    const { taken } = await readPresent(bus, stream, reading, (record) => {
       const { messageId } = partsOf(record.string());
       if (messageId !== closed) canceled.add(messageId);
     });

@@ -10,6 +10,11 @@ export type PresentReading = {
   /** Only the last record of each subject. */
   readonly lastPerSubject?: boolean;
   readonly headersOnly?: boolean;
+  /**
+   * How many there are, from the leader of the stream: a replica may not have the last of them yet, and then they are
+   * waited for. Left out: as many as the replica that is read has.
+   */
+  readonly present?: number;
   readonly recordsMax: number;
   /** For each answer of the server, and for all records together. */
   readonly withinMs: number;
@@ -22,7 +27,7 @@ export type PresentReading = {
 export async function readPresent(
   bus: Bus,
   stream: string,
-  { filter, lastPerSubject = false, headersOnly = false, recordsMax, withinMs }: PresentReading,
+  { filter, lastPerSubject = false, headersOnly = false, present: expected, recordsMax, withinMs }: PresentReading,
   take: (record: JsMsg) => void,
 ): Promise<{ readonly present: number; readonly taken: number }> {
   const call = <T>(work: Promise<T>) => withDeadline(`reading ${stream}`, withinMs, work);
@@ -34,14 +39,21 @@ export async function readPresent(
     }),
   );
   try {
-    const { num_pending: present } = await call(consumer.info());
+    const present = expected ?? (await call(consumer.info())).num_pending;
     let taken = 0;
     if (present === 0) return { present, taken };
     const batch = { max_messages: Math.min(present, recordsMax), expires: withinMs };
-    for await (const record of await consumer.fetch(batch)) {
-      take(record);
-      taken += 1;
-      if (record.info.pending === 0) break;
+    const records = await consumer.fetch(batch);
+    try {
+      for await (const record of records) {
+        take(record);
+        taken += 1;
+        // Of those that others replace meanwhile fewer come.
+        if (expected === undefined && record.info.pending === 0) break;
+      }
+    } finally {
+      // A loop that is left does not end the pull.
+      records.stop();
     }
     return { present, taken };
   } finally {

@@ -138,3 +138,13 @@ test('what is there now: all of it, the last of each subject, or not more than a
   expect(await read({ filter: 'ev.none.*' })).toEqual([0, 0]);
   await until('no consumer is left', async () => (await consumers()) === 0);
 });
+
+test('what the leader of a stream has and the replica that is read does not have yet is waited for', async () => {
+  await publish('alpha', '1', '2');
+  const late = readPresent(server.bus, stream, { present: 3, recordsMax: 3, withinMs: 5_000 }, note);
+  await until('what is there', () => taken.length === 2);
+  await publish('alpha', '3');
+  expect(await late).toEqual({ present: 3, taken: 3 });
+  const none = await readPresent(server.bus, stream, { present: 4, recordsMax: 4, withinMs: 1_000 }, note);
+  expect(none).toEqual({ present: 4, taken: 3 });
+});
