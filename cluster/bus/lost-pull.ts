@@ -14,6 +14,11 @@ export const pullLastsMs = 5_000;
  * pull that ended in silence is noticed at once by those who watch their pulls.
  */
 export const lowLatencyPull = { expires: pullLastsMs, idle_heartbeat: 500 } as const;
+/**
+ * For reading what is there: a server that searches a long stream for the records of one subject sends nothing
+ * meanwhile, and a consumer that is opened again makes it search from the beginning. Lost after ten seconds.
+ */
+export const patientPull = { expires: 30_000, idle_heartbeat: 5_000 } as const;
 
 /** The server's timers are not exact, nor are ours. */
 const graceMs = 20;

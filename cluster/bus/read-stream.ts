@@ -7,7 +7,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
-import { lowLatencyPull, watchConsumer, watchPulls } from './lost-pull.ts';
+import { lowLatencyPull, type patientPull, watchConsumer, watchPulls } from './lost-pull.ts';
 import { StreamChanged, type StreamPosition, changeSince, streamMade } from './stream-position.ts';
 
 export type StreamReading = {
@@ -22,6 +22,8 @@ export type StreamReading = {
   readonly onChanged?: (change: string) => void;
   /** Records on their way to `take`, at the most. */
   readonly prefetch: number;
+  /** Left out: a lost consumer is noticed within a second. */
+  readonly pull?: typeof lowLatencyPull | typeof patientPull;
   readonly clock?: Clock;
 };
 
@@ -46,7 +48,7 @@ const pausedMaxMs = 2_000;
 const forgottenAfterMs = 30_000;
 
 export function readStream(bus: Bus, reading: StreamReading): StreamReader {
-  const { stream, filter, take, onChanged, prefetch, clock = systemClock } = reading;
+  const { stream, filter, take, onChanged, prefetch, pull = lowLatencyPull, clock = systemClock } = reading;
   let position = reading.from;
   let stopped = false;
   let consumer: Consumer | null = null;
@@ -91,8 +93,8 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     }
     const { num_pending: present } = await consumer.info();
     if (present === 0) caughtUp.resolve();
-    const opened = await consumer.consume({ max_messages: prefetch, ...lowLatencyPull });
-    watchPulls(bus, opened, lowLatencyPull.expires, clock, () => opened.stop());
+    const opened = await consumer.consume({ max_messages: prefetch, ...pull });
+    watchPulls(bus, opened, pull.expires, clock, () => opened.stop());
     watchConsumer(opened, () => opened.stop());
     return opened;
   }

@@ -4,6 +4,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../model/records/event-record.ts';
+import { lowLatencyPull, patientPull } from '../../../cluster/bus/lost-pull.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventFilter } from '../../../cluster/bus/subjects.ts';
@@ -65,6 +66,7 @@ export async function readCarrierEvents(
       log.error({ alarm: 'events_changed', carrier, change }, 'reads EVENTS from its beginning');
     },
     prefetch: recordsPerPull,
+    pull: reader === 'replay' ? patientPull : lowLatencyPull,
     clock,
   });
   let seenSeq = opened.position.seq;
