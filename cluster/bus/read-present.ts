@@ -43,17 +43,11 @@ export async function readPresent(
     let taken = 0;
     if (present === 0) return { present, taken };
     const batch = { max_messages: Math.min(present, recordsMax), expires: withinMs };
-    const records = await consumer.fetch(batch);
-    try {
-      for await (const record of records) {
-        take(record);
-        taken += 1;
-        // Of those that others replace meanwhile fewer come.
-        if (expected === undefined && record.info.pending === 0) break;
-      }
-    } finally {
-      // A loop that is left does not end the pull.
-      records.stop();
+    for await (const record of await consumer.fetch(batch)) {
+      take(record);
+      taken += 1;
+      // Of those that others replace meanwhile fewer come.
+      if (expected === undefined && record.info.pending === 0) break;
     }
     return { present, taken };
   } finally {

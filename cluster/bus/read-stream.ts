@@ -53,6 +53,8 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
   let stopped = false;
   let consumer: Consumer | null = null;
   let messages: ConsumerMessages | null = null;
+  /** Of `messages`, those that have been taken or were known already. */
+  let seen = 0;
   let failure: { readonly error: unknown } | null = null;
   const caughtUp = Promise.withResolvers<void>();
   caughtUp.promise.catch((error: unknown) => ignoring(error, 'reported to whoever waits for it'));
@@ -61,7 +63,9 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     while (!stopped) {
       try {
         messages = await open();
-        if (!stopped) await takeAll(messages);
+        // It ends with its iteration only.
+        if (stopped) messages.stop();
+        await takeAll(messages);
       } catch (error) {
         if (failure !== null) throw failure.error;
         if (stopped) return ignoring(error, 'the reader was stopped');
@@ -93,6 +97,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     }
     const { num_pending: present } = await consumer.info();
     if (present === 0) caughtUp.resolve();
+    seen = 0;
     const opened = await consumer.consume({ max_messages: prefetch, ...pull });
     watchPulls(bus, opened, pull.expires, clock, () => opened.stop());
     watchConsumer(opened, () => opened.stop());
@@ -117,6 +122,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
           return work;
         }
       }
+      seen += 1;
       if (record.info.pending === 0) caughtUp.resolve();
     }
   }
@@ -162,7 +168,8 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     async waiting(answerWithinMs) {
       if (consumer === null) throw new Error(`${stream} is not read at the moment`);
       const { num_pending: notSent } = await withDeadline('a reader', answerWithinMs, consumer.info(), clock);
-      return notSent + (messages?.getPending() ?? 0);
+      // Its `getPending` counts pulls, too.
+      return notSent + (messages === null ? 0 : messages.getReceived() - seen);
     },
     reopen,
     stop(why = new Error(`the reader of ${stream} was stopped`)) {

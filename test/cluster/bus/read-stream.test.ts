@@ -49,6 +49,11 @@ test('caught up is when all that was there has been taken; then it goes on, and 
 test('an empty stream is caught up with, and a reader that is stopped first says why', async () => {
   reader = readStream(server.bus, { stream, from: beginning, take: note, prefetch: 10 });
   await reader.caughtUp;
+  await until('it has pulled', async () => {
+    const [consumer] = await server.bus.manager.consumers.list(stream).next();
+    return consumer?.num_waiting === 1;
+  });
+  expect(await reader.waiting(2_000)).toBe(0);
   const stopped = readStream(server.bus, { stream, from: beginning, take: note, prefetch: 10 });
   stopped.stop(new Error('the carrier stops'));
   await expect(stopped.caughtUp).rejects.toThrow('the carrier stops');
