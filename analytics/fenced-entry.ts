@@ -1,12 +1,12 @@
-// An entry of a KV bucket with one writer. Every change is a compare-and-set, so of two writers only the later one goes
-// on; the other learns that it is fenced. It decides nothing about what the entry says.
+// An entry of a KV bucket with one writer. Every change is a compare-and-set, so of two writers only the later one
+// continues; the other one is fenced. It does not interpret the entry.
 import type { KV } from '@nats-io/kv';
 import { type EntryRead, readEntry, replace } from '../cluster/bus/bucket.ts';
 import type { Clock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { secretBytes } from '../platform/random.ts';
 
-/** Another process has taken over: this one must not go on. */
+/** Another process has taken over: this one must stop writing. */
 export class Fenced extends Error {
   constructor(what: string, by: string) {
     super(`${what}: another process (${by}) has taken over`);
@@ -17,7 +17,7 @@ export class Fenced extends Error {
 export type FencedEntryOptions = {
   readonly bucket: KV;
   readonly key: string;
-  /** What the entry is, for people. */
+  /** The name of the entry in errors. */
   readonly what: string;
   readonly answerWithinMs: number;
   readonly clock?: Clock;
@@ -32,12 +32,12 @@ export class FencedEntry<Row extends { readonly owner: string }> {
     this.#options = options;
   }
 
-  /** What is there, whoever wrote it: the next write takes it over. */
+  /** The stored entry of any owner; the next write takes it over. */
   async takeOver(): Promise<Row | null> {
     return this.#take(await this.#call('reading', readEntry(this.#options.bucket, this.#options.key)));
   }
 
-  /** Our own last write that landed. Rejects with Fenced when another process has taken over. */
+  /** Our last stored write. Rejects with Fenced when another process has taken over. */
   async readBack(): Promise<Row | null> {
     const { bucket, key, what } = this.#options;
     const read = await this.#call('reading', readEntry(bucket, key));
@@ -46,7 +46,7 @@ export class FencedEntry<Row extends { readonly owner: string }> {
     return this.#take(read);
   }
 
-  /** Rejects when it was refused or not answered: then only reading it back shows what is there. */
+  /** Rejects when it was refused or not answered: then readBack() returns what is stored. */
   async write(row: Row): Promise<void> {
     const { bucket, key, what } = this.#options;
     const written = await this.#call('writing', replace(bucket, key, JSON.stringify(row), this.#revision));

@@ -33,7 +33,7 @@ export async function auditCommand(options: AuditOptions): Promise<void> {
     account: accountId,
     detail,
   }));
-  // What another version wrote is found all the same.
+  // Actions of another version are found too.
   if (items.length === 0 && action !== undefined && !isAction(action)) {
     throw new SetupError(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
   }

@@ -1,5 +1,5 @@
-// What can be read of a record of DEAD without the body key: ids, the account, masked numbers. Bodies stay sealed; the
-// cipher here opens nothing. Null: this version cannot read it either.
+// The fields of a DEAD record that are readable without the body key: ids, account, masked numbers. Bodies stay sealed.
+// Null: this version cannot read the record either.
 import { RejectMessage, ignoring, messageOf } from '../platform/errors.ts';
 import { maskNumber } from '../platform/log.ts';
 import type { Message } from '../model/message.ts';
@@ -12,7 +12,7 @@ import { streamNames } from '../cluster/bus/streams.ts';
 
 export type DeadContents = {
   readonly fields: Readonly<Record<string, string | number>>;
-  /** Of a message to a subscriber, without its body. */
+  /** A message to a subscriber, without its body. */
   readonly message: Message | null;
 };
 
@@ -25,7 +25,7 @@ export function contentsOf(record: DeadRead): DeadContents | null {
   }
 }
 
-/** One octet that stands for an empty text. */
+/** Returns an empty text instead of decrypting. */
 const sealed: BodyCipher = {
   seal: () => {
     throw new Error('nothing is sealed here');

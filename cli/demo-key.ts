@@ -1,5 +1,5 @@
-// `keys demo`: the keys a first start made, from the file in which only the owner of the data folder reads them. The key
-// alone is on standard output, so that a shell can take it: KEY=$(npx heliograph keys demo).
+// `keys demo`: prints a key that the first start made, from a file that only the owner of the data folder can read.
+// Standard output has the key alone, so that a shell can capture it: KEY=$(npx heliograph keys demo).
 import { SetupError } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';

@@ -1,4 +1,4 @@
-// `accounts inbound`: what becomes of messages from subscribers of one account. The account sets the same by PATCH
+// `accounts inbound`: how one account's messages from subscribers are handled. The account can set the same by PATCH
 // /v1/account/settings.
 import { isAccountId } from '../model/ids.ts';
 import { SetupError } from '../platform/errors.ts';

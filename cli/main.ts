@@ -1,4 +1,4 @@
-// The command line interface `heliograph`: runs what was asked for, and says in one line what a person can mend.
+// The command line interface `heliograph`: runs the command; a SetupError is printed as its message, without a stack.
 import { CommanderError } from 'commander';
 import { printable } from '../model/plain-text.ts';
 import { SetupError } from '../platform/errors.ts';

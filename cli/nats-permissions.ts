@@ -1,5 +1,5 @@
-// `nats-permissions`: what to write into the configuration of a nats-server of one's own, from the table that the
-// embedded one is configured by.
+// `nats-permissions`: prints the authorization section for the configuration of one's own nats-server, from the table
+// that configures the embedded one.
 import { SetupError } from '../platform/errors.ts';
 import {
   type NatsRole,
@@ -33,7 +33,7 @@ export function natsPermissionsCommand({ roles, json }: NatsPermissionsOptions):
 function rolesOf(text: string): NatsRole[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);
   const found = names.map((name) => {
-    // As HELIOGRAPH_ROLES and --roles of `start` have them.
+    // Named as in HELIOGRAPH_ROLES and `start --roles`.
     const role = natsRoles.find((each) => each === (name === 'carriers' ? 'actors' : name));
     if (role === undefined)
       throw new SetupError(`--roles: found "${name}", expected roles of ingress, carriers, control, analytics`);

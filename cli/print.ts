@@ -1,5 +1,5 @@
-// What a command says when it is done, on standard output: lines for people, or with --json one object for programs.
-// Names, texts and ids of tenants and carriers are among it: each line is printed as one line that no terminal obeys.
+// Prints a command's result on standard output: lines for people, or with --json one object for programs. It may
+// contain names and texts of tenants and carriers, so control characters are escaped.
 import { printable, printableJson } from '../model/plain-text.ts';
 
 export function print(options: { json?: boolean }, object: Record<string, unknown>, lines: string[]): void {
@@ -8,5 +8,5 @@ export function print(options: { json?: boolean }, object: Record<string, unknow
   );
 }
 
-/** A text of somebody else among other words of a line: its end can be seen. */
+/** A tenant's or carrier's text within a line, in quotes so that its end is visible. */
 export const quoted = (text: string): string => `"${text.replaceAll('"', '\\"')}"`;

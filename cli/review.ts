@@ -1,5 +1,5 @@
-// What the commands of review-commands.ts do, in the database of the running system. The outbox carries every change to
-// the entry points and the carriers; nothing here talks to them.
+// The commands of review-commands.ts, in the database of the running system. The outbox carries every change to the
+// entry points and carriers.
 import { networkProblem } from '../model/ip-address.ts';
 import { type AccountId, type SenderId, type TemplateId, isAccountId } from '../model/ids.ts';
 import { senderLikeness } from '../model/sender-likeness.ts';
@@ -114,7 +114,7 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<v
   ]);
 }
 
-/** The way back for an account whose own list lets nobody in. */
+/** Also the remedy for an account whose own list excludes all its clients. */
 export async function accountNetworks(id: string, options: { allow?: string; json?: boolean }): Promise<void> {
   const accountId = accountIdOf(id);
   const change = options.allow === undefined ? {} : { ipAllowlist: networksOf(options.allow) };
@@ -184,7 +184,7 @@ function categoriesOf(text: string | undefined): readonly Category[] | null {
   });
 }
 
-/** undefined: leave it as it is. null: the word that takes it away. */
+/** undefined: unchanged. null: the value that removes it. */
 function numberOrNone(option: string, text: string | undefined, none: string, min: number, max: number) {
   if (text === undefined) return undefined;
   if (text === none) return null;

@@ -1,10 +1,11 @@
-// A connection to the NATS of the running system for one command: of NATS_URL, else of what runs on the data folder.
+// A connection to the NATS of the running system for one command: that of NATS_URL, else of the system on the data
+// folder.
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
 import { loadSettings } from '../config/settings.ts';
 import { readConnections } from '../cluster/supervisor/data-folder.ts';
 
-/** Throws SetupError when nothing runs there, or the server cannot be reached. */
+/** Throws SetupError when no system runs there, or the server cannot be reached. */
 export async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   const settings = loadSettings();
   const url = settings.natsUrl ?? readConnections(settings.dataDir)?.natsUrl;

@@ -1,4 +1,4 @@
-// The error of a heliograph.yaml that is refused, with every problem in it.
+// The error for a refused heliograph.yaml, with all its problems.
 import { SetupError } from '../platform/errors.ts';
 
 /** `message` holds one line per problem. */

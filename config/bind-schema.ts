@@ -1,4 +1,4 @@
-// The keys of one bind in heliograph.yaml: where to connect, as whom, and how the connection is protected.
+// The schema of one bind in heliograph.yaml: address, credentials, TLS.
 import { z } from 'zod';
 import type { BindConfig, TlsConfig } from './configuration.ts';
 import { mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
@@ -59,7 +59,7 @@ export function bindOf(from: BindFile, env: Record<string, string | undefined>):
   };
 }
 
-/** Credentials the simulator expects are those of the bind: both are read from the same configuration. */
+/** The bind to the simulator; the simulator reads its credentials from the same configuration. */
 export function simulatedBind(listed: BindFile | undefined): BindConfig {
   return {
     host: '127.0.0.1',

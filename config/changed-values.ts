@@ -1,5 +1,5 @@
-// What a reload changed, from what to what, for the audit log: short values by name, longer ones as two digests. A
-// changed password is visible as changed; neither value is written.
+// The changes of a reload for the audit log: short values by name, longer ones as two digests. A changed password
+// appears as changed, without its values.
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from './configuration.ts';

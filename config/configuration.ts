@@ -14,19 +14,19 @@ export type Configuration = {
   country: CountryConfig;
   /** Real and simulated carriers in file order; the sandbox carrier is always among them. */
   carriers: CarrierConfig[];
-  /** First match wins; a number no route matches goes by `country.prefixes`. */
+  /** First match wins; a number without a matching route follows `country.prefixes`. */
   routes: RouteConfig[];
   routing: RoutingConfig;
   retention: RetentionConfig;
   limits: LimitsConfig;
   actors: {
     threads: number;
-    /** Lost sessions of which a node keeps files; 0: none. */
+    /** How many lost sessions a node keeps a dump file of; 0: none. */
     flightDumps: number;
   };
   ingress: {
     threads: number;
-    /** Networks whose word about a client's address is taken. */
+    /** Networks of proxies whose header with the client's address is trusted. */
     trustedProxies: string[];
     proxyHeader: 'x-forwarded-for' | 'forwarded';
   };
@@ -34,17 +34,17 @@ export type Configuration = {
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
 };
 
-/** The country's rules with all defaults, and how the operator named the pack they came from. */
+/** The country's rules with all defaults, and the pack they came from. */
 export type CountryConfig = {
   pack: string | null;
   name: string;
   /** With the plus sign: `+880`. */
   callingCode: string;
-  /** How many digits a number may have after the calling code. */
+  /** Allowed numbers of digits after the calling code. */
   nationalLengths: number[];
   /** Longest national prefix wins: `{ '17': 'alpha' }` for +88017… */
   prefixes: Record<string, string>;
-  /** What the pack calls carriers → ours; null: none of ours. */
+  /** Carrier names of the pack → ours; null: none of ours. */
   carrierNames: Record<string, string | null>;
   lengthsByPrefix: Record<string, number[]>;
   trunkPrefix: string;
@@ -60,21 +60,21 @@ export type CarrierConfig = {
   tps: number;
   /** Whether `tps` counts over the whole carrier account or for each bind. */
   tpsScope: 'carrier' | 'bind';
-  /** Set when the bundled simulator plays this carrier; then `binds` point to it. */
+  /** Set when the bundled simulator replaces this carrier; then `binds` point to it. */
   simulate: SimulatorConfig | null;
   classes: Category[];
-  /** Kinds of sender it shows as they are; a message with another kind goes another way. */
+  /** Kinds of sender it transmits unchanged; messages with another kind are routed elsewhere. */
   senders: SenderKind[];
-  /** Per segment, in any unit; what routes that choose the cheapest compare. */
+  /** Cost per segment in any unit; routes with `choose: cheapest` compare it. */
   cost: number;
-  /** Its share where a route shares out by weight. */
+  /** Its weight on routes with `choose: weighted`. */
   weight: number;
   receiptId: 'auto' | 'raw' | 'decimal' | 'hex';
-  /** TON and NPI to use instead of what the number's form suggests. */
+  /** TON and NPI that replace those derived from the number's form. */
   addr: { sourceTon: number | null; sourceNpi: number | null; destTon: number | null; destNpi: number | null };
   enquireLinkMs: number;
   responseTimerMs: number;
-  /** How its PDUs are to look. */
+  /** Encoding of its PDUs. */
   wire: WireConfig;
   /** Overrides of the outcome table, by command_status name (`ESME_RSYSERR`) or number as text (`1025`). */
   errors: Record<string, CarrierErrorAction>;
@@ -82,8 +82,8 @@ export type CarrierConfig = {
 };
 
 /**
- * later: try again · next: the next carrier of the message's plan, and reject when there is none · reject: give the
- * message up · stop: stop the carrier and call a person.
+ * later: retry · next: the next carrier of the message's plan, or reject without one · reject: reject the message ·
+ * stop: stop the carrier and raise an alarm.
  */
 export type CarrierErrorAction = 'later' | 'next' | 'reject' | 'stop';
 
@@ -100,27 +100,27 @@ export type BindConfig = {
   /** Sessions opened with these credentials. */
   count: number;
   tls: false | TlsConfig;
-  /** 0x33, 0x34 or 0x50: the version of SMPP the bind names. */
+  /** interface_version of the bind: 0x33, 0x34 or 0x50. */
   interfaceVersion: number;
-  /** Which addresses a receiving bind stands for, where the carrier asks for it. */
+  /** address_range of a receiving bind (SMPP 3.4, 5.2.7), where the carrier requires it. */
   addressRange: { ton: number; npi: number; range: string };
 };
 
-/** Files are read at each connection, so that a renewed certificate needs no restart. */
+/** Files are read for each connection, so that a renewed certificate needs no restart. */
 export type TlsConfig = {
-  /** Authorities to trust instead of the system's. */
+  /** Trusted authorities instead of the system's. */
   caFile: string | null;
-  /** Our own certificate and its key, for carriers that ask for one. */
+  /** Our own certificate and its key, for carriers that require one. */
   certFile: string | null;
   keyFile: string | null;
-  /** The name the certificate must show, when it is not `host`. */
+  /** The name that the certificate must have, when it is not `host`. */
   serverName: string | null;
   verify: boolean;
 };
 
-/** How the bundled simulator plays a carrier; the same words as the options of `heliograph smsc`. */
+/** How the bundled simulator behaves as a carrier; names as in the options of `heliograph smsc`. */
 export type SimulatorConfig = {
-  /** More submits than this in one second are throttled. */
+  /** Further submits in one second are throttled. */
   tps: number;
   /** Time until the receipt: `fixed:10`, `uniform:5,50` or `lognormal:250,0.4`. */
   latencyMs: string;
@@ -128,12 +128,12 @@ export type SimulatorConfig = {
   responseMs: string;
   receipts: 'text' | 'tlv' | 'both';
   ids: 'decimal' | 'hex' | 'resp-hex-receipt-decimal';
-  /** The last four digits of a number decide what happens to it. */
+  /** Whether the last four digits of a number decide its outcome. */
   magic: boolean;
 };
 
 export type RouteConfig = {
-  /** Of the E.164 number, with the plus sign. */
+  /** Prefix of the E.164 number, with the plus sign. */
   prefix: string;
   /** Empty: every class. */
   classes: Category[];
@@ -143,11 +143,11 @@ export type RouteConfig = {
 };
 
 export type RoutingConfig = {
-  /** Carriers behind the number's own, in order; empty: nobody else may take it. */
+  /** Alternatives after the number's own carrier, in order; empty: no other carrier. */
   fallback: string[];
-  /** Without a bound bind for this long a carrier is weak: OTP goes other ways. */
+  /** A carrier without a bound bind for this long is weak: OTP avoids it. */
   otpFailoverAfterMs: number;
-  /** And for this long it is down: everything goes other ways. */
+  /** After this long it is down: all messages avoid it. */
   othersFailoverAfterMs: number;
 };
 
@@ -163,30 +163,30 @@ export type LimitsConfig = {
   accountQueueMax: AccountQueueMax;
   /** Copies of every stream and bucket. */
   streamReplicas: number;
-  /** What single streams may hold; the defaults of platform/limits-streams.ts without it. */
+  /** Sizes of single streams; absent: the defaults of platform/limits-streams.ts. */
   streamMb?: StreamMb;
   /** Disk the embedded nats-server may use for all streams. */
   streamStoreMbMax: number;
-  /** The longest a stop may wait for the carriers' answers, with all that goes with it. */
+  /** The longest that a stop waits for responses of carriers, including all steps of the drain. */
   drainMsMax: number;
-  /** What accounts share, and how much of it one may use: platform/limits-shares.ts. */
+  /** Bounds that accounts share: platform/limits-shares.ts. */
   shares: Shares;
-  /** How long API keys live that are made without an end; null: for ever. */
+  /** Default lifetime of API keys; null: unlimited. */
   apiKeyDaysDefault: number | null;
 };
 
-/** The carrier test keys always use. It exists in every configuration. */
+/** The carrier of test keys. It exists in every configuration. */
 export const sandboxCarrierName = 'sandbox';
 
-/** Carriers that the simulator does not play: what is sent to them may reach a handset. */
+/** Carriers that are not simulated: messages to them may reach a handset. */
 export function realCarriers(carriers: readonly Pick<CarrierConfig, 'name' | 'simulate'>[]): string[] {
   return carriers.filter(({ simulate }) => simulate === null).map(({ name }) => name);
 }
 
-/** Where the simulator listens for each simulated carrier; the supervisor hands it to the roles. */
+/** Ports of the simulator by carrier; the supervisor passes them to the roles. */
 export type SimulatedPorts = Record<string, number>;
 
-/** The binds of a carrier, ready to connect to: one entry per session, `count` unfolded. */
+/** The binds of a carrier: one entry per session, `count` expanded. */
 export function bindsOf(carrier: CarrierConfig, simulated: SimulatedPorts): (BindConfig & { name: string })[] {
   const port = simulated[carrier.name];
   return carrier.binds

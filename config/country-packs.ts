@@ -1,5 +1,5 @@
-// Finds and reads country packs: those that come with Heliograph by their name (bd, fr), an operator's own by its
-// file. A pack with anything wrong in it is refused like heliograph.yaml itself: file, line, found, expected.
+// Reads country packs: those of Heliograph by name (bd, fr), an operator's own by file. An invalid pack is refused like
+// heliograph.yaml: file, line, found, expected.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { messageOf } from '../platform/errors.ts';
@@ -10,7 +10,7 @@ import { readYaml } from './yaml-file.ts';
 
 const shippedFolder = join(import.meta.dirname, '../policy/country/packs');
 
-/** `configFile`: a pack's file is looked for beside it. */
+/** Pack files are relative to the folder of `configFile`. */
 export function packReader(configFile: string): PackReader {
   return (pack) => {
     const isFile = /\.ya?ml$/.test(pack);

@@ -1,5 +1,5 @@
-// The schema of `country` in heliograph.yaml and of country packs: a pack has all keys, the file overrides some. The
-// result is one country with all references checked.
+// The schema of `country` in heliograph.yaml and of country packs: a pack has all keys, heliograph.yaml overrides some.
+// The result is one country with all references checked.
 import { z } from 'zod';
 import { type Keyword, keywords as keywordNames } from '../model/keyword.ts';
 import { type Category, categories } from '../model/message.ts';
@@ -8,10 +8,10 @@ import type { KeywordRules, QuietRule } from '../policy/country/contract.ts';
 import type { CountryConfig } from './configuration.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
 
-/** Reads a pack by its name or file; throws BadConfiguration when it is not sound. */
+/** Reads a pack by name or file; null when there is none. Throws BadConfiguration when it is invalid. */
 export type PackReader = (pack: string) => PackFile | null;
 
-/** The value of `country`: everything by itself, or a pack with some keys changed. */
+/** The value of `country`: complete, or a pack with some keys changed. */
 export function countrySchema(readPack: PackReader) {
   return z.unknown().transform((value, context): CountryConfig => {
     const wantsPack = typeof value === 'object' && value !== null && 'pack' in value;
@@ -63,7 +63,7 @@ const quietRule = mapOf({
   time_zone: timeZone.optional(),
 });
 
-/** Keys a pack and heliograph.yaml share; none of them has to be there. */
+/** Optional keys of both a pack and heliograph.yaml. */
 const shared = {
   trunk_prefix: pattern(/^\d{0,4}$/, 'at most four digits in quotes').optional(),
   lengths_by_prefix: z.record(prefix, lengths, { error: 'a map of national prefix to lengths' }).optional(),
@@ -105,7 +105,7 @@ const packedSchema = mapOf({
   prefixes: toCarriers.optional(),
   ...shared,
 });
-/** A pack's carriers are names of its own: `carriers` of heliograph.yaml says which of the operator's they are. */
+/** A pack has its own carrier names: `carriers` of heliograph.yaml maps them to the operator's. */
 export const packSchema = mapOf({ ...numbering, prefixes: toCarriers, ...shared });
 export type PackFile = z.infer<typeof packSchema>;
 type OwnFile = Partial<PackFile> & { pack?: string; carriers?: Record<string, string | null> };
@@ -146,10 +146,10 @@ function keywordsOf(file: PackFile['keywords']): KeywordRules {
   return { stop, start, help, scope, replies };
 }
 
-/** After an unknown key zod builds the rest of the configuration all the same, before it is refused. */
+/** A placeholder after an error: zod still builds the rest of the configuration before it is refused. */
 const nowhere = () => countryOf({}, { name: '', calling_code: '+0', national_lengths: [4] });
 
-/** null leaves a carrier of the pack out; one that is not mentioned keeps its name. */
+/** null drops a carrier of the pack; one that is not mentioned keeps its name. */
 function mapped(prefixes: Record<string, string>, carriers: Record<string, string | null>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(prefixes).flatMap(([first, name]) => {
@@ -179,7 +179,7 @@ function minutesOf(time: string): number {
   return (hour ?? 0) * 60 + (minute ?? 0);
 }
 
-/** Each `message` says what was expected; what was found is read from the file. */
+/** Problems with the expected value as `message`; the caller reads the found one from the file. */
 function problemsIn(country: CountryConfig, pack: Partial<PackFile>, own: OwnFile) {
   const problems: { path: string[]; message: string }[] = [];
   const packCarriers = [...new Set(Object.values(pack.prefixes ?? {}))];

@@ -1,8 +1,8 @@
-// The value types of heliograph.yaml, each with the sentence that says what was expected. Unknown keys are refused,
-// so that a typing error never means the default.
+// The value types of heliograph.yaml, each with the text that states what was expected. Unknown keys are refused, so
+// that a misspelt key is not silently replaced by its default.
 import { z } from 'zod';
 
-/** Every key of the file: what an unknown key is compared with for the hint. */
+/** Every known key, for the hint about an unknown one. */
 export const keysAll = new Set<string>();
 
 const number = new Intl.NumberFormat('en-US');

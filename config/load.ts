@@ -1,5 +1,5 @@
-// Loads heliograph.yaml, or refuses it as a whole with all its problems: file, line, found, expected. The supervisor
-// reads it once; its children get the result over their channel and need neither the file nor the parser.
+// Loads heliograph.yaml, or refuses it with all its problems: file, line, found, expected. The supervisor reads it
+// once; its children get the result in the environment and need neither the file nor the parser.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { messageOf } from '../platform/errors.ts';
@@ -14,7 +14,7 @@ type Env = Record<string, string | undefined>;
 /** The environment variable that carries the configuration from the supervisor to its children, as JSON. */
 export const configurationVariable = 'HELIOGRAPH_CONFIGURATION';
 
-/** In a role: what the supervisor handed over. Elsewhere: the file. */
+/** The configuration that the supervisor passed to this role; without one, that of the file. */
 export async function loadConfiguration(file: string, env: Env = process.env): Promise<Configuration> {
   const handed = env[configurationVariable];
   if (isHandedOver(env) && handed !== undefined) return JSON.parse(handed) as Configuration;
@@ -33,18 +33,18 @@ export async function readConfiguration(file: string, env: Env = process.env): P
   return parseText(text, file, env);
 }
 
-/** The text of `file`, wherever it came from. */
+/** Parses `text`; `file` is for error messages and relative paths only. */
 export async function parseText(text: string, file: string, env: Env = process.env): Promise<Configuration> {
   const { parseConfiguration } = await import('./parse.ts');
   return parseConfiguration(text, shown(file), env);
 }
 
-/** Whether the configuration was handed over, so that the file says nothing. */
+/** Whether the supervisor passed a configuration, so that the file is not read. */
 export function isHandedOver(env: Env = process.env): boolean {
   return (env[configurationVariable] ?? '') !== '';
 }
 
-/** The path as the person would type it. */
+/** The path relative to the working directory if it is below it. */
 function shown(file: string): string {
   const short = relative(process.cwd(), file);
   return short === '' || short.startsWith('..') ? file : short;

@@ -1,5 +1,5 @@
-// The name of this machine among those on one bus, and its location. The name is stored in the data folder, so that a
-// restarted node keeps it; the location keeps a copied folder from being taken for the original.
+// The name of this machine among the nodes of one bus, and its location. The name is stored in the data folder, so that
+// a restarted node keeps it; the location distinguishes a copied folder from the original.
 import { createHash } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -10,7 +10,7 @@ import { secretBytes } from '../platform/random.ts';
 export type NodeIdentity = {
   /** `HELIOGRAPH_NODE`, or the host's name and a few random characters. */
   readonly node: string;
-  /** The same for every start in this folder on this host, and for nothing else. */
+  /** Identifies this folder on this host: the same at every start. */
   readonly place: string;
 };
 
@@ -49,7 +49,7 @@ function keptName(file: string): string {
   return nameOnce(file, name);
 }
 
-/** Roles of one machine start together: the first that writes it names them all. */
+/** Roles of one machine start together: the first that links its file sets the name for all. */
 function nameOnce(file: string, name: string): string {
   const own = `${file}.${secretBytes(4).toString('hex')}`;
   writeFileSync(own, `${name}\n`);
@@ -57,7 +57,7 @@ function nameOnce(file: string, name: string): string {
     linkSync(own, file);
     return name;
   } catch (error) {
-    ignoring(error, 'another role has named this machine in the same moment');
+    ignoring(error, 'another role named this machine at the same moment');
     return readFileSync(file, 'utf8').trim();
   } finally {
     rmSync(own, { force: true });

@@ -1,5 +1,5 @@
-// Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the
-// schema, then what no schema can see (names used twice, carriers that do not exist, a secret that is not set).
+// Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the schema,
+// then what a schema cannot check (duplicate names, unknown carriers, a missing secret).
 import type { Configuration } from './configuration.ts';
 import { sandboxCarrierName } from './configuration.ts';
 import { packReader } from './country-packs.ts';
@@ -23,7 +23,7 @@ export function parseConfiguration(
   return parsed.data;
 }
 
-/** Only the keys looked at below; the schema has proven their types. */
+/** Only the keys used below; the schema has checked their types. */
 type FileContent = {
   country: { pack?: string; prefixes?: Record<string, string> };
   limits?: { stream_store_mb_max?: number };
@@ -38,7 +38,7 @@ function crossProblems(
 ): string[] {
   const problems: string[] = [];
   const add = (path: PropertyKey[], text: string, onKey = false) => problems.push(problemAt(place, path, text, onKey));
-  // What a live message is given to the sandbox would be reported as delivered, and reach nobody.
+  // A live message routed to the sandbox would be reported as delivered without reaching a handset.
   const names = configuration.carriers.map(({ name }) => name).filter((name) => name !== sandboxCarrierName);
   const known = `one of the carriers ${[...new Set(names)].join(', ')}`;
   const wrong = (carrier: string) =>
@@ -74,7 +74,7 @@ function crossProblems(
       }
     });
   });
-  // The carriers of the file come first and in its order; only the sandbox may follow.
+  // The carriers of the file come first, in its order; only the sandbox may follow.
   configuration.carriers.slice(0, content.carriers.length).forEach((carrier, index) => {
     for (const { path, text } of wireProblems(carrier)) add(['carriers', index, ...path], text);
   });

@@ -1,8 +1,9 @@
-// Turns what the schema found wrong into lines a person can act on:
-// `heliograph.yaml:14:10: carriers[0].tps: found "fast", expected a whole number from 1 to 100,000`.
+// Formats the schema's issues as lines with file, line and column: `heliograph.yaml:14:10: carriers[0].tps: found
+// "fast", expected a whole number from 1 to 100,000`.
 import { type Document, type LineCounter, isMap, isNode, isScalar } from 'yaml';
 import type { z } from 'zod';
 import { keysAll } from './fields.ts';
+import { nearestName } from './nearest-name.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -16,7 +17,7 @@ export function problemsOf(place: Place, issues: readonly Issue[]): string[] {
   return issues.flatMap((issue) => problemLines(place, issue, []));
 }
 
-/** `file:line:column: path: text`, at the value the path leads to or the nearest thing around it. */
+/** `file:line:column: path: text`, at the value of the path or its nearest existing parent. */
 export function problemAt(place: Place, path: readonly PropertyKey[], text: string, onKey = false): string {
   const offset = onKey ? keyOffset(place.document, path) : valueOffset(place.document, path);
   const { line, col } = place.lines.linePos(offset);
@@ -28,12 +29,12 @@ function problemLines(place: Place, issue: Issue, base: readonly PropertyKey[]):
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
-      const near = nearest(key, keysAll);
+      const near = nearestName(key.toLowerCase(), keysAll, Math.max(1, Math.floor(key.length / 3)));
       const hint = near === null ? '' : `, did you mean "${near}"?`;
       return problemAt(place, [...path, key], `unknown key "${key}"${hint}`, true);
     });
   }
-  // A union fails as a whole; the branch that got furthest says what is really wrong.
+  // A union fails as a whole; the branch that got furthest has the actual problem.
   if (issue.code === 'invalid_union') {
     const deepest = issue.errors.find((branch) =>
       branch.some((each) => each.path.length > 0 || each.code === 'unrecognized_keys'),
@@ -54,7 +55,7 @@ function foundText(document: Document, path: readonly PropertyKey[]): string {
   if (value === null) return 'found nothing';
   if (Array.isArray(value)) return `found a list of ${value.length}`;
   if (typeof value === 'object') return 'found a map';
-  // Passwords have no bounds a person could miss by sight, and must not be repeated on a terminal.
+  // Passwords must not be printed on a terminal.
   if (path.at(-1) === 'password') return 'found another value';
   return `found ${JSON.stringify(value).slice(0, 80)}`;
 }
@@ -63,7 +64,7 @@ function valueOffset(document: Document, path: readonly PropertyKey[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true);
     if (isNode(node) && node.range) {
-      // A missing key is shown where its map begins: at the map's own key when it has one.
+      // A missing key is reported at the start of its map: at the map's own key if it has one.
       return length === path.length ? node.range[0] : keyOffset(document, path.slice(0, length));
     }
   }
@@ -86,32 +87,4 @@ export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`))
     .join('');
-}
-
-function nearest(word: string, candidates: Iterable<string>): string | null {
-  let best: string | null = null;
-  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
-  for (const candidate of candidates) {
-    const distance = editDistance(word.toLowerCase(), candidate);
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best;
-}
-
-/** Insertions, deletions, replacements and neighbours swapped (optimal string alignment). */
-function editDistance(a: string, b: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next[j] = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, replaced);
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (swapped) next[j] = Math.min(next[j] ?? 0, (before[j - 2] ?? 0) + 1);
-    }
-    before = row;
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

@@ -1,17 +1,17 @@
-// Which changes of heliograph.yaml apply live and which need a restart. Pure. A file takes effect as a whole or not
-// at all: half of a change is a state nobody wrote down. Keys that are not listed as live need a restart, so that a
-// new key is never ignored silently.
+// Which changes of heliograph.yaml apply to the running system and which need a restart. A file takes effect completely
+// or not at all, so that the running state is always one that is written down. Keys not listed as live need a restart,
+// so that a new key is never ignored silently. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
 
 export type ReloadVerdict =
   | { readonly ok: true; readonly changed: readonly string[] }
-  /** One sentence for each change that cannot be made live. */
+  /** One sentence for each change that needs a restart. */
   | { readonly ok: false; readonly needRestart: readonly string[] };
 
-/** Read for every message by whoever needs it. */
+/** Read for every message where they are used. */
 const liveCarrierKeys = ['tps', 'tpsScope', 'errors', 'classes', 'senders', 'cost', 'weight'] as const;
-/** Read for every message by the gates, at the ingress and at the carriers; the rest of the file is read at the start. */
+/** Read for every message by the gates, at the ingress and at the carriers; all other keys are read at the start. */
 const liveKeys: readonly string[] = ['country', 'content', 'routes', 'routing'];
 
 export function reloadVerdict(before: Configuration, next: Configuration): ReloadVerdict {
@@ -29,7 +29,7 @@ export function reloadVerdict(before: Configuration, next: Configuration): Reloa
   return needRestart.length === 0 ? { ok: true, changed } : { ok: false, needRestart };
 }
 
-/** Whether a carrier's actor can take the change as it runs; else it is drained and restarted, alone. */
+/** Whether a carrier's actor applies the change while it runs; else that carrier alone is drained and restarted. */
 export function isLiveChange(before: CarrierConfig, next: CarrierConfig): boolean {
   return isDeepStrictEqual(withoutLive(before), withoutLive(next));
 }
@@ -56,7 +56,7 @@ function compareCarriers(
   }
 }
 
-/** A simulated carrier without a rate of its own follows `tps`; the running simulator keeps the one it has. */
+/** A simulated carrier without its own rate uses `tps`; the running simulator keeps its rate. */
 function isOnlyPace(before: CarrierConfig | undefined, next: CarrierConfig): boolean {
   if (before === undefined || before.simulate === null || next.simulate === null) return false;
   return isDeepStrictEqual({ ...before.simulate, tps: 0 }, { ...next.simulate, tps: 0 });
@@ -68,7 +68,7 @@ function withoutLive(carrier: CarrierConfig): Record<string, unknown> {
   return { ...Object.fromEntries(rest), simulate: carrier.simulate === null ? null : { ...carrier.simulate, tps: 0 } };
 }
 
-/** Which settings differ, by their places in the file. A list is one setting. */
+/** The paths of differing settings in the file. A list is one setting. */
 function pathsOf(before: unknown, next: unknown, path: string): string[] {
   if (isDeepStrictEqual(before, next)) return [];
   if (!isMap(before) || !isMap(next)) return [path];
@@ -79,7 +79,7 @@ function pathsOf(before: unknown, next: unknown, path: string): string[] {
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What the file calls otherwise than we do. */
+/** Keys whose name in the file differs from ours. */
 const otherNames: Readonly<Record<string, string>> = {
   drainMsMax: 'drain_s_max',
   streamMb: 'streams',

@@ -1,5 +1,5 @@
-// What heliograph.yaml may say: every key, its bounds, its default. Unknown keys are refused, so that a typing
-// error never silently means the default. Each value carries the sentence that says what was expected.
+// The schema of heliograph.yaml: every key, its bounds, its default. Unknown keys are refused, so that a misspelt key
+// is not silently replaced by its default. Each value has the text that states what was expected.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../model/message.ts';
@@ -17,7 +17,7 @@ import { responseTimerSMax } from './drain-times.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 
-/** Takes the parsed YAML; gives the configuration in our words, with `sandbox` among the carriers. */
+/** Parsed YAML → Configuration, with `sandbox` among the carriers. */
 export function configurationSchema(env: Record<string, string | undefined>, readPack: PackReader) {
   return fileSchema(readPack).transform((file): Configuration => {
     const carriers = file.carriers.map((carrier) => carrierOf(carrier, env, file.country));
@@ -222,7 +222,7 @@ function carrierOf(
 function simulatorOf(file: Partial<SimulatorFile>, carrierTps: number): SimulatorConfig {
   const full = simulator.parse(file);
   return {
-    // A real carrier counts in whole seconds of its own; ours is as strict as the contract and no more.
+    // A real carrier counts whole seconds of its own clock; the simulated one is exactly as strict as the contract.
     tps: full.tps ?? carrierTps,
     latencyMs: full.latency_ms,
     responseMs: full.response_ms,
@@ -241,7 +241,7 @@ function sandboxCarrier(file: SimulatorFile, country: ConfigurationFile['country
   };
 }
 
-/** On two cores one thread each: everything else of the system shares them. */
+/** On two cores one thread, because all other processes share them. */
 function threadsOf(wanted: 'auto' | number): number {
   return wanted === 'auto' ? Math.max(1, Math.min(8, Math.floor(availableParallelism() / 2))) : wanted;
 }

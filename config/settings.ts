@@ -1,5 +1,5 @@
-// The settings of one process, from the environment (contract: Settings). Read once at the start of a process;
-// a bad value stops the start with one sentence. Never read process.env for these anywhere else.
+// The settings of one process, from the environment. Read once at the start; an invalid value stops the start with a
+// SetupError. No other code reads these variables.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SetupError } from '../platform/errors.ts';
@@ -8,7 +8,7 @@ import type { SimulatedPorts } from './configuration.ts';
 
 export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
 export const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
-/** What `npm start` runs when no roles are named: all that is built. */
+/** The default of `npm start`: all roles that exist. */
 export const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'analytics', 'control'];
 
 export type Settings = {
@@ -19,20 +19,18 @@ export type Settings = {
   adminHost: string;
   adminPort: number;
   smppPort: number;
-  /** Where the control role listens on loopback and the ingress forwards to; 0 until the supervisor chose it. */
+  /** The loopback port of the control role, to which the ingress forwards; 0 until the supervisor chose it. */
   controlPort: number;
-  /**
-   * What the ingress says to the control role with each request; '' where a role is run by hand: then it is not asked.
-   */
+  /** The secret with which the ingress authenticates to the control role; '' (no check) when a role is run by hand. */
   controlSecret: string;
   roles: Role[];
-  /** Null: the supervisor starts an embedded one. In a child it is always set. */
+  /** Null: the supervisor starts an embedded server. Always set in a child. */
   natsUrl: string | null;
-  /** The nats-server is this machine's own: no other node can be on it. */
+  /** The nats-server belongs to this machine alone: no other node uses it. */
   ownBus: boolean;
-  /** Of the application role: what is used while the system runs. */
+  /** With the application's role: used while the system runs. */
   databaseUrl: string | null;
-  /** Of the role that owns the tables: migrations and `audit detach`. Null: that of `databaseUrl` does these too. */
+  /** With the role that owns the tables: for migrations and `audit detach`. Null: `databaseUrl` serves these too. */
   databaseOwnerUrl: string | null;
   /** Null: chDB in the analytics process. */
   clickhouseUrl: string | null;
@@ -64,7 +62,7 @@ export function loadSettings(env: Env = process.env): Settings {
   };
 }
 
-/** `ingress,control` → roles. Empty or missing: all that is built. */
+/** `ingress,control` → roles. Empty or missing: all that exist. */
 export function parseRoles(text: string | undefined, source: string): Role[] {
   const names = (text ?? '').split(',').flatMap((name) => name.trim() || []);
   if (names.length === 0) return [...rolesBuilt];
@@ -99,7 +97,7 @@ function portOf(env: Env, name: string, fallback: number): number {
 function urlOf(env: Env, name: string, protocols: string[]): string | null {
   const text = env[name];
   if (text === undefined || text === '') return null;
-  // NATS takes a list of servers; each of them must be sound.
+  // NATS accepts a list of servers; each must be valid.
   for (const part of text.split(',')) {
     if (!URL.canParse(part) || !protocols.includes(new URL(part).protocol)) {
       throw new SetupError(`${name}: expected a URL that starts with ${protocols.join('//, ')}//`);
@@ -122,7 +120,7 @@ const natsFiles = [
   ['NATS_KEY_FILE', 'key_file'],
 ] as const;
 
-/** With the files for TLS in it: a connection is made from the URL alone. */
+/** Includes the files for TLS: the connection is made from the URL alone. */
 function natsUrlOf(env: Env): string | null {
   const text = urlOf(env, 'NATS_URL', ['nats:', 'tls:']);
   const files = natsFiles.flatMap(([name, key]) => (env[name] ? [{ name, key, path: resolve(env[name]) }] : []));
@@ -140,7 +138,7 @@ function natsUrlOf(env: Env): string | null {
   if (text === null || files.length === 0) return text;
   const url = new URL(text.split(',')[0] ?? '');
   for (const { key, path } of files) url.searchParams.set(key, path);
-  // A comma separates servers.
+  // A comma separates servers, so those in paths are escaped.
   return [url.href.replaceAll(',', '%2C'), ...text.split(',').slice(1)].join(',');
 }
 

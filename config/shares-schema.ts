@@ -1,6 +1,5 @@
-// What heliograph.yaml may say about bounds that accounts share: `limits.shares.<bound>: { total, per_account,
-// per_account_otp, reserve }`.
-// Every key that is left out keeps its default of platform/limits-shares.ts.
+// The schema of the bounds that accounts share: `limits.shares.<bound>: { total, per_account, per_account_otp, reserve
+// }`. Absent keys have their default of platform/limits-shares.ts.
 import type { z } from 'zod';
 import {
   type BoundName,

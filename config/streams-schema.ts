@@ -1,5 +1,5 @@
-// What heliograph.yaml may say about the sizes of single streams: `limits.streams: { events_mb, … }`. Every key that is
-// left out keeps its default of platform/limits-streams.ts.
+// The schema of the sizes of single streams: `limits.streams: { events_mb, … }`. Absent keys have their default of
+// platform/limits-streams.ts.
 import type { z } from 'zod';
 import { type StreamMb, streamMbDefault } from '../platform/limits-streams.ts';
 import { mapOf, whole } from './fields.ts';

@@ -1,6 +1,6 @@
-// Watches heliograph.yaml and hands over every valid version that differs from the one in effect; an invalid one is
-// reported once and changes nothing. It compares contents a few times a second: editors replace files, container
-// platforms swap links, and neither sends the same notification. A version counts when two reads in a row saw it.
+// Watches heliograph.yaml and applies every valid version that differs from the one in effect; an invalid one is
+// reported once and changes nothing. It compares contents a few times a second, because editors replace files and
+// container platforms swap links, without a common notification. A version counts when two consecutive reads return it.
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { type Clock, systemClock } from '../platform/clock.ts';
@@ -17,15 +17,15 @@ export type WatchOptions = {
   readonly inEffect: Configuration;
   /** Text → configuration; throws BadConfiguration. */
   readonly parse: (text: string) => Configuration | Promise<Configuration>;
-  /** A valid change: to be put into effect by whoever runs the children. */
+  /** Applies a valid change. */
   readonly apply: (next: Configuration, changed: readonly string[]) => void;
   readonly clock?: Clock;
 };
 
 export type ConfigurationWatch = {
-  /** Null while the file on disk is the one in effect; else why it is not, one line per problem. */
+  /** Null while the file is in effect; else why it is not, one line per problem. */
   refused(): readonly string[] | null;
-  /** Looks now and not at the next turn; for tests and for a signal. */
+  /** Checks now instead of at the next interval; for tests and for a signal. */
   look(): Promise<void>;
   stop(): void;
 };
@@ -52,15 +52,15 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
       const text = await readFile(file, 'utf8');
       const hash = createHash('sha256').update(text).digest('hex');
       if (hash !== candidate) {
-        candidate = hash; // perhaps half written: it must look the same once more
+        candidate = hash; // perhaps half written: the next read must return the same
         return;
       }
       if (hash === decided) return;
       decided = hash;
       await decide(text);
     } catch (error) {
-      // Away for a moment while it is replaced; away for good changes nothing that runs.
-      ignoring(error, 'the configuration file could not be looked at');
+      // A file may be missing for a moment while it is replaced; a deleted file changes nothing that runs.
+      ignoring(error, 'the configuration file could not be read');
     } finally {
       looking = false;
     }
@@ -80,7 +80,7 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
         verdict.needRestart.map((each) => `needs a restart: ${each}`),
         decided,
       );
-    // What began with an alarm ends with a line of the same level or a warning, so that the log shows both.
+    // The end of an alarm is logged at a level that is shown wherever the alarm was.
     if (refused !== null) log.warn({ file }, 'the configuration file is in effect again');
     refused = null;
     if (verdict.changed.length === 0) return;

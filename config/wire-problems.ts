@@ -1,4 +1,4 @@
-// Combinations of a carrier's PDU settings that an SMSC could not read, although each alone is allowed.
+// Combinations of a carrier's PDU settings that an SMSC could not decode although each is valid alone.
 import type { CarrierConfig } from './configuration.ts';
 
 export type WireProblem = { path: string[]; text: string };
@@ -12,7 +12,7 @@ export function wireProblems({ wire, binds }: CarrierConfig): WireProblem[] {
   if (gsm7DataCoding === ucs2DataCoding) same('ucs2_data_coding', ucs2DataCoding);
   if (latin1 !== 'never' && latin1DataCoding === gsm7DataCoding) same('latin1_data_coding', latin1DataCoding);
   if (latin1 !== 'never' && latin1DataCoding === ucs2DataCoding) same('latin1_data_coding', latin1DataCoding);
-  // Optional parameters came with 3.4 (SMPP 3.4 §3.2.5.1): a carrier of 3.3 refuses or ignores them.
+  // Optional parameters exist since 3.4 (SMPP 3.4 §3.2.5.1): a carrier of 3.3 refuses or ignores them.
   if (binds.every(({ interfaceVersion }) => interfaceVersion >= 0x34)) return problems;
   const before = 'which a bind with interface_version 0x33 cannot send';
   if (wire.tlvs.length > 0)

@@ -1,5 +1,5 @@
-// The schema of a carrier's PDU settings in heliograph.yaml. Each defaults to plain SMPP 3.4, so that a carrier
-// without quirks needs none. A vendor TLV's value must fit its type, which is checked here.
+// The schema of a carrier's PDU settings in heliograph.yaml. The defaults are plain SMPP 3.4. The value of a
+// vendor-specific TLV must fit its type, which is checked here.
 import { z } from 'zod';
 import { nationalLanguages, type NationalLanguage } from '../model/text/national-languages.ts';
 import type { CountryConfig } from './configuration.ts';
@@ -46,7 +46,7 @@ const tlv = mapOf({
 
 const byCategory = <T extends z.ZodType>(value: T) => ({ otp: value, transactional: value, promotional: value });
 
-/** Goes into the map of a carrier. */
+/** The keys of a carrier's map. */
 export const wireKeys = {
   text: mapOf({
     gsm7: oneOf(['unpacked', 'packed']).default('unpacked'),
@@ -71,7 +71,7 @@ export const wireKeys = {
 const wireSchema = z.object(wireKeys);
 export type WireFile = z.infer<typeof wireSchema>;
 
-/** `country`: whose numbers have a national form. */
+/** `country`: its numbers have a national form. */
 export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
   return {
     text: {

@@ -1,26 +1,26 @@
-// How a carrier wants its PDUs: alphabets, concatenation, addresses, optional fields; the parsed shape and its
-// defaults. It knows no PDU: smpp/ and the carrier actor apply it.
+// A carrier's PDU settings with their defaults: alphabets, concatenation, addresses, optional fields. smpp/ and the
+// carrier actor apply them.
 import type { Category } from '../model/message.ts';
 import type { NationalLanguage } from '../model/text/national-languages.ts';
 import type { DestinationRules, TextRules } from '../model/wire-rules.ts';
 
 export type WireConfig = {
   text: WireTextConfig;
-  /** TON and NPI of the sender by its kind; null keeps what its form suggests. */
+  /** TON and NPI of the sender by kind; null keeps those derived from its form. */
   source: Record<AddressKind, { ton: number | null; npi: number | null }>;
   destination: DestinationRules;
   validityPeriod: 'none' | 'relative' | 'absolute';
   priorityFlag: Record<Category, number>;
   serviceType: Record<Category, string>;
-  /** Instead of what the message asks for; null leaves that. */
+  /** Replaces the message's registered_delivery; null keeps it. */
   registeredDelivery: number | null;
   tlvs: WireTlvConfig[];
-  /** The carrier answers query_sm: a late answered submit without a receipt is asked about. */
+  /** The carrier supports query_sm: submits with a late response and no receipt are queried. */
   querySm: boolean;
 };
 
 export type WireTextConfig = TextRules & {
-  /** National shift tables of GSM-7 that the carrier passes on to the handset. */
+  /** National shift tables of GSM-7 that the carrier transmits to the handset. */
   nationalTables: readonly NationalLanguage[];
 };
 
@@ -30,7 +30,7 @@ export type AddressKind = (typeof addressKinds)[number];
 export const tlvTypes = ['string', 'cstring', 'int8', 'int16', 'int32', 'hex'] as const;
 export type TlvType = (typeof tlvTypes)[number];
 
-/** Fields of a message that a TLV may carry. One the message does not have leaves the TLV out. */
+/** Message fields that a TLV may carry. A message without the field is sent without the TLV. */
 export const tlvSources = [
   'sender',
   'message_id',
@@ -44,7 +44,7 @@ export type TlvSource = (typeof tlvSources)[number];
 
 export type WireTlvConfig = { tag: number; type: TlvType } & ({ value: string } | { from: TlvSource });
 
-/** A carrier that differs in nothing from plain SMPP 3.4. */
+/** The settings of plain SMPP 3.4. */
 export const plainWire: WireConfig = {
   text: {
     gsm7Form: 'unpacked',

@@ -1,5 +1,5 @@
-// A YAML file as text → what it says and where everything is in it, or BadConfiguration: not YAML, or YAML that
-// unfolds without end.
+// Parses a YAML file into its content and the position of each node. Throws BadConfiguration for invalid YAML, or
+// aliases that expand without bound.
 import { LineCounter, parseDocument } from 'yaml';
 import { messageOf } from '../platform/errors.ts';
 import { BadConfiguration } from './bad-configuration.ts';
@@ -22,7 +22,7 @@ export function readYaml(text: string, fileName: string): { readonly place: Plac
 
 function contentOf({ document, fileName }: Place): unknown {
   try {
-    // A file of a few lines must not unfold into gigabytes.
+    // Aliases in a file of a few lines must not expand into gigabytes.
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     throw new BadConfiguration([`${fileName}:1:1: cannot be unfolded: ${messageOf(error)}`]);

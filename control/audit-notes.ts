@@ -1,6 +1,6 @@
 // Audit records of changes outside the database: imports of registries, reloads of the configuration, new body keys,
-// the release of the directory. Each is durable in the stream of operator commands before the change is reported
-// done; the control role copies it into PostgreSQL, however long that was away.
+// the release of the directory. Each is durable in the stream of operator commands before the change is reported done;
+// the control role copies it into PostgreSQL when that is available.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -22,12 +22,12 @@ export type AuditNote = {
   readonly by: Actor;
 };
 
-/** Resolves when it is durable; rejects when that is not known. */
+/** Resolves when the record is durable on the bus; rejects when that is unknown. */
 export async function noteForAudit(bus: Bus, note: AuditNote, clock: Clock = systemClock): Promise<void> {
   await publish(bus, recordOf(note, clock));
 }
 
-/** Where no bus runs: the role control brings it at its next start on this data folder. */
+/** Keeps the record in the data folder when no NATS is running: the control role publishes it at its next start. */
 export function keepNoteForAudit(dataDir: string, note: AuditNote, clock: Clock = systemClock): void {
   const { recordId, text } = recordOf(note, clock);
   const folder = keptIn(dataDir);
@@ -36,7 +36,7 @@ export function keepNoteForAudit(dataDir: string, note: AuditNote, clock: Clock 
   renameSync(join(folder, `.${recordId}`), join(folder, recordId));
 }
 
-/** Resolves when all that was kept there is durable on the bus. */
+/** Publishes the records kept in the data folder; resolves when all are durable. */
 export async function bringKeptNotes(bus: Bus, dataDir: string): Promise<void> {
   const folder = keptIn(dataDir);
   if (!existsSync(folder)) return;
@@ -65,14 +65,14 @@ async function publish(bus: Bus, { recordId, text }: Note): Promise<void> {
       limits.operations.callTimeoutMs,
       bus.jetstream.publish(auditNoteSubject, text, { msgID: recordId }),
     );
-  // A lost answer is no lost record: the id makes the second publish harmless.
+  // The acknowledgement may be lost although the record is stored: the id makes a second publish harmless.
   await once().catch(once);
 }
 
-/** Who changes what this process reads from its own machine. */
+/** The actor of changes to files on this machine. */
 export const thisMachine = (): Actor => ({ name: 'operator', from: hostname() });
 
-/** Throws RejectMessage('poison_record') for what is no such record of this version. */
+/** Throws RejectMessage('poison_record') for octets that are no audit record of this version. */
 export function decodeAuditNote(octets: Uint8Array): NewAuditRecord {
   try {
     const read = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<string, unknown>;

@@ -1,10 +1,11 @@
-// The id a carrier gives a segment in submit_sm_resp and repeats in its receipt, often in another form: hexadecimal
-// here and decimal there, padded, in the other case, beyond 2^53. Pure; what an id belongs to is for those who ask.
+// The id a carrier gives a segment in submit_sm_resp and repeats in its receipt (SMPP 3.4, 5.2.23), often in another
+// form: hexadecimal in one and decimal in the other, padded, in the other case, beyond 2^53. Pure; the caller finds the
+// segment.
 
-/** How a receipt's id must be read to become the response's. */
+/** How a receipt's id must be read to equal the response's. */
 export type IdReading = 'raw' | 'decimal' | 'hex';
 
-/** Lower case, no 0x, no leading zeros: equal for every way to write the same id in the same base. */
+/** Lower case, no 0x, no leading zeros: equal for all spellings of one id in one base. */
 export function canonical(id: string): string {
   return id
     .trim()

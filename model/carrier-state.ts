@@ -1,4 +1,4 @@
-// How a carrier does, in the three words that the ingress and the carrier's actor act upon.
+// A carrier's health, in the three values that the ingress and the carrier's actor act upon.
 
 /** weak: OTP avoids it · down: everything avoids it. */
 export const carrierStates = ['good', 'weak', 'down'] as const;

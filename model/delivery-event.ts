@@ -1,17 +1,17 @@
-// A delivery event: one thing that became of one message (or one of its segments). Events are the only
-// record of a message's life; every view of it, live or in a report, is a fold over them (fold.ts).
+// A delivery event: one change in the life of one message or of one of its segments. Events are the only record of a
+// message's life; every view of it, live or in a report, is a fold over them (fold.ts).
 import { type EventId, eventIdOf } from './ids.ts';
 import type { Keyword } from './keyword.ts';
 import type { Category, Encoding, Message } from './message.ts';
 
 /**
- * intent: written before a submit_sm goes out, so that a crash leaves `unknown` and not a second SMS. It also stands
- * for `accepted`, published again. deferred and rerouted change no status; they explain the time that passed. resent:
- * whether a carrier has the message nobody knows, and by its account's policy it is sent once more. refused: a request
- * that a gate refused at the ingress. It never was a message, so it stands alone under an id of its own. received: a
- * message from a subscriber; it stands alone too. opted_out, opted_in: what a subscriber decided with a keyword, one
- * record for each account it holds for. In these three `sender` is still the client's number and `recipient` the
- * subscriber's, so that both directions of a conversation are found by the same two columns.
+ * intent: durable before the submit_sm is written, so that a crash leads to `unknown` and not to a second SMS; it
+ * implies `accepted`, which may not have been published. deferred and rerouted change no status; they explain a delay.
+ * resent: it is unknown whether a carrier has the message, and its account's policy sends it once more. refused: a
+ * request that a gate refused at the ingress; it never was a message and has an id of its own. received: a message from
+ * a subscriber, with an id of its own. opted_out, opted_in: a subscriber's decision by keyword, one event for each
+ * account concerned. In the last three `sender` is still the client's number and `recipient` the subscriber's, so that
+ * the same two columns find both directions of a conversation.
  */
 export const eventKinds = [
   'accepted',
@@ -39,7 +39,7 @@ export type EventKind = (typeof eventKinds)[number];
 export type DeliveryEvent = {
   readonly eventId: EventId;
   readonly kind: EventKind;
-  /** When it happened, wall time in milliseconds since the epoch. */
+  /** Wall time of the event, milliseconds since the epoch. */
   readonly atMs: number;
   readonly messageId: string;
   readonly accountId: string;
@@ -47,17 +47,17 @@ export type DeliveryEvent = {
   readonly carrier: string;
   readonly hop: number;
   /**
-   * Tells submits of the same message on one hop apart: how often LATER released it times 16, plus the tries since
-   * (actors/carrier/in-flight/attempt.ts).
+   * Distinguishes submits of the same message on one hop: releases from LATER × 16, plus the attempts since the last
+   * one (actors/carrier/in-flight/attempt.ts).
    */
   readonly attempt: number;
   /** 1..segments, or 0 when the event is about the whole message. */
   readonly segment: number;
   readonly segments: number;
   readonly carrierMessageId: string | null;
-  /** A code of docs/errors.md or a carrier's error as text; null when nothing went wrong. */
+  /** A code of docs/errors.md or a carrier's error as text; null without an error. */
   readonly error: string | null;
-  /** Which life of an actor thread wrote it, where several nodes share the carrier; 0 where nobody else can be. */
+  /** The incarnation of the actor thread that wrote it, where several nodes share the carrier; 0 on a single node. */
   readonly epoch: number;
   readonly category: Category;
   readonly sender: string;
@@ -70,31 +70,31 @@ export type DeliveryEvent = {
   readonly templateId: string | null;
   readonly acceptedAtMs: number;
   readonly validUntilMs: number;
-  /** When the message was to go out; null: at once. */
+  /** When the message is to be sent; null: at once. */
   readonly scheduledAtMs: number | null;
   /**
-   * What the carrier already had of the message when this was written, for a reader who does not know what comes
-   * before: bits 1..n are segments it has taken, bit 0 says that this is the one resend. Absent: nothing.
+   * What the carrier already had of the message at this event, for readers without the earlier events: bits 1..n are
+   * the submitted segments, bit 0 marks the one resend. Absent: nothing.
    */
   readonly progress?: number;
-  /** Only of what came from a subscriber. */
+  /** Only of messages from subscribers. */
   readonly inbound?: InboundFacts;
 };
 
-/** What an event of a subscriber's message has that no other has. */
+/** The fields that only events of subscribers' messages have. */
 export type InboundFacts = {
   /** The sealed body, bound to the message's id (model/records/body-cipher); null where it is not published. */
   readonly sealedBody: Uint8Array | null;
   /** Whether the account's policy lets the event store keep the body. */
   readonly keepBody: boolean;
   readonly keyword: Keyword | null;
-  /** Parts that came; `segments` says how many there are. */
+  /** Parts received; `segments` is the expected number. */
   readonly parts: number;
-  /** Of an opt-out: the message that asked for it. Else its own id. */
+  /** Of an opt-out or opt-in: the id of the message that requested it; otherwise the event's own message id. */
   readonly receivedId: string;
 };
 
-/** What differs between the events of one message. */
+/** The fields that differ between the events of one message. */
 export type EventDraft = {
   readonly kind: EventKind;
   readonly atMs: number;
@@ -104,7 +104,7 @@ export type EventDraft = {
   readonly error?: string | null;
   readonly epoch?: number;
   readonly progress?: number;
-  /** Distinguishes two events that are otherwise alike (a second deferral, say). */
+  /** Distinguishes two events that are otherwise equal (two deferrals, for example). */
   readonly detail?: string;
 };
 
@@ -113,7 +113,7 @@ export type EventContext = Omit<
   'eventId' | 'kind' | 'atMs' | 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch' | 'progress'
 >;
 
-/** The event's identity follows from what happened, never from when or by whom it is published. */
+/** Builds an event. Its id follows from what happened, never from when or by whom it is published. */
 export function deliveryEvent(context: EventContext, draft: EventDraft): DeliveryEvent {
   const { kind, attempt = 0, segment = 0, detail = '', progress = 0 } = draft;
   const event: DeliveryEvent = {
@@ -152,16 +152,13 @@ export function eventOfMessage(message: Message, draft: EventDraft): DeliveryEve
   return deliveryEvent(message, draft);
 }
 
-/**
- * The `accepted` of a message: the same id whether the ingress publishes it or an event of the carrier actor stands for
- * it.
- */
+/** The `accepted` event of a message: the same id from the ingress and from an event of the carrier actor. */
 export function acceptedEvent(context: EventContext): DeliveryEvent {
-  // The carrier is left out of the identity: a rerouted message was still accepted only once.
+  // The carrier is not part of the identity: a rerouted message was accepted only once.
   return {
     ...deliveryEvent(
       { ...context, carrier: '' },
-      // One that was scheduled is accepted for sending when its time comes.
+      // A scheduled message is accepted for sending when it is due.
       { kind: 'accepted', atMs: context.scheduledAtMs ?? context.acceptedAtMs },
     ),
     carrier: context.carrier,
@@ -169,19 +166,19 @@ export function acceptedEvent(context: EventContext): DeliveryEvent {
   };
 }
 
-/** The `scheduled` of a message: the same id whoever publishes it. It has not been given to a carrier. */
+/** The `scheduled` event of a message: the same id whoever publishes it. The message has no carrier yet. */
 export function scheduledEvent(context: EventContext): DeliveryEvent {
   return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'scheduled', atMs: context.acceptedAtMs });
 }
 
-/** The `canceled` of a message that waited for its time: published by the ingress, and again when its time comes. */
+/** The `canceled` event of a scheduled message: published by the ingress, and again when the message is due. */
 export function canceledEvent(context: EventContext, atMs: number): DeliveryEvent {
   return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'canceled', atMs });
 }
 
 /**
- * The events a record stands for. An event of the carrier actor that can be the first sign of a message also
- * stands for its `accepted`: the ingress may have died between the acked publish and its own event.
+ * An event with the `accepted` event that it implies: every event of the carrier actor that can be a message's first
+ * one implies it, because the ingress may have died between the acked publish and its own event.
  */
 export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
   switch (event.kind) {
@@ -196,7 +193,7 @@ export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
     case 'received':
     case 'opted_out':
     case 'opted_in':
-    // Only what still waited for its time can be canceled: it was never accepted for sending.
+    // Only a message that is not due yet can be canceled: it was never accepted for sending.
     case 'canceled':
       return [event];
     default:

@@ -1,10 +1,10 @@
-// What a telephone number in international form looks like (ITU-T E.164): a plus sign, no leading zero, at most 15
-// digits; fewer than 7 are no subscriber's number. Whether such a number exists is for its country to say.
+// The form of an international telephone number (ITU-T E.164): a plus sign, no leading zero, at most 15 digits; fewer
+// than 7 are no subscriber's number. The country pack decides whether such a number exists.
 
 const digitsMin = 7;
 const digitsMax = 15;
 
-/** By character codes: a regular expression takes four times as long. */
+/** Compares character codes, because a regular expression takes four times as long. */
 export function isE164(text: string): boolean {
   const { length } = text;
   if (length <= digitsMin || length > digitsMax + 1) return false;

@@ -1,6 +1,5 @@
-// The one pure function that turns a message's events, in stream order, into its state. Whoever shows
-// a message uses it, so that two views can never disagree. The first terminal status stays; only `unknown`
-// may still be settled by a late receipt or a late refusal.
+// The one pure function from a message's events, in stream order, to its state; every view of a message uses it. The
+// first terminal status stays; only `unknown` may still be settled by a late receipt or a late refusal.
 import { assert } from '../platform/assert.ts';
 import type { DeliveryEvent } from './delivery-event.ts';
 import { type MessageStatus, isTerminal } from './status.ts';
@@ -24,7 +23,7 @@ export type MessageState = {
   /** Bits 1..segments of the segments that were submitted or delivered; bounded by the segment limit of 10. */
   readonly submittedBits: number;
   readonly deliveredBits: number;
-  /** It was sent once more because nobody knew whether the first submit was taken. */
+  /** It was resent because the outcome of the first submit was unknown. */
   readonly resent: boolean;
   readonly seen: ReadonlySet<string>;
 };
@@ -36,7 +35,7 @@ export function foldEvents(events: Iterable<DeliveryEvent>): MessageState | null
   return state;
 }
 
-/** One step of the fold. An event that was seen before changes nothing. */
+/** One step of the fold. An event that is already in the state changes nothing. */
 export function foldEvent(state: MessageState | null, event: DeliveryEvent): MessageState {
   const before = state ?? emptyState(event);
   assert(before.first.messageId === event.messageId, 'a fold is over the events of one message');
@@ -48,12 +47,12 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
     case 'intent':
     case 'deferred':
     case 'rerouted':
-    // What a subscriber decided is no part of any message.
+    // A subscriber's decision changes no message.
     case 'opted_out':
     case 'opted_in':
       return next;
     case 'accepted':
-      // Published late (the ingress died first, or another stream position won): history still begins with it.
+      // It may be published late (the ingress died first): the history still starts with it.
       return {
         ...next,
         status: next.status === 'scheduled' ? 'accepted' : next.status,
@@ -96,13 +95,13 @@ function foldDelivered(state: MessageState, event: DeliveryEvent): MessageState 
     : settled;
 }
 
-/** It is open what became of it, so its status stays; the history has it once, however many segments it is about. */
+/** The outcome stays open, so the status stays; the history gets one entry, however many segments were resent. */
 function foldResent(state: MessageState, event: DeliveryEvent): MessageState {
   if (isTerminal(state.status) || state.resent) return state;
   return { ...state, resent: true, history: [...state.history, entryOf('unknown', event)] };
 }
 
-/** A terminal status takes hold unless another one did before; `unknown` gives way to what a receipt says. */
+/** Sets a terminal status unless one is set already; a later receipt replaces `unknown`. */
 function settle(state: MessageState, status: MessageStatus, event: DeliveryEvent): MessageState {
   if (isTerminal(state.status) && (state.status !== 'unknown' || status === 'unknown')) return state;
   return become(state, status, event);
@@ -146,7 +145,7 @@ function beginWith(history: readonly HistoryEntry[], entry: HistoryEntry): reado
   return [...history.slice(0, at), entry, ...history.slice(at)];
 }
 
-/** An event about the whole message (segment 0) speaks for every segment. */
+/** An event about the whole message (segment 0) counts for every segment. */
 function bitOf(event: DeliveryEvent): number {
   return event.segment === 0 ? allBits(event) : 1 << event.segment;
 }

@@ -1,12 +1,11 @@
-// What a subscriber's message says, from its parts: octets of the same alphabet are joined before they are read, so
-// that a character whose halves came in two parts is whole again. A gap, or eight-bit data, is shown as such. Pure.
+// The body of a subscriber's message, from its parts: octets of the same alphabet are joined before they are decoded,
+// so that a character split over two parts is whole again. A missing part is marked; eight-bit data stays octets. Pure.
 import type { Encoding, MessageBody } from './message.ts';
 import { type Shift, noShift } from './text/national-languages.ts';
 import { decodeText } from './text/octets.ts';
 
 /**
- * binary: eight-bit data, or a coding nobody could read; it is kept as it came. Places in this list are in records: it
- * only ever grows at its end.
+ * binary: eight-bit data, or an unknown coding; kept as received. Records contain indexes of this list: append only.
  */
 export const inboundAlphabets = ['gsm7', 'latin1', 'ucs2', 'cyrillic', 'hebrew', 'binary'] as const;
 export type InboundAlphabet = (typeof inboundAlphabets)[number];
@@ -14,13 +13,13 @@ export type InboundAlphabet = (typeof inboundAlphabets)[number];
 export type BodyPart = {
   readonly alphabet: InboundAlphabet;
   readonly dataCoding: number;
-  /** National tables of a text of septets; null where the header names none. */
+  /** National tables of a GSM-7 text; null where the header names none. */
   readonly shift: Shift | null;
-  /** Without any header, one septet per octet in GSM-7. */
+  /** Without the UDH, one septet per octet in GSM-7. */
   readonly octets: Buffer;
 };
 
-/** The body alone, without what else `part` is. */
+/** Copies the fields of BodyPart and drops all others of `part`. */
 export function bodyPartOf({ alphabet, dataCoding, shift, octets }: BodyPart): BodyPart {
   return { alphabet, dataCoding, shift, octets };
 }
@@ -28,7 +27,7 @@ export function bodyPartOf({ alphabet, dataCoding, shift, octets }: BodyPart): B
 /** Marks where parts are missing. */
 export const gapMark = '[…]';
 
-/** `parts` in their order, null for one that never came. Octets when nothing of it is text. */
+/** The body of `parts` in order, null for a missing one. Octets instead of text when every part is binary. */
 export function inboundBodyOf(parts: readonly (BodyPart | null)[]): MessageBody {
   const present = parts.filter((part) => part !== null);
   const [first] = present;
@@ -50,7 +49,7 @@ export function inboundBodyOf(parts: readonly (BodyPart | null)[]): MessageBody 
   return { text };
 }
 
-/** As it is published: everything that is not UCS-2 fits in octets of one character each. */
+/** The encoding as published: every alphabet but UCS-2 has one octet per character. */
 export function encodingOf(parts: readonly (BodyPart | null)[]): Encoding {
   return parts.some((part) => part?.alphabet === 'ucs2') ? 'ucs2' : 'gsm7';
 }

@@ -1,15 +1,15 @@
-// The events of what comes from subscribers. Each stands alone, like a refused request: it was never accepted for
-// sending and goes to no carrier. `sender` is the client's number, `recipient` the subscriber's.
+// The events of subscribers' messages. Each is complete by itself, like a refused request: it was never accepted for
+// sending and has no carrier plan. `sender` is the client's number, `recipient` the subscriber's.
 import { type DeliveryEvent, type InboundFacts, deliveryEvent } from './delivery-event.ts';
 import type { Keyword } from './keyword.ts';
 import type { Encoding } from './message.ts';
 
 export type InboundOrigin = {
   readonly messageId: string;
-  /** '' when the number is nobody's. */
+  /** '' when no account has the number. */
   readonly accountId: string;
   readonly carrier: string;
-  /** The client's number, as it registered it. */
+  /** The client's number as registered. */
   readonly clientNumber: string;
   /** E.164 where the carrier's form allows it. */
   readonly subscriber: string;
@@ -17,7 +17,7 @@ export type InboundOrigin = {
   readonly receivedAtMs: number;
 };
 
-/** A message from a subscriber. `encoding` and `segments` as it came; fewer parts than segments: it is incomplete. */
+/** A message from a subscriber, with its encoding and segments as received; incomplete with fewer parts. */
 export function receivedEvent(
   origin: InboundOrigin,
   { encoding, segments, inbound }: { encoding: Encoding; segments: number; inbound: Omit<InboundFacts, 'receivedId'> },
@@ -31,7 +31,7 @@ export function receivedEvent(
   return { ...event, inbound: { ...inbound, receivedId: origin.messageId } };
 }
 
-/** What the subscriber decided, for one account. `clientNumber` '' stands for all its senders. */
+/** A subscriber's decision for one account. `clientNumber` '' means all its senders. */
 export function optedEvent(
   origin: InboundOrigin,
   keyword: Keyword & ('stop' | 'start'),

@@ -1,6 +1,6 @@
-// IP addresses and networks as octets: 16 of them for both families, IPv4 in its mapped form (RFC 4291 section
-// 2.5.5.2), so that one comparison serves both and a mapped address cannot slip past a rule for IPv4. Pure. Text is
-// read strictly: what two readers could take for different addresses (leading zeros, zones) is no address.
+// IP addresses and networks as 16 octets, IPv4 in its mapped form (RFC 4291, 2.5.5.2), so that one comparison serves
+// both families and a mapped address cannot bypass a rule for IPv4. Parsing is strict: a text that two parsers could
+// read differently (leading zeros, zones) is no address. Pure.
 
 /** 16 octets. */
 export type IpAddress = Uint8Array;
@@ -8,12 +8,12 @@ export type Network = { readonly address: IpAddress; readonly prefixBits: number
 
 const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] as const;
 
-/** Null when the text is not one address. Brackets and ports are the caller's business. */
+/** Null when the text is not one address. The caller removes brackets and ports. */
 export function parseIp(text: string): IpAddress | null {
   return text.includes(':') ? parseV6(text) : parseV4(text);
 }
 
-/** 4 or 16 octets as a socket gives them; null for anything else. */
+/** An address from the 4 or 16 octets of a socket address; null for any other length. */
 export function ipOfOctets(octets: Uint8Array): IpAddress | null {
   if (octets.length === 16) return Uint8Array.from(octets);
   return octets.length === 4 ? Uint8Array.of(...mappedPrefix, ...octets) : null;
@@ -29,14 +29,14 @@ export function parseNetwork(text: string): Network | null {
   const isV4 = !text.includes(':');
   if (!/^(0|[1-9]\d{0,2})$/.test(prefix) || Number(prefix) > (isV4 ? 32 : 128)) return null;
   const prefixBits = Number(prefix) + (isV4 ? 96 : 0);
-  // A network with bits behind its prefix is a typing error that would allow more than was meant.
+  // Bits set behind the prefix are a typing error that would allow more addresses than intended.
   for (let bit = prefixBits; bit < 128; bit += 1) {
     if (((address[bit >> 3] as number) >> (7 - (bit & 7))) & 1) return null;
   }
   return { address, prefixBits };
 }
 
-/** What is wrong with a text that shall be a network, as a sentence; null when it is one. */
+/** Why the text is not a network, as a sentence; null when it is one. */
 export function networkProblem(text: string): string | null {
   if (parseNetwork(text) !== null) return null;
   const [base = '', prefix = ''] = text.split('/');
@@ -62,12 +62,12 @@ export function isInAny(ip: IpAddress, networks: readonly Network[]): boolean {
   return false;
 }
 
-/** Whether all addresses of a network are in one of the others. */
+/** Whether one of `networks` contains all addresses of this one. */
 export function isWithinAny({ address, prefixBits }: Network, networks: readonly Network[]): boolean {
   return networks.some((each) => prefixBits >= each.prefixBits && isInNetwork(address, each));
 }
 
-/** For people: IPv4 with dots, IPv6 in full groups. */
+/** For display: IPv4 with dots, IPv6 in eight groups. */
 export function formatIp(ip: IpAddress): string {
   if (mappedPrefix.every((octet, at) => ip[at] === octet)) return ip.slice(12).join('.');
   const groups = Array.from({ length: 8 }, (_, at) => ((ip[at * 2] as number) << 8) | (ip[at * 2 + 1] as number));

@@ -1,4 +1,4 @@
-// What a subscriber can ask for with a single word. The words themselves are the country's (policy/keywords).
+// What a subscriber can request with a single word. The country pack has the words (policy/keywords).
 
 export const keywords = ['stop', 'start', 'help'] as const;
 export type Keyword = (typeof keywords)[number];

@@ -1,9 +1,9 @@
-// A moment as clients write it: RFC 3339, with its offset, because a time without one means another moment on every
-// machine. Stricter than Date.parse, which takes the 30th of February for the 2nd of March.
+// A time as clients write it: RFC 3339 with an offset, because a time without one is another moment on every machine.
+// Stricter than Date.parse, which reads the 30th of February as the 2nd of March.
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
-/** Milliseconds since the epoch, or null when the text is no such moment. */
+/** Milliseconds since the epoch; null when the text is no such time or the calendar does not have it. */
 export function momentOf(text: string): number | null {
   const at = form.exec(text);
   if (at === null) return null;
@@ -22,7 +22,7 @@ export function momentOf(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Why `momentOf` gave null: the form was right and the calendar has no such moment, or the form was not. */
+/** Why `momentOf` returned null: the calendar has no such time, or the form is wrong. */
 export function whyNoMoment(text: unknown): string {
   return typeof text === 'string' && form.test(text) ? noSuchMoment : `must be ${momentShape}`;
 }

@@ -1,27 +1,27 @@
-// Which texts are kept and shown: names and descriptions are one line without control characters, bodies may have line
-// feeds. A terminal obeys C0 and C1 control characters, and bidirectional controls make a text read as another. And how a
-// text of anybody is printed where such characters may still be in it. Pure.
+// Which texts may be stored and shown: names and descriptions are one line without control characters, bodies may have
+// line feeds. A terminal obeys C0 and C1 control characters, and bidirectional controls make a text read as another.
+// Also how a text that may still contain such characters is printed. Pure.
 
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters on purpose
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/u;
 
-/** What is wrong with a text, as a sentence; null when it may be kept. `lines`: whether it may have line feeds. */
+/** Why a text must not be stored, as a sentence; null when it may be. `lines`: whether it may have line feeds. */
 export function plainTextProblem(text: string, { lines = false }: { lines?: boolean } = {}): string | null {
   const judged = lines ? text.replaceAll('\n', '') : text;
   if (text.isWellFormed() && !controls.test(judged)) return null;
   return `expected a text without control characters${lines ? ' but line feeds' : ''}, bidirectional controls or lone surrogates`;
 }
 
-// Everything that has no shape of its own: controls, formats (zero width, bidirectional), separators of lines, halves of
-// surrogate pairs, private and unassigned characters.
+// Characters without a visible form: controls, formats (zero width, bidirectional), line separators, lone surrogates,
+// private and unassigned characters.
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}]/gu;
 
-/** One line that a terminal shows and does not obey: what is not seen is written as in JSON. */
+/** One line without control characters: invisible characters are escaped as in JSON. */
 export function printable(text: string): string {
   return text.replaceAll(unseen, escaped);
 }
 
-/** JSON text with the same characters escaped: still the same JSON. */
+/** Escapes the same characters in JSON text; the result is the same JSON value. */
 export function printableJson(json: string): string {
   return printable(json);
 }

@@ -1,5 +1,5 @@
-// Which senders a reader takes for one another: `HELIOGRAPH`, `Heliograph` and `HELI0GRAPH`. Two names that look alike
-// have the same likeness. Numbers look like nothing but themselves. Pure.
+// Which senders a reader confuses: `HELIOGRAPH`, `Heliograph` and `HELI0GRAPH`. Two names that look alike have the same
+// likeness; a number is only like itself. Pure.
 const lookAlikes: readonly (readonly [RegExp, string])[] = [
   [/[ &._-]/g, ''],
   [/0/g, 'o'],

@@ -1,4 +1,4 @@
-// What a subscriber asked for with STOP or START, for one account: what the suppression list is to become.
+// A subscriber's decision by STOP or START, for one account: the state the suppression list should have.
 import type { AccountId } from './ids.ts';
 
 export type SubscriberDecision = {

@@ -1,18 +1,18 @@
-// Numbers that must not be sent to, in the form that scales: each number is a float64 (E.164 has at most 15 digits,
-// below 2^53), sorted, eight octets each, in blocks by a hash. A change rewrites one block; a look-up is a binary
-// search in one block. Pure. It says nothing about who suppressed a number or why: that is in the database.
+// Suppressed numbers in a compact form: each number is a float64 (E.164 has at most 15 digits, below 2^53), sorted,
+// eight octets each, in blocks by a hash. A change rewrites one block; a look-up is a binary search in one block. Who
+// suppressed a number and why is in the database. Pure.
 import { assert } from '../platform/assert.ts';
 import type { Category } from './message.ts';
 
-/** What a suppression covers: null covers every sender, every category. */
+/** What a suppression covers; null means every sender, every category. */
 export type SuppressionScope = { readonly sender: string | null; readonly category: Category | null };
 
 export type SuppressedNumbers = SuppressionScope & {
-  /** Sorted, each once. */
+  /** Ascending, without duplicates. */
   readonly numbers: Float64Array;
 };
 
-/** A block of an account's list has one of 256 places; with fewer bits neighbouring places are one block. */
+/** The hash of a number has 256 values (places); with fewer bits, neighbouring places share a block. */
 export const suppressionPlaceBits = 8;
 
 /** `+8801712345678` → 8801712345678. */
@@ -33,7 +33,7 @@ export function placesOfBlock(block: number, bits: number): { readonly from: num
   return { from: block * width, to: (block + 1) * width - 1 };
 }
 
-/** How finely a list of this many numbers is cut, so that a block has some 2,000 numbers: 0, 3, 6 or 8 bits. */
+/** Bits of the block number for a list of this size, so that a block has about 2,000 numbers: 0, 3, 6 or 8. */
 export function suppressionBitsFor(count: number): number {
   if (count <= 2_000) return 0;
   if (count <= 16_000) return 3;
@@ -53,7 +53,7 @@ export function hasNumber(sorted: Float64Array, wanted: number): boolean {
   return false;
 }
 
-/** Little-endian, base64: a block travels as text. */
+/** A block as text: sorted float64, little-endian, base64. */
 export function encodeNumbers(numbers: Iterable<number>): string {
   const sorted = Float64Array.from(new Set(numbers)).sort();
   assert(isLittleEndian, 'a block of numbers would be written with its octets reversed');
@@ -64,7 +64,7 @@ export function encodeNumbers(numbers: Iterable<number>): string {
 export function decodeNumbers(text: string): Float64Array | null {
   const octets = Buffer.from(text, 'base64');
   if (octets.length % 8 !== 0) return null;
-  // A copy: pooled memory may lie unaligned, and must not be kept alive by a block.
+  // Copied, because pooled memory may be unaligned and a block must not keep it alive.
   const numbers = new Float64Array(octets.length / 8);
   new Uint8Array(numbers.buffer).set(octets);
   for (let at = 1; at < numbers.length; at += 1) {

@@ -1,27 +1,21 @@
-// What a text is made of when it is looked at for words and links: words of any script in lower case, and the hosts of
-// everything a telephone could show as a link. Both as a person reads them: what looks like a letter is that letter, and
-// what nobody sees is not there. Each reads the text once. Pure; what is allowed is policy's business.
+// The words and link hosts of a text, for the content rules: words of any script in lower case, and the host of
+// everything a telephone could show as a link. Both as a person reads them: look-alike letters count as that letter,
+// invisible characters are removed. Each reads the text once. Pure; policy/ decides what is allowed.
 import { domainToASCII } from 'node:url';
 import { lookAlikes } from './text/look-alikes.ts';
 
 const word = /[\p{L}\p{M}\p{N}]+/gu;
-// oxlint-disable-next-line no-control-regex -- all of ASCII is what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern matches all of ASCII on purpose
 const plain = /^[\u0000-\u007f]*$/;
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
-/**
- * No name in the domain name system is longer (RFC 1035 section 2.3.4), and converting one takes the square of its
- * length.
- */
+/** The longest domain name (RFC 1035, 2.3.4). Converting one takes quadratic time. */
 const hostCharsMax = 253;
-/**
- * An IPv6 address in brackets with its zone takes some 60; a search without a bound would read the rest of the text
- * again at every bracket.
- */
+/** A bracketed IPv6 address with zone has some 60 characters; an unbounded match would scan on at every bracket. */
 const bracketed = /(?<=:\/\/)\[[^\]\s]{0,64}\]/g;
-/** Accents of Latin, Greek and Cyrillic letters; the vowel signs of other scripts are letters of their own. */
+/** Accents of Latin, Greek and Cyrillic letters; the vowel signs of other scripts are significant. */
 const accents = /[\u0300-\u036f]/g;
 
-/** The words of a phrase as they are compared; empty when it has none. */
+/** The words of a text, normalised for comparison; empty when it has none. */
 export function wordsOf(text: string): readonly string[] {
   if (plain.test(text)) return text.toLowerCase().match(word) ?? [];
   const letters = text.normalize('NFKD').replace(unseen, '').replace(accents, '').toLowerCase();
@@ -37,9 +31,11 @@ const letterOf: ReadonlyMap<string, string> = new Map(
 );
 const disguised = new RegExp(`[${[...letterOf.keys()].join('')}]`, 'gu');
 
-/** A domain as it is compared, or null: `Example.COM.` → `example.com`, `пример.рф` → `xn--e1afmkfd.xn--p1ai`. */
+/**
+ * A domain normalised for comparison, or null: `Example.COM.` → `example.com`, `пример.рф` → `xn--e1afmkfd.xn--p1ai`.
+ */
 export function domainOf(text: string): string | null {
-  // Before anything reads it: putting accents into their order takes the square of their number as well.
+  // Checked first: normalising accents takes quadratic time as well.
   if (text.length > hostCharsMax + 1) return null;
   const read = asBrowsersRead(text).toLowerCase().replace(/\.$/, '');
   if (read.length > hostCharsMax) return null;
@@ -64,7 +60,7 @@ export function linkHostsOf(written: string): readonly string[] {
     }
     if (from >= 0) {
       const hasScheme = from >= 3 && text.startsWith('://', from - 3);
-      // Nothing has two dots in a row: dots before a name are no part of it.
+      // A host has no two dots in a row: dots before a name are not part of it.
       for (const run of text.slice(from, at).split(/\.{2,}/)) {
         const host = hostOf(run, hasScheme);
         if (host !== null) hosts.push(host);
@@ -75,13 +71,13 @@ export function linkHostsOf(written: string): readonly string[] {
   return hosts;
 }
 
-/** Full-width letters, dots of other scripts, an escaped dot, signs that nobody sees: to a browser they are a host. */
+/** Normalises as browsers do: full-width letters, dots of other scripts, an escaped dot, invisible characters. */
 function asBrowsersRead(text: string): string {
   const decoded = text.includes('%') ? text.replaceAll(/%2e/gi, '.') : text;
   return plain.test(decoded) ? decoded : decoded.replaceAll(/[。｡]/g, '.').normalize('NFKC').replace(unseen, '');
 }
 
-/** Letters of any script, digits, dot, hyphen; no signs and no quotes, or they would hide the host they stand beside. */
+/** Letters of any script, digits, dot, hyphen; no symbols and no quotes, which would hide an adjacent host. */
 function isHostChar(code: number): boolean {
   if (code >= 97 && code <= 122) return true;
   if (code >= 65 && code <= 90) return true;
@@ -96,21 +92,21 @@ function hostOf(run: string, hasScheme: boolean): string | null {
   while (to > from && (run[to - 1] === '.' || run[to - 1] === '-')) to -= 1;
   const host = tailOf(run.slice(from, to).toLowerCase());
   const dot = host.lastIndexOf('.');
-  // Behind a scheme a bare name or number opens as well: http://3232235777 is an address.
+  // After a scheme a single label or number is a link too: http://3232235777 is an address.
   if (dot < 0) return hasScheme && host !== '' ? host : null;
-  // An address or an amount of money ends in digits; only behind a scheme is it a link.
+  // An address or an amount of money ends in digits; it is a link only after a scheme.
   const last = host.slice(dot + 1);
   return hasScheme || (last.length >= 2 && !/^[0-9]+$/.test(last)) ? inAscii(host) : null;
 }
 
-/** The last labels of a host that is too long for a name: a listed domain at its end is still found. */
+/** The last labels of a host that is too long: a listed domain at its end is still found. */
 function tailOf(host: string): string {
   if (host.length <= hostCharsMax) return host;
   const tail = host.slice(-hostCharsMax);
   return tail.slice(tail.indexOf('.') + 1);
 }
 
-/** The form in which the domain name system knows it; as it was when it is no such name. */
+/** The ASCII form of the domain name system (punycode); unchanged when it is no such name. */
 function inAscii(host: string): string {
   return plain.test(host) ? host : domainToASCII(host) || host;
 }

@@ -1,4 +1,4 @@
-// Bugs are assertions, in production too. Refusals of input are values and do not come here.
+// Assertions for bugs, checked in production too. An input that is refused is a return value and never an assertion.
 
 export class AssertionFailed extends Error {
   constructor(why: string) {
@@ -7,12 +7,12 @@ export class AssertionFailed extends Error {
   }
 }
 
-/** Throws when the impossible happened. `why` says what would go wrong if it went on. */
+/** Throws AssertionFailed unless `condition` holds. `why` states what would go wrong if execution continued. */
 export function assert(condition: unknown, why: string): asserts condition {
   if (!condition) throw new AssertionFailed(why);
 }
 
-/** The end of every switch over a union: the compiler proves it is not reached. */
+/** The default case of every switch over a union: the compiler proves that it is never reached. */
 export function unreachable(value: never): never {
   throw new AssertionFailed(`a case is missing for ${JSON.stringify(value)}`);
 }

@@ -1,7 +1,8 @@
-// Whose clock is right: pure. Every machine knows by how much the nats-server's clock is ahead of its own; with the
-// server itself as one more voter the middle of all is taken for right. Between two opinions the server's counts.
+// Which clock is right. Every machine measures by how much the nats-server's clock is ahead of its own; the server
+// itself votes with 0, and the median is the right time. Of two middle values the one nearer to the server's clock
+// counts. Pure.
 
-/** `offsets`: the server's clock less each machine's. Returns the server's clock less the right one. */
+/** `offsets`: the server's clock minus each machine's, in ms. Returns the server's clock minus the right one, in ms. */
 export function serverAheadMs(offsets: readonly number[]): number {
   const votes = [0, ...offsets].sort((one, other) => one - other);
   const middle = votes.length >> 1;

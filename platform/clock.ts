@@ -1,11 +1,11 @@
-// The only place that reads time or sets a timer. Two clocks live here on purpose: wall time for
-// what people read, monotonic time for what decides. A clock step must never move a pacing or a lease.
+// The only place that reads time or sets a timer. Wall time is for records and people; monotonic time is for pacing,
+// deadlines and leases, so that a step of the wall clock never moves one of them.
 
 /** Undoes a timer. Safe to call twice. */
 export type Cancel = () => void;
 
 export type Clock = {
-  /** Wall time, milliseconds since the epoch. For records and people; never for measuring. */
+  /** Wall time, milliseconds since the epoch. Never for measuring a duration. */
   nowMs(): number;
   /** Monotonic time in milliseconds with fractions. For pacing, deadlines and leases. */
   monotonicMs(): number;
@@ -42,12 +42,12 @@ export const systemClock: Clock = {
   },
 };
 
-/** A monotonic time as microseconds since the epoch: what two processes on one machine can compare. */
+/** Converts a monotonic time to microseconds since the epoch, which two processes on one machine can compare. */
 export function epochUs(monotonicMs: number): number {
   return (performance.timeOrigin + monotonicMs) * 1_000;
 }
 
-/** Runs behind whatever waits for its turn of the event loop: for long work that must let others through. */
+/** Resolves after the I/O callbacks that are already pending: long work awaits it between slices. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,7 +1,7 @@
-// No await on an outsider without an end: withDeadline gives a promise one, until() polls a condition.
+// Deadlines for everything outside of the process: withDeadline() bounds a promise, until() polls a condition.
 import { type Clock, systemClock } from './clock.ts';
 
-/** Thrown when an outsider did not answer in time. `what` names the thing that was waited for. */
+/** The deadline passed first. `what` names the operation, `afterMs` is the limit. */
 export class DeadlineExceeded extends Error {
   readonly what: string;
   readonly afterMs: number;
@@ -35,7 +35,7 @@ export function withDeadline<T>(
   });
 }
 
-/** Polls until `condition` gives a truthy value and returns it; rejects with DeadlineExceeded otherwise. */
+/** Polls `condition` until it returns a truthy value, the result. Throws DeadlineExceeded after `limitMs`. */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,

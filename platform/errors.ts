@@ -1,8 +1,8 @@
-// Errors named after what the caller should do, and the one way to let an error go by on purpose.
+// Errors named after what the caller should do, and ignoring(), the one way to drop an error on purpose.
 import { log } from './log.ts';
 import { metrics } from './telemetry.ts';
 
-/** The work is sound but cannot be done now: try again after `afterMs`. */
+/** The work is valid but cannot be done now: try again after `afterMs`. */
 export class RetryLater extends Error {
   readonly afterMs: number;
   constructor(why: string, afterMs: number, cause?: unknown) {
@@ -12,7 +12,7 @@ export class RetryLater extends Error {
   }
 }
 
-/** The work can never be done: give it up with this code. */
+/** The work can never be done: reject it with this code. */
 export class RejectMessage extends Error {
   readonly code: string;
   constructor(code: string, why: string) {
@@ -38,7 +38,7 @@ export class SetupError extends Error {
   }
 }
 
-/** Lets an error go by, on purpose: `why` is logged at debug level and counted. */
+/** Drops an error on purpose: logs `why` at debug level and counts it. */
 export function ignoring(error: unknown, why: string): void {
   metrics.errorsIgnored.inc({ why });
   log.debug({ why, error: messageOf(error) }, 'ignored');
@@ -47,7 +47,7 @@ export function ignoring(error: unknown, why: string): void {
 /** The text of anything that was thrown. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // A host with several addresses: Node tries them all, and says nothing of its own.
+  // For a host with several addresses Node tries each one and throws an AggregateError whose message is empty.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   return error.message;
 }

@@ -1,12 +1,12 @@
-// Bounds of the control role: its database, the audit log and the management API. What accounts share of them is in
+// Bounds of the control role: its database, the audit log and the management API. Its bounds that accounts share are in
 // limits-shares.ts.
 export const controlLimits = {
   store: {
-    /** Of the management API: two writes of each of seven accounts, and as much again for reads. */
+    /** For the management API: two writes of each of seven accounts, and two connections for reads. */
     poolMax: 16,
-    /** The projector's own: the outbox, a comparison beside it, and one to spare. Nobody's requests keep it waiting. */
+    /** For the projector alone: one for the outbox, one for a comparison, one spare. Requests never delay it. */
     projectorPoolMax: 3,
-    /** For subscribers' decisions, orders and the start: the system's own work. */
+    /** For the system's own work: subscribers' decisions, operator commands, the start. */
     systemPoolMax: 4,
     connectTimeoutMs: 2_000,
     statementTimeoutMs: 4_000,
@@ -16,11 +16,11 @@ export const controlLimits = {
     sendersPerAccountMax: 200,
     /** Keys that are not revoked. */
     keysPerAccountMax: 100,
-    /** Revoked ones whose rows are kept. */
+    /** Rows of revoked keys that are kept. */
     revokedKeysMax: 200,
   },
   auditLog: {
-    /** Of a long list that changed, entries that its audit record names: 50 × ~100 characters. */
+    /** Entries of a changed list that its audit record names: 50 × ~100 characters. */
     listedMax: 50,
   },
   management: {
@@ -28,9 +28,9 @@ export const controlLimits = {
     pageMax: 100,
     /** Shorter than the ingress waits for a forwarded request, longer than one statement. */
     requestDeadlineMs: 8_000,
-    /** Before it is known who asks; what accounts may have at work is `management_requests` of the shares. */
+    /** Requests before authentication; `management_requests` of the shares bounds those of each account. */
     requestsInFlightMax: 256,
-    /** Writes of one account that run at the same time: each locks the account's row. */
+    /** Concurrent writes of one account: each locks the account's row. */
     writesAtOnce: 2,
   },
 } as const;

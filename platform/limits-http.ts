@@ -1,5 +1,5 @@
-// The part of limits.ts about what comes in: requests, their texts, templates and keys, who may ask how often, whom
-// nobody may write to. A file of its own only for its length; it is read as `limits`.
+// The part of limits.ts about HTTP requests: bodies, texts, templates, keys, rates, suppressed numbers. A separate file
+// only for its length; read as `limits`.
 
 export const httpLimits = {
   http: {
@@ -14,18 +14,18 @@ export const httpLimits = {
     /** uWebSockets.js answers 431 above it (it counts the request line and the names too). */
     headerBytesMax: 16 * 1024,
     requestIdCharsMax: 128,
-    /** Wrong fields reported at once; more would only repeat themselves. */
+    /** Wrong fields that one answer reports. */
     fieldProblemsMax: 10,
-    /** The whole body must be there by then: below the 10 s after which uWebSockets.js drops an idle connection. */
+    /** The whole body must have arrived by then: below the 10 s after which uWebSockets.js drops an idle connection. */
     bodyMs: 8_000,
-    /** And it must come at this rate on the mean, once the grace is over: two lost packets are resent by then. */
+    /** Minimum mean rate of a body after the grace period, which is long enough for two lost packets to be resent. */
     bodyBytesPerS: 1_024,
     bodyGraceMs: 3_000,
-    /** A request on its way to the control role; how many a thread lets wait: limits-shares.ts. */
+    /** Deadline of a request forwarded to the control role; limits-shares.ts bounds how many a thread has pending. */
     forwardMs: 10_000,
-    /** Of its answer so much is passed on as it comes: any but a page, and what one write gives the kernel. */
+    /** Octets of its answer that are forwarded in one write: more than any answer but a documentation page has. */
     forwardedAtOnceBytes: 64 * 1024,
-    /** Status and list questions: the store gives up by itself at 2 s and says so. */
+    /** Deadline of status and list queries; the event store answers with an error at 2 s. */
     statusMs: 3_000,
     /** Above this share of EVENTS the ingress refuses: every accepted message still needs room for its events. */
     eventsFullShare: 0.9,
@@ -33,51 +33,52 @@ export const httpLimits = {
     /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
     idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
     /**
-     * Looks of the main thread, one a second, in which a listening thread was not heard: then it is blocked, and no
-     * longer ready; and after so many the role ends and is restarted. A thread of a busy machine is late by one or two.
+     * Checks of the main thread, one a second, at which a listening thread did not respond: after reportLooks of them
+     * it counts as blocked and the role as not ready; after giveUpLooks the role exits and is restarted. On a busy
+     * machine a thread misses one or two.
      */
     blockedThread: { reportLooks: 4, giveUpLooks: 30 },
     batch: {
       messagesMax: 1_000,
-      /** Items on their way to the bus at once: their acknowledgements come in one turn, 32 × ~15 µs = 0.5 ms. */
+      /** Items of a batch being published at once: their acknowledgements arrive in one turn, 32 × ~15 µs = 0.5 ms. */
       inFlightMax: 32,
-      /** Work between two turns of the event loop, so that nobody waits more than 5 ms behind a batch. */
+      /** Work between two turns of the event loop, so that no other request waits more than 5 ms for a batch. */
       sliceMs: 1,
-      /** No item is begun later: with the 6 s one publish may take it ends within the idempotency lease of 10 s. */
+      /** No item is started later: with the 6 s of one publish it ends within the idempotency lease of 10 s. */
       beginMs: 3_000,
       /**
-       * Texts of different refusals in the answer that is kept under an idempotency key; with 1,000 letters, 1,000 places
+       * Texts of distinct refusals in the answer stored under an idempotency key; with 1,000 letters, 1,000 positions
        * of five octets and a bare refusal for each code the whole stays under keptAnswerBytesMax.
        */
       keptRefusalBytesMax: 40 * 1024,
       keptAnswerBytesMax: 64 * 1024,
-      /** Questions to the event store for items that a first try may have published. */
+      /** Queries to the event store for items that a first attempt may have published. */
       askedMax: 32,
     },
     /**
-     * A message for later is answered when its `scheduled` event is durable too, and no later than this: a batch that
-     * begins its last item after beginMs still ends within the idempotency lease.
+     * A scheduled message is answered when its `scheduled` event is durable too, or after this: a batch that starts its
+     * last item at beginMs still ends within the idempotency lease.
      */
     scheduledMs: 6_050,
-    /** Requests of one thread that wait for the answer to the same idempotency key. */
+    /** Requests of one thread that wait for the result of another request with the same idempotency key. */
     idempotencyWaitersMax: 256,
   },
   message: {
     segmentsMax: 10,
-    /** UCS-2 takes the most: 10 × 67 units, and no text of more units can fit. GSM-7: 10 × 153. */
+    /** GSM-7 allows the most units, 10 × 153; UCS-2 10 × 67. A text of more units never fits. */
     textUnitsMax: 10 * 153,
-    /** An OTP that is five minutes old is of no use to anybody. */
+    /** An OTP older than five minutes is useless. */
     validityOtpMs: 5 * 60_000,
     validityDefaultMs: 48 * 3_600_000,
     validitySecondsMin: 1,
     validitySecondsMax: 48 * 3_600,
-    /** How far ahead `send_at` may lie: a day less than LATER looks back for what it missed. */
+    /** How far ahead `send_at` may be: a day less than the releaser's search for overdue records. */
     sendAtDaysMax: 35,
-    /** A receipt may come this long after the validity ended; then the message is `unknown`. */
+    /** A receipt may arrive this long after the validity ended; then the message is `unknown`. */
     receiptGraceMs: 3_600_000,
   },
   templates: {
-    /** As long as the longest message can be. */
+    /** The length of the longest message. */
     bodyCharsMax: 1_530,
     variablesMax: 10,
     textCharsDefault: 160,
@@ -85,7 +86,7 @@ export const httpLimits = {
     codeDigitsDefault: 6,
     codeDigitsMax: 12,
     urlCharsMax: 500,
-    /** A text that matches none costs at most 200 × 21 parts × 1,530 characters: 6 ms, when all begin alike. */
+    /** A text that matches no template costs at most 200 × 21 parts × 1,530 characters: 6 ms, when all start alike. */
     perAccountMax: 200,
   },
   content: {
@@ -97,11 +98,11 @@ export const httpLimits = {
     domainCharsMax: 253,
   },
   access: {
-    /** A line of a refused key, in each thread. A flood of them must not be one of lines. */
+    /** One log line about refused keys in this time, in each thread: a flood of requests must not flood the log. */
     refusedLogEveryMs: 1_000,
-    /** All whose own rate has no place in the table share this one. */
+    /** The one rate shared by all keys and accounts for which the table has no slot. */
     overflowPerSecond: 50,
-    /** dry_run requests of an account: each asks the registries and shows no trace to anybody else. */
+    /** dry_run requests of an account, because each of them queries the registries. */
     dryRunsPerSecond: 1,
     dryRunsBurst: 60,
     networksMax: 100,
@@ -109,7 +110,7 @@ export const httpLimits = {
     burstMax: 1_000_000,
     /** Keys and accounts whose rates one ingress process keeps: 65,536 × 16 B = 1 MiB, shared by its threads. */
     ratesMax: 65_536,
-    /** Addresses in one X-Forwarded-For or Forwarded header that are looked at. */
+    /** Addresses of one X-Forwarded-For or Forwarded header that are evaluated. */
     proxyHopsMax: 20,
   },
   suppression: {
@@ -117,62 +118,56 @@ export const httpLimits = {
     perAccountMax: 1_000_000,
     /** One request: 10,000 × ~17 B stays under the body cap. */
     importMax: 10_000,
-    /** Blocks written between two looks at changes of keys and accounts, which must not wait behind an import. */
+    /** Blocks written between two checks for changes of keys and accounts, so that an import does not delay those. */
     blocksPerPass: 16,
   },
   audit: {
     /**
-     * Refused requests one thread records for one account: so many at once, two whole batches of them, and then so many a
-     * second; the rest is only counted. 20 a second are 1.7 million, some 600 MB of EVENTS a day.
+     * Refused requests that one thread records for one account: a burst of two whole batches, then so many a second;
+     * the rest is only counted. 20 a second are 1.7 million, some 600 MB of EVENTS a day.
      */
     refusalsPerAccountBurst: 2_000,
     refusalsPerAccountPerSecond: 20,
     refusalsBurst: 10_000,
     refusalsPerSecond: 200,
-    /** Accounts whose refusals are remembered; when all of them are in a flood, the next one is only counted. */
+    /** Accounts whose refusal rates a thread keeps; if all exceed theirs, refusals of others are only counted. */
     accountsMax: 10_000,
   },
   idempotency: {
     ttlMs: 24 * 3_600_000,
-    /**
-     * Keys lie on pages. Each is a subject, and so are its archives: 2^14 × 13 × ~250 B of nats-server's memory = 53
-     * MB.
-     */
+    /** Keys are stored on pages. A page and each archive is a subject: 2^14 × 13 × ~250 B of server memory = 53 MB. */
     pages: 2 ** 14,
     /**
-     * Then what is on a page is archived. Only what is not is read and written, 2 h × 300/s × ~20 B = 43 MB, and so is
-     * in the server's memory. A page names the archives of the 32 periods before.
+     * After this period the content of a page is archived. Only the rest is read and written, and held in the server's
+     * memory: 2 h × 300/s × ~20 B = 43 MB. A page names the archives of the 32 periods before.
      */
     periodMs: 2 * 3_600_000,
-    /** An answer that is longer lies in a record of its own; that of one message takes one to six octets. */
+    /** A longer answer gets a record of its own; the answer for one message takes one to six octets. */
     answerOctetsOnPage: 64,
     /** A long answer counts as one more key of the quota for each so many octets. */
     octetsPerKey: 64,
-    /** Pages one thread remembers from the read to the answer: 4,096 × ~2 KiB = 8 MB. */
+    /** Pages one thread keeps between the read and the answer: 4,096 × ~2 KiB = 8 MB. */
     pagesRememberedMax: 4_096,
-    /**
-     * A read of a page is given up after readMs: a server that has just started loads its whole store with the first
-     * reads.
-     */
+    /** A read of a page fails after readMs: a server that has just started loads its whole store at the first reads. */
     readMs: 5_000,
     readTryMs: 1_500,
     readAgainMs: 100,
     /**
-     * A thread reads once what is archived, 26 million keys are 530 MB and some seconds, starts after this in any case,
-     * and reads on.
+     * A starting thread reads all archives once: 26 million keys are 530 MB and take some seconds. It starts to serve
+     * after readAheadMs in any case and continues to read.
      */
     readAheadMs: 20_000,
     readAheadEndMs: 120_000,
-    /** Archives of ~2.7 KiB on their way to it at once: 5.5 MB. */
+    /** Archives of ~2.7 KiB in transit to it: 5.5 MB. */
     readAheadRecords: 2_048,
-    /** An automatic key (auto_<ms>_…) is good for this long: with the 6 s of a publish inside the stream's window. */
+    /** An automatic key (auto_<ms>_…) is valid for this long: with the 6 s of a publish within the duplicate window. */
     automaticKeyMs: 20_000,
     /** How far the client's clock may be ahead of ours. */
     automaticKeyAheadMs: 5_000,
-    /** Keys an account may use in an hour when nothing else was agreed: docs/idempotency.md has the arithmetic. */
+    /** Keys an account may use in an hour unless its limit is set: docs/idempotency.md has the arithmetic. */
     keysPerHourDefault: 50_000,
     keysPerHourMax: 10_000_000,
-    /** A publish is given up after publishTimeoutMs × publishAttemptsMax; then nobody else can be working on it. */
+    /** A publish fails after publishTimeoutMs × publishAttemptsMax; after the lease nobody works on the key. */
     leaseMs: 10_000,
   },
 } as const;

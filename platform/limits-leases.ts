@@ -1,45 +1,42 @@
-// The part of limits.ts about nodes that share carriers: how long a node is believed without a word of it. A file of
-// its own only for its length; it is read as `limits`. No two machines' clocks are compared: each of these is
-// measured by one node on its own monotonic clock.
+// The part of limits.ts about nodes that share carriers: how long a silent node keeps its leases. Clocks of two
+// machines are never compared: each node measures these times on its own monotonic clock. A separate file only for its
+// length; read as `limits`.
 import { assert } from './assert.ts';
 
 export const leaseLimits = {
   leases: {
-    /** How often a node says that it lives: one compare-and-set each time and thread, however many binds it holds. */
+    /** Interval of a node's heartbeat: one compare-and-set each time and thread, however many binds it holds. */
     heartbeatEveryMs: 500,
-    /** A heartbeat that was not answered is tried again after this. */
+    /** Delay before an unanswered heartbeat is retried. */
     heartbeatRetryMs: 200,
     requestTimeoutMs: 700,
-    /** A node writes nothing to any carrier this long after it began its last heartbeat that was acknowledged. */
+    /** A node stops writing to carriers this long after the start of its last acknowledged heartbeat. */
     fenceAfterMs: 2_600,
-    /** A node whose heartbeat others have seen unchanged for this long is declared dead; then its binds are free. */
+    /** Other nodes declare a node dead when its heartbeat has not changed for this long; then its binds are free. */
     expireAfterMs: 4_100,
     lookEveryMs: 200,
-    /** A bind that is not claimed although it is assigned goes to the first node that claims it. */
+    /** A bind that its assigned node does not claim within this goes to the first node that claims it. */
     freeGraceMs: 2_000,
-    /**
-     * The share of a bind counts this long after its last owner has ended: its segments are out of the carrier's
-     * second.
-     */
+    /** The share of a bind counts this long after its owner ended: its segments have left the window of one second. */
     shareWaitMs: 1_050,
-    /** The watch of the bucket is reopened when our own heartbeat has not come back through it for this long. */
+    /** The watch of the bucket is reopened when it has not delivered our own heartbeat for this long. */
     watchStalledMs: 3_000,
-    /** A watch that has not delivered by then what is in the bucket is given up for another one. */
+    /** A watch that has not delivered the bucket's content within this is replaced. */
     loadedWithinMs: 5_000,
-    /** So often at the start; then the role ends, and its supervisor starts it again. */
+    /** Attempts to open the watch at the start; then the role exits, and its supervisor restarts it. */
     watchTriesMax: 4,
     valueBytesMax: 8 * 1024,
-    /** A bind that is given up for another node: what is written gets this long to be answered. */
+    /** How long pending submits of a bind that is handed to another node wait for their responses. */
     handOverMs: 6_000,
   },
   unseenRecords: {
     /**
-     * Looks (streamsLookEveryMs apart) at which a consumer did not see what its stream has, before another server is asked to
-     * lead it: ten seconds, and up to ten more by chance, so that one node is first.
+     * Checks (streamsLookEveryMs apart) at which a consumer did not see a record of its stream, before another server
+     * becomes its leader: ten seconds, and a random delay of up to ten more, so that one node acts first.
      */
     looksMin: 2,
     looksSpread: 2,
-    /** Records published once more at one look, of one consumer. */
+    /** Records republished at one check, for one consumer. */
     republishedMax: 256,
   },
 } as const;
@@ -51,5 +48,5 @@ assert(
 );
 assert(
   leases.fenceAfterMs > leases.heartbeatEveryMs + 2 * (leases.requestTimeoutMs + leases.heartbeatRetryMs),
-  'two heartbeats in a row that got no answer would fence a healthy node',
+  'two unanswered heartbeats in a row would fence a healthy node',
 );

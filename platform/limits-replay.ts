@@ -1,26 +1,27 @@
-// The part of limits.ts about what a carrier reads after a restart (actors/carrier/deduplication/). A file of its own
-// only for its length; it is read as `limits.carrier`.
+// The part of limits.ts about what a carrier reads after a restart (actors/carrier/deduplication/). A separate file
+// only for its length; read as `limits.carrier`.
 import { assert } from './assert.ts';
 
 export const replayLimits = {
   /**
-   * So much of its events a carrier reads after a restart at least, and so long it remembers outcomes: an ack may have
-   * been lost. What has no outcome yet is read however old it is (its replay floor). See the assertion below.
+   * The least span of its events that a carrier reads after a restart, and how long it remembers outcomes, because an
+   * ack may have been lost. Messages without an outcome are read however old they are (replay floor). See the assertion
+   * below.
    */
   replayWindowMs: 60_000,
-  /** The replay floor is looked at this often, and stored again at least this often. */
+  /** Interval at which the replay floor is computed, and the longest one at which it is stored. */
   floorEveryMs: 5_000,
   floorAgainMs: 60_000,
   floorTimeoutMs: 5_000,
-  /** Messages whose state is published once more in one look: × ~250 B. */
+  /** Messages whose state is republished at one check: × ~250 B. */
   republishedAtOnce: 200,
-  /** An intent whose PDU was not written in this time is closed, and the message begins with a new one. */
+  /** An intent whose PDU was not written within this is closed, and the message starts again with a new one. */
   intentAgeMsMax: 30_000,
-  /** A replay that hears nothing for so long says so and asks again. */
+  /** A replay that receives nothing for this long logs it and requests the records again. */
   replaySilentMs: 10_000,
-  /** A carrier whose replay takes longer begins after the others of its thread. */
+  /** A carrier whose replay takes longer does not delay the others of its thread any more. */
   startWaitMs: 10_000,
-  /** Idle consumers send a heartbeat every two seconds, and are reopened after five that did not come. */
+  /** Idle consumers send a heartbeat every two seconds and are reopened after five missing ones. */
   consumerHeardWithinMs: 12_000,
 } as const;
 

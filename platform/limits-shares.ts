@@ -1,26 +1,26 @@
-// Every bound that accounts share: how much there is, how much of it one account may use, and what is kept for OTP and
-// for the system's own work. One account at its share gets its own 429 and changes nothing for the others.
-// heliograph.yaml changes each of them (`limits.shares`); docs/limits.md is the table for operators and is held to this.
+// Every bound that accounts share: its total, one account's share, and the reserve for OTP and the system's own work.
+// An account at its share gets a 429; the other accounts are not affected. `limits.shares` of heliograph.yaml changes
+// each bound; a test holds docs/limits.md, the table for operators, to this file.
 import { assert } from './assert.ts';
 
 /**
- * total: units for all accounts together · perAccount: units one account may use · reserve: units of the total that only
- * OTP and the system's own work may use.
+ * total: units for all accounts together · perAccount: units one account may use · reserve: units of the total that
+ * only OTP and the system's own work may use.
  */
 export type Share = {
   readonly total: number;
   readonly perAccount: number;
   readonly reserve: number;
-  /** Of OTP and single messages, which have a share apart; left out: as much as `perAccount`. */
+  /** A separate share for OTP and single messages; `perAccount` when absent. */
   readonly perAccountOtp?: number;
 };
 
 export type BoundSpec = Share & {
   /** What one unit is. */
   readonly unit: string;
-  /** Where it is counted: a bound of a thread or process is multiplied by the number of them. */
+  /** Where it is counted: a bound of a thread or process applies in each of them. */
   readonly countedIn: 'ingress thread' | 'control process' | 'analytics process' | 'installation';
-  /** at once: given back when the work ends · stored: given back when the record goes · hourly: a sliding rate. */
+  /** at once: returned when the work ends · stored: returned when the record is removed · hourly: a sliding rate. */
   readonly kind: 'at once' | 'stored' | 'hourly';
   /** The code of the 429 for an account at its share; the total answers 503. */
   readonly code: string;
@@ -42,11 +42,9 @@ export const sharedBounds = {
     perAccountOtp: 1_000,
     reserve: 1_024,
   }),
-  /**
-   * Half-sent requests hold memory and a place, and time only of whoever sends them: 512 × 256 KiB = 128 MiB at worst.
-   */
+  /** An unfinished body occupies memory and a slot and costs only its sender time: 512 × 256 KiB = 128 MiB. */
   bodies_received: bound({
-    unit: 'request bodies that are still coming; the reserve is for single messages',
+    unit: 'request bodies that are being received; the reserve is for single messages',
     countedIn: 'ingress thread',
     kind: 'at once',
     code: 'account_busy',
@@ -55,9 +53,9 @@ export const sharedBounds = {
     perAccountOtp: 128,
     reserve: 192,
   }),
-  /** 5,000/s × 200 ms of single messages: more waiting requests than this and an honest refusal is the better answer. */
+  /** 5,000/s × 200 ms of single messages: beyond that a refusal is better than a longer queue. */
   requests_at_work: bound({
-    unit: 'requests that wait for their answer; the reserve is for single messages',
+    unit: 'requests that wait for their response; the reserve is for single messages',
     countedIn: 'ingress thread',
     kind: 'at once',
     code: 'account_busy',
@@ -66,7 +64,7 @@ export const sharedBounds = {
     perAccountOtp: 1_000,
     reserve: 1_000,
   }),
-  /** They take turns of 1 ms; 32 batches of 1,000 messages are some 16 MiB of parsed fields. */
+  /** Batches alternate in slices of 1 ms; 32 batches of 1,000 messages are some 16 MiB of parsed fields. */
   batches_at_work: bound({
     unit: 'batches whose messages are being accepted',
     countedIn: 'ingress thread',
@@ -77,25 +75,25 @@ export const sharedBounds = {
   }),
   /** Connections to the control role. */
   requests_forwarded: bound({
-    unit: 'requests on their way to the management API, from their headers to their answer',
+    unit: 'requests forwarded to the management API, from their headers to their response',
     countedIn: 'ingress thread',
     kind: 'at once',
     code: 'account_busy',
     total: 128,
     perAccount: 16,
   }),
-  /** Without a key; in the place of an account stands the address that asks. A browser opens six connections. */
+  /** Requests without a key: the client address takes the place of the account. A browser opens six connections. */
   pages_read: bound({
-    unit: 'readers of /docs and /openapi.json, for each address in the place of an account',
+    unit: 'requests for /docs and /openapi.json; the client address takes the place of the account',
     countedIn: 'ingress thread',
     kind: 'at once',
     code: 'rate_limited',
     total: 32,
     perAccount: 8,
   }),
-  /** The event store answers one at a time; a young message is waited for up to a second. */
+  /** The event store runs one query at a time; a query for a young message may wait up to a second. */
   status_queries: bound({
-    unit: 'questions to the event store; the reserve is for cancels and repeats under an idempotency key',
+    unit: 'queries to the event store; the reserve is for cancels and repeats under an idempotency key',
     countedIn: 'ingress thread',
     kind: 'at once',
     code: 'account_busy',
@@ -105,9 +103,9 @@ export const sharedBounds = {
     perAccountOtp: 128,
     reserve: 64,
   }),
-  /** `limits.queries.heldMax`. Four ingress threads with 32 each, and of cancels 128, are one account's at one node. */
+  /** `limits.queries.heldMax`. One account can have 32 queries of each of four threads at one node, and 128 cancels. */
   store_queries: bound({
-    unit: 'questions of clients that the event store holds; the reserve is for receipts, cancels and repeats under an idempotency key',
+    unit: 'pending queries of clients in the event store; the reserve is for receipts, cancels and repeats under an idempotency key',
     countedIn: 'analytics process',
     kind: 'at once',
     code: 'account_busy',
@@ -118,8 +116,8 @@ export const sharedBounds = {
     reserve: 500,
   }),
   /**
-   * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves room for three others that schedule as
-   * much; what the carriers and the system itself put off waits elsewhere (HOLDS, LATER).
+   * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves capacity for three others that
+   * schedule as much; what carriers and the system itself delay waits elsewhere (HOLDS, LATER).
    */
   scheduled_messages: bound({
     unit: 'messages that wait for their time; a long one counts once for each KiB of its record',
@@ -131,7 +129,7 @@ export const sharedBounds = {
   }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({
-    unit: 'management requests at work',
+    unit: 'management requests in progress',
     countedIn: 'control process',
     kind: 'at once',
     code: 'account_busy',
@@ -140,14 +138,14 @@ export const sharedBounds = {
   }),
   /** Each writes up to 10,000 numbers in one transaction, 0.2 to 1 s of PostgreSQL and a connection. */
   management_imports: bound({
-    unit: 'imports of suppressed numbers at work',
+    unit: 'imports of suppressed numbers in progress',
     countedIn: 'control process',
     kind: 'at once',
     code: 'account_busy',
     total: 4,
     perAccount: 1,
   }),
-  /** Each leaves a row in the audit log, ~600 B with its indexes: 3,600 an hour are 52 MB a day of one account. */
+  /** Each writes a row of the audit log, ~600 B with its indexes: 3,600 an hour are 52 MB a day of one account. */
   management_writes: bound({
     unit: 'changes by the management API an hour, each a row of the audit log',
     countedIn: 'control process',
@@ -159,12 +157,12 @@ export const sharedBounds = {
 } as const satisfies Record<string, BoundSpec>;
 
 export type BoundName = keyof typeof sharedBounds;
-/** What is in effect: the defaults above with the changes of heliograph.yaml. */
+/** The bounds in effect: the defaults above with the changes of heliograph.yaml. */
 export type Shares = Readonly<Record<BoundName, Share>>;
 
 export const boundNames = Object.keys(sharedBounds) as BoundName[];
 
-/** What is expected instead, when these three numbers do not fit together; null when they do. */
+/** What is expected instead, as text, when these numbers contradict each other; null when they do not. */
 export function shareProblem({ total, perAccount, reserve, perAccountOtp }: Share): string | null {
   if (perAccountOtp !== undefined && perAccountOtp >= total) return `OTP of one account below the total of ${total}`;
   if (reserve >= total) return `a reserve below the total of ${total}`;

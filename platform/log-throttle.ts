@@ -1,5 +1,5 @@
-// Something that may happen with every message is said at most once in a while, with how often it happened unsaid.
-// The first time is said at once. It writes nothing itself: whoever asks does.
+// A log line that may be due with every message is written at most once in `everyMs`, with the number of suppressed
+// ones. The first is written at once. The caller writes the line.
 import type { Clock } from './clock.ts';
 
 export class LogThrottle {
@@ -13,7 +13,7 @@ export class LogThrottle {
     this.#clock = clock;
   }
 
-  /** It has happened: how often it did before without a word, or null when it is not to be said now. */
+  /** The number of suppressed occurrences since the last line when one is to be written now, else null. */
   allow(): number | null {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#loggedAtMs < this.#everyMs) {

@@ -1,16 +1,16 @@
-// One JSON line per entry, on standard error. Standard output belongs to what a command prints for
-// people and scripts. Bodies and whole phone numbers never come here: use maskNumber.
+// One JSON line per entry, on standard error; standard output is for what a command prints. Never log bodies or whole
+// phone numbers: use maskNumber.
 import pino, { type Logger } from 'pino';
 
 export type Log = Logger;
 
-/** Of HELIOGRAPH_LOG. */
+/** Values of HELIOGRAPH_LOG. */
 export const logLevels: readonly string[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const asked = process.env['HELIOGRAPH_LOG'] || 'info';
 
 export const log: Log = pino(
   {
-    // A word that is no level is refused with a sentence where the settings are read.
+    // An unknown level is refused, with an explanation, where the settings are read.
     level: logLevels.includes(asked) ? asked : 'warn',
     base: { role: process.env['HELIOGRAPH_ROLE'] ?? 'cli', pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,

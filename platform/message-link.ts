@@ -1,11 +1,11 @@
-// What every thread and process of a node is asked by whoever started it, over the messages between the two: its
-// metrics, and to drain. What else they say to each other is their own.
+// The messages that every thread and process of a node exchanges with its parent: requests for metrics, and the order
+// to drain. Other messages are their own.
 import { withDeadline } from './deadline.ts';
 import { ignoring } from './errors.ts';
 import { type MetricObject, currentMetrics } from './telemetry.ts';
 
 export type ToLinked =
-  /** Asks for the metrics; the answer carries the same id. */
+  /** Requests the metrics; the answer has the same id. */
   | { readonly type: 'ask'; readonly id: number }
   /** Take no more work, finish what is in flight, close everything. */
   | { readonly type: 'drain'; readonly deadlineMs: number };
@@ -16,12 +16,12 @@ export type FromLinked<Metrics = MetricObject[]> = {
   readonly metrics: Metrics;
 };
 
-/** The side that asks: threads or processes of one kind. */
+/** The parent's side: pending requests to threads or processes of one kind. */
 export class MetricsRequests<Metrics = MetricObject[]> {
   readonly #waiting = new Map<number, (metrics: Metrics) => void>();
   #lastId = 0;
 
-  /** Null when no answer comes: one that is too busy is left out. */
+  /** Null without an answer in time: a busy thread is omitted. */
   async ask(of: string, withinMs: number, send: (message: ToLinked) => void): Promise<Metrics | null> {
     this.#lastId += 1;
     const id = this.#lastId;
@@ -43,7 +43,7 @@ export class MetricsRequests<Metrics = MetricObject[]> {
   }
 }
 
-/** The side that answers, where it is one thread. */
+/** The answer of a single-threaded process or a thread. */
 export async function answerMetrics(id: number, send: (answer: FromLinked) => void): Promise<void> {
   send({ type: 'metrics', id, metrics: await currentMetrics() });
 }

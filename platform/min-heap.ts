@@ -1,5 +1,5 @@
-// A binary heap: who is first, in logarithmic time. An item's order may change only while it is the first, followed by
-// fixFirst(). It has no bound of its own: its owner bounds what it adds.
+// A binary heap. An item's order may change only while it is the first, followed by fixFirst(). The heap has no bound
+// of its own: its owner bounds what it adds.
 
 export class MinHeap<T> {
   readonly #isBefore: (one: T, other: T) => boolean;
@@ -26,13 +26,13 @@ export class MinHeap<T> {
     this.#removeAt(0);
   }
 
-  /** The first at once, any other after a search; what is not in it changes nothing. */
+  /** O(log n) for the first item, O(n) for any other; an item that is not in the heap changes nothing. */
   remove(item: T): void {
     const at = this.#items.indexOf(item);
     if (at >= 0) this.#removeAt(at);
   }
 
-  /** The first has another order now: it goes to its place. */
+  /** Restores the heap after the order of the first item changed. */
   fixFirst(): void {
     if (this.#items.length > 0) this.#down(0);
   }
@@ -43,7 +43,7 @@ export class MinHeap<T> {
     if (last === undefined || at >= items.length) return;
     items[at] = last;
     this.#down(at);
-    // Of another branch, it may come before those above.
+    // The last item is from another branch and may belong above the removed one.
     if (items[at] === last) this.#up(at);
   }
 

@@ -1,14 +1,14 @@
-// Shares the runs of one piece of work among those who need a result that is newer than their question: many askers cost
-// two runs, however many they are.
+// Shares the runs of one asynchronous job among callers that need a result newer than their call: any number of
+// concurrent callers cost two runs.
 import { ignoring } from './errors.ts';
 
 /**
- * Whoever asks gets the result of a run that began after the question; no two run at once. A run that fails fails for
- * those who waited for it, and the next question begins another. The work needs a deadline of its own.
+ * Each caller gets the result of a run that started after its call; runs never overlap. A run that fails rejects for
+ * those who waited for it, and the next call starts another. The job needs a deadline of its own.
  *
  * @example
  * const depths = new NextRun(() => overflowDepth(bus, 'otp', 'alpha'));
- * const [one, other] = await Promise.all([depths.result(), depths.result()]); // one request at the server
+ * const [one, other] = await Promise.all([depths.result(), depths.result()]); // one request to the server
  */
 export class NextRun<T> {
   readonly #work: () => Promise<T>;
@@ -32,7 +32,7 @@ export class NextRun<T> {
     const run = this.#work();
     this.#running = run.then(
       () => {},
-      (error: unknown) => ignoring(error, 'those who wait for this run are told'),
+      (error: unknown) => ignoring(error, 'the callers of this run get its error'),
     );
     return run;
   }

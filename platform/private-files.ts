@@ -1,5 +1,5 @@
-// What Heliograph writes belongs to the user it runs as: phone numbers, passwords, keys. A process says so once, before
-// it writes anything; a worker thread cannot, and has it from its process. A child inherits it, the embedded servers too.
+// Files of Heliograph (phone numbers, passwords, keys) are for the user it runs as. Each process calls this before it
+// writes anything; worker threads and child processes, the embedded servers included, inherit the umask.
 
 /** Files and folders made from now on can be read, written and entered by their owner only. */
 export function keepFilesPrivate(): void {

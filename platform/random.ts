@@ -1,5 +1,5 @@
-// The only source of chance. Secrets come from the system; jitter and simulations from a source that
-// can be seeded, so that a failing run can be repeated.
+// The only source of randomness. Secrets come from the system; jitter and simulations from a source that can be seeded,
+// so that a failing run can be repeated.
 import { randomBytes } from 'node:crypto';
 
 export type Random = {

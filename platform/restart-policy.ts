@@ -1,19 +1,19 @@
-// When a crashed process or thread is started again. A budget that decays: one that crashes once in a while is back at
-// once, one that crashes in a loop is slowed down and then given up as failed, with a try now and then.
-// Pure: whoever started it waits and starts.
+// When a crashed process or thread is restarted. The budget refills over time: one that crashes once in a while is
+// restarted at once, one that crashes in a loop is delayed, then counts as failed and is retried at a long interval.
+// Pure: the caller waits and restarts.
 import { limits } from './limits.ts';
 import { type Random, systemRandom } from './random.ts';
 
 export type RestartBudget = {
   /** Restarts left; below one the child counts as failed. */
   tokens: number;
-  /** Monotonic time the tokens were counted at. */
+  /** Monotonic time of the count. */
   countedAtMs: number;
 };
 
 export type RestartDecision = {
   delayMs: number;
-  /** The budget is spent: an alarm. */
+  /** The budget is spent: raise an alarm. */
   failed: boolean;
   budget: RestartBudget;
 };
@@ -25,7 +25,7 @@ export function freshRestartBudget(nowMs: number): RestartBudget {
   return { tokens: restartBurst, countedAtMs: nowMs };
 }
 
-/** Called once per crash. `failedEveryMs`: between the tries of one that has failed. */
+/** Call it once per crash. `failedEveryMs`: the interval between retries of a failed one. */
 export function restartPolicy(
   budget: RestartBudget,
   nowMs: number,
@@ -34,8 +34,8 @@ export function restartPolicy(
 ): RestartDecision {
   const refill = Math.max(0, nowMs - budget.countedAtMs) / restartRefillMs;
   const tokens = Math.min(restartBurst, budget.tokens + refill);
-  // A failed try is paid for too, with at most one token of debt: as long as it crashes at once it stays failed,
-  // and a minute of life makes it an ordinary child again.
+  // A failed retry costs a token too, with at most one token of debt: while it crashes at once it stays failed, and
+  // after a minute of running it is an ordinary child again.
   const after = { tokens: Math.max(-1, tokens - 1), countedAtMs: nowMs };
   if (tokens < 1) {
     return { failed: true, delayMs: spread(failedEveryMs, random), budget: after };
@@ -46,7 +46,7 @@ export function restartPolicy(
   return { failed: false, delayMs: spread(backoffMs, random), budget: after };
 }
 
-/** Between half and all of it, so that children which fell together do not come back together. */
+/** Between half and all of the delay, so that children that crashed together do not restart together. */
 function spread(delayMs: number, random: Random): number {
   return Math.round(delayMs * (0.5 + random.unit() / 2));
 }

@@ -1,4 +1,5 @@
-// A first-in first-out queue with a fixed bound. A full queue answers false; it never grows and never drops.
+// A first-in first-out queue with a fixed capacity. push() on a full queue returns false; the queue never grows and
+// never drops an item.
 import { assert } from './assert.ts';
 
 export class RingQueue<T> {
@@ -17,7 +18,7 @@ export class RingQueue<T> {
     return this.#size;
   }
 
-  /** False when the queue is full: the caller must answer its upstream. */
+  /** False when the queue is full: the caller must refuse the item. */
   push(item: T): boolean {
     if (this.#size === this.capacity) return false;
     this.#slots[(this.#head + this.#size) % this.capacity] = item;

@@ -1,5 +1,5 @@
-// A map that forgets: entries live at least one span and at most two. Two plain maps take turns, so forgetting
-// costs nothing per entry. It is bounded by count as well: a full generation ends its span early.
+// A map whose entries expire after at least one span and at most two. Two generations rotate, so expiry costs nothing
+// per entry. A generation that reaches `perHalfMax` entries ends its span early.
 import { type Clock, systemClock } from './clock.ts';
 
 export class RotatingMap<K, V> {
@@ -25,7 +25,7 @@ export class RotatingMap<K, V> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** Remembers; what was remembered under this key before is replaced. */
+  /** Adds or replaces an entry. */
   set(key: K, value: V): void {
     this.#turn();
     this.#young.set(key, value);

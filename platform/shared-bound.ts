@@ -1,13 +1,13 @@
-// Places that accounts share: a total, a share for each account, a reserve for OTP and for the system's own work. It only
-// counts, in memory of one thread; who is refused decides what to answer. It never lets one account take the last place
-// of another, and never keeps an entry for an account that holds nothing.
+// Counts the units of a bound that accounts share: a total, a share for each account, a reserve for OTP and the
+// system's own work. In memory of one thread; the caller answers the refused request. It keeps no entry for an account
+// that holds nothing.
 import { assert } from './assert.ts';
 import type { BoundName, Share } from './limits-shares.ts';
 import { metrics } from './telemetry.ts';
 
 /**
- * ordinary: bulk, queries, management · otp: one-time passwords and what must not wait behind ordinary work · system: the
- * system's own work for any account, which no account's share limits.
+ * ordinary: bulk, queries, management · otp: one-time passwords and work that must not wait for ordinary work · system:
+ * the system's own work for any account; the account's share does not apply.
  */
 export type Use = 'ordinary' | 'otp' | 'system';
 
@@ -27,7 +27,7 @@ export class SharedBound {
   #share: Share;
   #used = 0;
   readonly #usedMetric: { set(value: number): void };
-  /** Units held by account; an account's OTP have a share apart, so that its own campaign does not stop them. */
+  /** Units held by account; OTP have a separate share, so that an account's own campaign does not block them. */
   readonly #ordinary = new Map<string, number>();
   readonly #otp = new Map<string, number>();
 
@@ -35,7 +35,7 @@ export class SharedBound {
     this.name = name;
     this.#share = share;
     metrics.sharedBoundTotal.set({ bound: name }, share.total);
-    // On the way of every message: the metrics library would build a key from the labels each time.
+    // Updated for every message: without labels() the metrics library builds a key from the labels each time.
     this.#usedMetric = metrics.sharedBoundUsed.labels({ bound: name });
     this.#usedMetric.set(0);
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: name, reason }, 0);
@@ -49,7 +49,7 @@ export class SharedBound {
     return this.#held(use).get(account) ?? 0;
   }
 
-  /** A changed configuration; what is held already stays held. */
+  /** Applies a changed configuration; units that are already held stay held. */
   configure(share: Share): void {
     this.#share = share;
     metrics.sharedBoundTotal.set({ bound: this.name }, share.total);
@@ -70,21 +70,21 @@ export class SharedBound {
     return 'taken';
   }
 
-  /** Exactly what was taken, with the same account and use. */
+  /** Returns what `take` took, with the same account, use and units. */
   giveBack(account: string, use: Use = 'ordinary', units = 1): void {
     if (use !== 'system') {
       const held = this.#held(use);
       const left = (held.get(account) ?? 0) - units;
-      assert(left >= 0, `more given back to ${this.name} than an account had taken`);
+      assert(left >= 0, `an account returned more units to ${this.name} than it had taken`);
       if (left === 0) held.delete(account);
       else held.set(account, left);
     }
     this.#used -= units;
-    assert(this.#used >= 0, `more given back to ${this.name} than was taken`);
+    assert(this.#used >= 0, `more units were returned to ${this.name} than were taken`);
     this.#usedMetric.set(this.#used);
   }
 
-  /** What `take` would come to, without taking or counting it. */
+  /** The result that `take` would have, without taking or counting anything. */
   look(account: string, use: Use = 'ordinary', units = 1): Taken {
     const { total, perAccount, perAccountOtp, reserve } = this.#share;
     const own = use === 'otp' ? (perAccountOtp ?? perAccount) : perAccount;

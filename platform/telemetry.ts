@@ -1,5 +1,5 @@
-// The catalogue of metrics: every name an operator can see on /metrics is here with its help text
-// and its unit. Labels have few values by design: never a number, an account or a message id.
+// The catalogue of metrics: the name, help text and unit of everything on /metrics. Labels have few values by design:
+// never a number, an account or a message id.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
 /** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
@@ -16,7 +16,7 @@ export function collectProcessMetrics(role: string): void {
   collectDefaultMetrics({ register: processRegistry });
 }
 
-/** What this thread counts, and in a process's main thread the process's own figures; for AggregatorRegistry. */
+/** This thread's metrics, and in a process's main thread the process's own; input of AggregatorRegistry. */
 export async function currentMetrics(): Promise<MetricObject[]> {
   const all = await Promise.all([registry.getMetricsAsJSON(), processRegistry.getMetricsAsJSON()]);
   return all.flat() as MetricObject[];
@@ -32,8 +32,8 @@ export type MetricObject = {
 };
 
 /**
- * How the values of several threads, processes and nodes become one. sum: each has a part · max, min: the one that
- * counts for all · any: all know the same.
+ * How the values of several threads, processes and nodes are merged. sum: each has a part · max, min: the extreme
+ * counts · any: all have the same value.
  */
 export type Together = 'sum' | 'max' | 'min' | 'any';
 const gaugesTogether = new Map<unknown, Together>();
@@ -58,12 +58,12 @@ const gauge = <L extends string>(
 const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
 
-/** Receipts come in seconds, or when a phone is switched on again. */
+/** Receipts arrive within seconds, or when a phone is switched on again. */
 const lagBucketsS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200, 172_800];
 
 export const metrics = {
   // every process
-  errorsIgnored: counter('errors_ignored_total', 'Errors let go by on purpose, by reason', ['why']),
+  errorsIgnored: counter('errors_ignored_total', 'Errors ignored on purpose, by reason', ['why']),
 
   // supervisor
   childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child'], 'min'),
@@ -73,10 +73,8 @@ export const metrics = {
 
   // bus
   busPublishes: counter('bus_publishes_total', 'Publishes acknowledged by JetStream, by stream', ['stream']),
-  busPublishRetries: counter('bus_publish_retries_total', 'Publishes sent again after no answer, by stream', [
-    'stream',
-  ]),
-  busPublishFailures: counter('bus_publish_failures_total', 'Publishes given up, by stream and reason', [
+  busPublishRetries: counter('bus_publish_retries_total', 'Publishes retried after a timeout, by stream', ['stream']),
+  busPublishFailures: counter('bus_publish_failures_total', 'Publishes that failed finally, by stream and reason', [
     'stream',
     'reason',
   ]),
@@ -90,13 +88,13 @@ export const metrics = {
     'carrier',
   ]),
   deadRecords: counter('dead_records_total', 'Records moved to DEAD, by stream', ['stream']),
-  clockOffset: gauge('clock_offset_seconds', 'This machine’s clock less the one most machines agree on', [], 'max'),
+  clockOffset: gauge('clock_offset_seconds', 'This machine’s clock minus the median of all machines', [], 'max'),
   removedCarrierRecords: gauge('removed_carrier_records', 'Records of carriers not configured', ['carrier'], 'any'),
   laterReleased: counter('later_released_total', 'Records released from LATER'),
 
   // bounds that accounts share: limits-shares.ts
   sharedBoundUsed: gauge('shared_bound_used', 'Units in use of a bound that accounts share, by bound', ['bound']),
-  sharedBoundTotal: gauge('shared_bound_total', 'Units there are of a bound that accounts share, by bound', ['bound']),
+  sharedBoundTotal: gauge('shared_bound_total', 'Total units of a bound that accounts share, by bound', ['bound']),
   sharedBoundRefusals: counter(
     'shared_bound_refusals_total',
     'Refusals by a bound that accounts share, by bound and reason (account_full, full, unavailable)',
@@ -105,9 +103,9 @@ export const metrics = {
 
   // entry points
   httpRequests: counter('http_requests_total', 'Requests answered, by route and status', ['route', 'status']),
-  httpAborted: counter('http_aborted_total', 'Requests whose client went away first, by route', ['route']),
-  httpDuration: histogram('http_request_seconds', 'From the request line to the answer, by route', ['route']),
-  httpInFlight: gauge('http_requests_in_flight', 'Requests that wait for their answer'),
+  httpAborted: counter('http_aborted_total', 'Requests aborted by their client, by route', ['route']),
+  httpDuration: histogram('http_request_seconds', 'From the request line to the response, by route', ['route']),
+  httpInFlight: gauge('http_requests_in_flight', 'Requests that wait for their response'),
   accepted: counter('accepted_total', 'Messages accepted, by category and carrier', ['category', 'carrier']),
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
   refused: counter('refused_total', 'Requests refused at the ingress, by code', ['code']),
@@ -115,7 +113,7 @@ export const metrics = {
   refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
     'why',
   ]),
-  idempotency: counter('idempotency_total', 'Requests with an idempotency key, by how they ended', ['ended']),
+  idempotency: counter('idempotency_total', 'Requests with an idempotency key, by result', ['ended']),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the ingress sees it', [], 'max'),
 
   // directory
@@ -126,7 +124,7 @@ export const metrics = {
   directoryBadEntries: counter('directory_bad_entries_total', 'Directory entries that could not be read'),
   directoryOutbox: gauge(
     'directory_outbox_rows',
-    'Changes the directory does not have yet (at most one batch)',
+    'Changes not yet projected to the directory (at most one batch)',
     [],
     'max',
   ),
@@ -137,12 +135,12 @@ export const metrics = {
     'Directory entries that differed from the database and were repaired',
   ),
   managementRequests: counter('management_requests_total', 'Management requests answered, by status', ['status']),
-  directoryFailures: counter('directory_projection_failures_total', 'Projection passes that broke off'),
+  directoryFailures: counter('directory_projection_failures_total', 'Projection passes that failed'),
 
   // registries
   registryNumbers: gauge(
     'registry_numbers',
-    'Numbers in the registry version in effect, the least of all processes, by registry',
+    'Numbers in the registry version in effect, the minimum of all processes, by registry',
     ['registry'],
     'min',
   ),
@@ -152,7 +150,7 @@ export const metrics = {
     ['registry'],
     'min',
   ),
-  registryLoads: counter('registry_loads_total', 'Loads of a registry version, by registry and how they ended', [
+  registryLoads: counter('registry_loads_total', 'Loads of a registry version, by registry and result', [
     'registry',
     'ended',
   ]),
@@ -166,34 +164,31 @@ export const metrics = {
   ),
   receipts: counter(
     'carrier_receipts_total',
-    'Receipts, by carrier and how they ended (matched, parked, duplicate, unmatched, intermediate, not_safe, unreadable)',
+    'Receipts, by carrier and result (matched, parked, duplicate, unmatched, intermediate, not_safe, unreadable)',
     ['carrier', 'ended'],
   ),
   receiptsOtherNumber: counter(
     'carrier_receipts_other_number_total',
-    'Receipts that were parked although their id is that of a message: to another number, by carrier',
+    'Receipts parked because their id matches a message to another number, by carrier',
     ['carrier'],
   ),
-  inboundParts: counter('inbound_parts_total', 'deliver_sm of subscribers, by carrier and how they were answered', [
+  inboundParts: counter('inbound_parts_total', 'deliver_sm of subscribers, by carrier and response', [
     'carrier',
     'ended',
   ]),
   inbound: counter(
     'inbound_total',
-    'Messages from subscribers, by carrier and whose they are (account; nobody: no account has the number)',
+    'Messages from subscribers, by carrier and owner (account; nobody: no account has the number)',
     ['carrier', 'owner'],
   ),
-  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages published with parts missing', ['carrier']),
-  inboundWaits: counter('inbound_waits_total', 'Tries to publish a message of an account not known yet', ['carrier']),
+  inboundIncomplete: counter('inbound_incomplete_total', 'Long messages published with missing parts', ['carrier']),
+  inboundWaits: counter('inbound_waits_total', 'Attempts to publish a message of an unknown account', ['carrier']),
   keywords: counter('inbound_keywords_total', 'Messages that were a keyword, by carrier and keyword', [
     'carrier',
     'keyword',
   ]),
-  keywordReplies: counter('inbound_replies_total', 'Answers to keywords, by keyword and how they ended', [
-    'keyword',
-    'ended',
-  ]),
-  decisions: counter('inbound_decisions_total', 'Opt-outs and opt-ins written down, by keyword and how they ended', [
+  keywordReplies: counter('inbound_replies_total', 'Replies to keywords, by keyword and result', ['keyword', 'ended']),
+  decisions: counter('inbound_decisions_total', 'Opt-outs and opt-ins stored, by keyword and result', [
     'keyword',
     'ended',
   ]),
@@ -203,17 +198,17 @@ export const metrics = {
   ]),
   ended: counter(
     'carrier_final_events_total',
-    'Ends of messages, one for each part of a long one; what no receipt came for is in reaper_unknown_total',
+    'Final events of messages, one for each part of a long one; messages without a receipt are in reaper_unknown_total',
     ['carrier', 'category', 'status'],
   ),
   resentByPolicy: counter(
     'resent_by_policy_total',
-    'Messages sent once more because their outcome was unknown and their account asks for it, by carrier and category',
+    'Messages resent because their outcome was unknown and their account’s policy asks for it, by carrier and category',
     ['carrier', 'category'],
   ),
   putOffsInMemory: counter(
     'carrier_deferrals_in_memory_total',
-    'Messages that LATER did not take and that rest in memory, by carrier and category',
+    'Messages that wait in memory because LATER refused them, by carrier and category',
     ['carrier', 'category'],
   ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
@@ -223,36 +218,36 @@ export const metrics = {
   ]),
   carrierHealth: gauge(
     'carrier_health',
-    'How a carrier does over the binds of this node: 0 good, 1 weak (OTP avoids it), 2 down; 0 too where others have all binds',
+    'Health of a carrier over the binds of this node: 0 good, 1 weak (OTP avoids it), 2 down; 0 too where other nodes have all binds',
     ['carrier'],
     'max',
   ),
   carrierRate: gauge(
     'carrier_rate_per_s',
-    'Segments per second the pacing allows right now, by carrier: of several nodes each its share, 0 on one that stands by',
+    'Segments per second the pacing allows now, by carrier: each of several nodes has its share, a standby node 0',
     ['carrier'],
   ),
   leasesHeld: gauge('leases_held', 'Binds this node holds a lease of, by carrier', ['carrier']),
-  leaseLosses: counter('lease_losses_total', 'Leases lost without being given up, by carrier and why', [
+  leaseLosses: counter('lease_losses_total', 'Leases lost without being released, by carrier and reason', [
     'carrier',
     'why',
   ]),
-  hostRestarts: counter('actor_thread_restarts_total', 'Actor threads started again after they died'),
+  hostRestarts: counter('actor_thread_restarts_total', 'Actor threads restarted after they died'),
   receiptIdForm: gauge(
     'carrier_receipt_id_form',
-    'How the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
+    'Form in which the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
     ['carrier', 'form'],
     'max',
   ),
   outstandingBytes: gauge(
     'carrier_outstanding_bytes',
-    'Octets that hold segments waiting for a receipt, by carrier; all its nodes know of all',
+    'Octets used by segments that wait for a receipt, by carrier; every node counts all',
     ['carrier'],
     'max',
   ),
   outstandingReceipts: gauge(
     'carrier_outstanding_receipts',
-    'Submitted segments that wait for a receipt, by carrier; all its nodes know of all',
+    'Submitted segments that wait for a receipt, by carrier; every node counts all',
     ['carrier'],
     'max',
   ),
@@ -274,7 +269,7 @@ export const metrics = {
   ),
   laneOldest: gauge(
     'carrier_oldest_waiting_seconds',
-    'Age of the oldest message the actor holds and has not begun',
+    'Age of the oldest message the actor has received and not started',
     ['carrier', 'category'],
     'max',
   ),
@@ -284,12 +279,12 @@ export const metrics = {
     ['carrier'],
     'any',
   ),
-  carrierWindow: gauge('carrier_window', 'submit_sm that may wait for a response over the binds that submit now', [
+  carrierWindow: gauge('carrier_window', 'submit_sm that may wait for a response, over the binds that submit now', [
     'carrier',
   ]),
   carrierDesiredState: gauge(
     'carrier_desired_state',
-    'What operators ordered of a carrier: 0 it runs, 1 paused, 2 drained',
+    'Desired state of a carrier by operator command: 0 running, 1 paused, 2 drained',
     ['carrier'],
     'any',
   ),
@@ -301,49 +296,46 @@ export const metrics = {
   ),
   bindDesiredState: gauge(
     'bind_desired_state',
-    "What operators ordered of a bind, its carrier's order included, as carrier_desired_state",
+    "Desired state of a bind, its carrier's included, as carrier_desired_state",
     ['carrier', 'bind'],
     'any',
   ),
   bindWindowInUse: gauge('bind_window_in_use', 'submit_sm of a bind that wait for a response', ['carrier', 'bind']),
   receiptLag: new Histogram<'carrier' | 'category'>({
     name: 'heliograph_receipt_lag_seconds',
-    help: 'From the answer to submit_sm to its receipt, by carrier and category',
+    help: 'From submit_sm_resp to the receipt, by carrier and category',
     labelNames: ['carrier', 'category'],
     buckets: lagBucketsS,
     registers: [registry],
   }),
   streamWaiting: gauge(
     'stream_waiting_messages',
-    'Messages in the queues that no actor has taken yet',
+    'Messages in the queues that no actor has received yet',
     ['carrier', 'category', 'shard'],
     'any',
   ),
   streamMessages: gauge('stream_messages', 'Messages a stream holds', ['stream'], 'any'),
   streamBytes: gauge('stream_bytes', 'Octets a stream holds', ['stream'], 'any'),
-  streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, of its nearest bound', ['stream'], 'any'),
+  streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, by its nearest bound', ['stream'], 'any'),
   unseenRecords: counter('unseen_records_total', 'Consumers that did not see a record of their stream', ['stream']),
-  auditFailure: gauge('orders_not_audited', 'Orders about carriers that the audit log does not have yet', [], 'any'),
+  auditFailure: gauge('orders_not_audited', 'Operator commands not yet in the audit log', [], 'any'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
 
   // analytics
   recordedRows: counter('recorder_rows_total', 'Delivery events written to ClickHouse'),
-  recorderDuplicates: counter('recorder_duplicates_total', 'Delivery events dropped because they were recorded before'),
-  recorderLookups: counter('recorder_lookups_total', 'Messages looked up because memory does not reach back to them'),
+  recorderDuplicates: counter('recorder_duplicates_total', 'Delivery events dropped as recorded before'),
+  recorderLookups: counter('recorder_lookups_total', 'Messages looked up because they are older than the seen ids'),
   insertSeconds: histogram('recorder_insert_seconds', 'Duration of one insert into ClickHouse'),
   insertFailures: counter('recorder_insert_failures_total', 'Inserts that failed or timed out and were repeated'),
-  recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not taken yet', [], 'max'),
-  unflushedEvents: gauge('recorder_unflushed_events', 'Delivery events taken but not in ClickHouse yet'),
-  storeQueries: counter('store_queries_total', 'Questions to the event store, by question and how they ended', [
-    'query',
-    'ended',
-  ]),
-  storeQuerySeconds: histogram('store_query_seconds', 'Duration of one question to the event store'),
+  recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not read yet', [], 'max'),
+  unflushedEvents: gauge('recorder_unflushed_events', 'Delivery events read but not in ClickHouse yet'),
+  storeQueries: counter('store_queries_total', 'Queries to the event store, by query and result', ['query', 'ended']),
+  storeQuerySeconds: histogram('store_query_seconds', 'Duration of one query to the event store'),
   reaped: counter('reaper_unknown_total', 'Messages settled as unknown because no receipt came'),
   reaperBehind: gauge('reaper_behind_seconds', 'How long messages without a receipt wait to be settled', [], 'max'),
   eventsStreamBytes: gauge('events_stream_bytes', 'Bytes held by EVENTS', [], 'max'),
-  eventsChanged: counter('events_changed_total', 'Times a reader found EVENTS to be another stream', ['reader']),
+  eventsChanged: counter('events_changed_total', 'Times a reader found that EVENTS was recreated', ['reader']),
   eventsPurged: counter('events_purged_total', 'Records purged from EVENTS behind every reader'),
 };

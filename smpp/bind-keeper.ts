@@ -1,6 +1,6 @@
-// The keeper of one bind: opens a session, and another when it ended, for as long as it is wanted. It backs off
-// with full jitter, waits out the ghost of a crashed session, and stops for wrong credentials instead of storming
-// a carrier that would lock us out. It never touches messages: what was outstanding goes to the owner.
+// Keeps one bind open: opens a session, and another one when it ended, until rest() or close(). It backs off with full
+// jitter, waits for the ghost session of a crashed process to expire, and stops after a refusal of the credentials,
+// because a carrier locks out clients that retry. It never touches messages: the owner gets the outstanding tokens.
 import type { Cancel } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../platform/random.ts';
@@ -11,7 +11,7 @@ import type { ReconnectBudget } from './reconnect-budget.ts';
 import { openSession, type Session } from './session.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
 
-/** resting: no session is wanted at the moment. */
+/** resting: no session is wanted now. */
 export type KeeperState = 'connecting' | 'bound' | 'waiting' | 'stopped' | 'resting' | 'closed';
 
 export type KeeperOptions = SessionOptions & {
@@ -19,17 +19,17 @@ export type KeeperOptions = SessionOptions & {
   /** Shared by all binds of a process, so that 200 of them do not reconnect at once. */
   budget?: ReconnectBudget;
   ghostSessionMs?: number;
-  /** Begins at rest: the first session is opened by wake(). */
+  /** Starts in the state resting: wake() opens the first session. */
   resting?: boolean;
   stableMs?: number;
-  /** For tests of time; otherwise openSession. */
+  /** Replaces openSession in tests. */
   open?: typeof openSession;
 };
 
 export type KeeperHandlers<T> = SessionHandlers<T> & {
-  /** The carrier refused the credentials: a person must look (alarm). Nothing is tried until retry(). */
+  /** The carrier refused the credentials: an operator must act (alarm). No further attempt until retry(). */
   onStopped(reason: string): void;
-  /** A new session is tried after `delayMs`; `attempt` counts from 1 since the last stable session. */
+  /** The next attempt starts after `delayMs`; `attempt` counts from 1 since the last stable session. */
   onRetry?(attempt: number, delayMs: number, cause: CloseCause): void;
 };
 
@@ -58,7 +58,7 @@ export class BindKeeper<T> {
     return this.#state;
   }
 
-  /** How long it waits before it tries again; null when it does not. */
+  /** Milliseconds until the next attempt; null when none is scheduled. */
   get nextTryInMs(): number | null {
     if (this.#state !== 'waiting' || this.#session !== undefined) return null;
     return Math.max(0, this.#nextTryAtMs - this.#options.clock.monotonicMs());
@@ -86,7 +86,7 @@ export class BindKeeper<T> {
     return this.#state === 'closed' || this.#state === 'resting';
   }
 
-  /** A person has changed something: try at once, after `stopped` and instead of the rest of a long wait. */
+  /** An operator changed something: tries at once, after `stopped` and instead of the rest of a wait. */
   retry(): void {
     if (this.#state !== 'stopped' && (this.#state !== 'waiting' || this.#session !== undefined)) return;
     this.#cancelWait?.();
@@ -102,7 +102,7 @@ export class BindKeeper<T> {
     await this.#session?.close(why, drainMs);
   }
 
-  /** As rest(), but at once and without a word to the peer. */
+  /** As rest(), but at once, without unbind and without sending what is buffered. */
   cut(why: string): void {
     if (this.#state === 'closed') return;
     this.#state = 'resting';
@@ -110,7 +110,7 @@ export class BindKeeper<T> {
     this.#session?.cut(why);
   }
 
-  /** After rest(): a session is wanted again. One that is still ending is let end before. */
+  /** Ends rest(): a session is wanted again. One that is still closing closes first. */
   wake(): void {
     if (this.#state !== 'resting') return;
     this.#attempt = 0;
@@ -118,7 +118,7 @@ export class BindKeeper<T> {
     if (this.#session === undefined) this.#wait(0);
   }
 
-  /** Ends the session and tries no more. Resolves when the session is closed. */
+  /** Ends the session for good. Resolves when it is closed. */
   async close(why: string, drainMs: number): Promise<void> {
     this.#state = 'closed';
     this.#cancelWait?.();
@@ -131,14 +131,14 @@ export class BindKeeper<T> {
     this.#cancelWait = this.#options.clock.after(delayMs, () => this.#takeTurn());
   }
 
-  // The turn is asked for when the wait is over: a long wait must not reserve the others' turns before it.
+  // Reserves its slot only when the wait is over: a long wait must not reserve a slot before others.
   #takeTurn(): void {
     const { budget, clock } = this.#options;
     const nowMs = clock.monotonicMs();
     const turnMs = budget ? budget.reserve(nowMs) : nowMs;
     if (turnMs <= nowMs) return this.#open();
     this.#cancelWait = clock.after(turnMs - nowMs, () => {
-      // A stalled event loop fires the timers of many turns at once: whose turn is long over queues again.
+      // A stalled event loop fires the timers of many slots at once: one whose slot is long over reserves again.
       if (clock.monotonicMs() - turnMs > limits.smpp.lateTurnMsMax) return this.#takeTurn();
       this.#open();
     });

@@ -1,6 +1,6 @@
-// Our own encoder and decoder for submit_sm, deliver_sm, data_sm and their responses: the PDUs of every single
-// message. The package's generic codec is ten times slower here and decodes texts we want as octets; it stays
-// the reference (property-tested byte for byte) and serves all other commands. It writes into memory it is given.
+// The encoder and decoder of submit_sm, deliver_sm, data_sm and their responses, the PDUs of every message. The generic
+// codec of the `smpp` package is ten times slower here and decodes texts that we need as octets; it remains the
+// reference (property-tested byte for byte) and serves all other commands. Encoders write into the caller's buffer.
 import { assert } from '../platform/assert.ts';
 import { CloseSession } from '../platform/errors.ts';
 import { boundedName } from './bounded-text.ts';
@@ -9,7 +9,7 @@ import { commandId, type MessageIdPdu, type ShortMessage, type ShortMessagePdu, 
 const headerBytes = 16;
 const shortMessageBytesMax = 254;
 
-/** The most bytes encodeShortMessage can write for this message. */
+/** Upper bound of the octets encodeShortMessage writes for this message. */
 export function shortMessageRoom(message: ShortMessage): number {
   let room = 96 + message.source.length + message.destination.length + message.octets.length;
   room += message.serviceType?.length ?? 0;
@@ -17,7 +17,7 @@ export function shortMessageRoom(message: ShortMessage): number {
   return room;
 }
 
-/** Writes a submit_sm or deliver_sm at `at` and returns where it ends. There must be shortMessageRoom bytes. */
+/** Writes a submit_sm or deliver_sm at `at` and returns its end. `target` needs shortMessageRoom octets from `at`. */
 export function encodeShortMessage(
   target: Buffer,
   at: number,
@@ -55,7 +55,7 @@ export function encodeShortMessage(
   return end;
 }
 
-/** Writes a response that carries a message id; with an error status it is the header alone (§4.4.2). */
+/** Writes a response with a message id; with an error status only its header (SMPP 3.4, 4.4.2). */
 export function encodeMessageId(
   target: Buffer,
   at: number,
@@ -69,13 +69,13 @@ export function encodeMessageId(
   return end;
 }
 
-/** Writes a PDU that is a header and nothing else. */
+/** Writes a PDU that has no body. */
 export function encodeBare(target: Buffer, at: number, command: number, status: number, sequence: number): number {
   writeHeader(target, at, headerBytes, command, status, sequence);
   return at + headerBytes;
 }
 
-/** Reads submit_sm, deliver_sm or data_sm in buffer[start, end). Throws CloseSession when a field runs out. */
+/** Reads submit_sm, deliver_sm or data_sm in buffer[start, end). Throws CloseSession when the body is too short. */
 export function decodeShortMessage(
   buffer: Buffer,
   start: number,
@@ -144,7 +144,7 @@ export function decodeShortMessage(
   };
 }
 
-/** Reads a response in buffer[start, end). Carriers leave the id out with an error, and some its last zero too. */
+/** Reads a response in buffer[start, end). Carriers omit the id with an error, and some its final zero too. */
 export function decodeMessageId(
   buffer: Buffer,
   start: number,
@@ -160,7 +160,7 @@ export function decodeMessageId(
 
 const noTlvs: Tlv[] = [];
 
-// A TLV that runs past the end ends the list: carriers pad PDUs, and nothing after it can be trusted anyway.
+// A TLV that exceeds the PDU ends the list: carriers pad PDUs, and nothing after it is reliable.
 function readTlvs(buffer: Buffer, start: number, end: number): Tlv[] {
   const tlvs: Tlv[] = [];
   for (let at = start; at + 4 <= end; ) {
@@ -181,7 +181,7 @@ function writeTlv(target: Buffer, at: number, tag: number, value: Buffer): numbe
   return at + 4 + value.length;
 }
 
-// A loop: for texts of up to some twenty characters it beats the call into Buffer.write.
+// A loop: up to some twenty characters it is faster than Buffer.write.
 function writeCString(target: Buffer, at: number, text: string): number {
   for (let index = 0; index < text.length; index += 1) {
     const octet = text.charCodeAt(index);

@@ -1,5 +1,5 @@
-// The parts of the `smpp` package we use: its PDU codec and its tables. Its Session is not declared on
-// purpose (no window, no response timer, deaf after one malformed PDU); ours is in session.ts.
+// Declares what we use of the `smpp` package: its PDU codec and its tables. Its Session is not declared on purpose (no
+// window, no response timer, and it ignores everything after one malformed PDU); ours is session.ts.
 declare module 'smpp/lib/pdu.js' {
   export class PDU {
     static fromBuffer(buffer: Buffer): PDU | false;

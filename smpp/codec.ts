@@ -1,12 +1,12 @@
-// PDUs to bytes and back. The hot commands go through codec-hot.ts, the others through the `smpp` package's
-// codec. Every way a PDU can be wrong ends in CloseSession: nothing thrown here may reach beyond its session.
+// Encodes and decodes PDUs. The hot commands use codec-hot.ts, the others the codec of the `smpp` package. A malformed
+// PDU always throws CloseSession, so that it affects its own session only.
 import { PDU } from 'smpp/lib/pdu.js';
 import { commandsById } from 'smpp/lib/defs.js';
 import { CloseSession } from '../platform/errors.ts';
 import { decodeMessageId, decodeShortMessage, readUInt32 } from './codec-hot.ts';
 import { type BindCommand, type BindFields, commandId, type Pdu, type QueryFields } from './pdu.ts';
 
-/** Reads the PDU in buffer[start, end), which the framer has found complete. Throws CloseSession. */
+/** Reads the complete PDU in buffer[start, end). Throws CloseSession when it is malformed. */
 export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
   const id = readUInt32(buffer, start + 4);
   switch (id) {
@@ -53,7 +53,7 @@ export function encodeBind(command: BindCommand, sequence: number, bind: BindFie
   }).toBuffer();
 }
 
-/** `interfaceVersion` is the peer's: below 3.4 it knows no optional parameter (§3.2.5.1). */
+/** `interfaceVersion` is the peer's: below 3.4 it supports no optional parameters (SMPP 3.4, 3.2.5.1). */
 export function encodeBindResp(
   command: BindCommand,
   sequence: number,

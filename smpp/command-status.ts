@@ -1,5 +1,5 @@
-// The values of command_status: SMPP 3.4 §5.1.3 and the few of SMPP 5.0 that 3.4 peers send too. Numbers and
-// names only; what a status means for a message is decided where messages are (actors/carrier).
+// The values of command_status: SMPP 3.4 §5.1.3 and those of SMPP 5.0 that 3.4 peers send too. actors/carrier decides
+// what a status means for a message.
 
 export const commandStatus = {
   ESME_ROK: 0x0000,
@@ -59,12 +59,12 @@ export const commandStatus = {
 
 export type CommandStatusName = keyof typeof commandStatus;
 
-/** `0x58` → `ESME_RTHROTTLED`; a value nobody named comes back as `0x00000400` (0x400–0x4ff are the carrier's own). */
+/** `0x58` → `ESME_RTHROTTLED`; an undefined value gives its digits, `0x00000400` (0x400–0x4ff are vendor-specific). */
 export function nameOfStatus(status: number): CommandStatusName | `0x${string}` {
   return names.get(status) ?? `0x${(status >>> 0).toString(16).padStart(8, '0')}`;
 }
 
-/** For a label of a metric: values nobody named share one, because a peer may answer any of 2³². */
+/** The name as a metric label: undefined values share one, because a peer may send any of 2³². */
 export function statusLabel(status: number): CommandStatusName | 'unnamed' {
   return names.get(status) ?? 'unnamed';
 }

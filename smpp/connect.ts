@@ -1,5 +1,5 @@
-// Opens the TCP or TLS connection of a session. It only connects: timers are its owner's, and whatever goes wrong,
-// a bad certificate file included, comes out of the socket as its error.
+// Opens the TCP or TLS connection of a session. The owner has the timers; every failure, an unreadable certificate file
+// included, is an 'error' event of the socket.
 import net from 'node:net';
 import tls from 'node:tls';
 import { messageOf } from '../platform/errors.ts';
@@ -12,7 +12,7 @@ export function connectSocket(
   onConnected: () => void,
 ): net.Socket {
   const { host, port } = options;
-  // Not in net's types, but passed on to the stream: 'drain' must come at our own soft bound.
+  // Missing in net's types but passed to the stream: 'drain' must fire at our own soft bound.
   const highWaterMark = { writableHighWaterMark: limits.smpp.writeBytesSoft };
   if (!options.tls) return net.connect({ host, port, noDelay: true, ...highWaterMark }, onConnected);
   const secure = tlsOptions(options.tls, host);
@@ -20,14 +20,14 @@ export function connectSocket(
   try {
     return tls.connect({ host, port, ...highWaterMark, ...secure }, onConnected);
   } catch (error) {
-    // What is in the files is no certificate or no key.
+    // The files contain no certificate or no key.
     return brokenSocket(`TLS cannot be set up: ${messageOf(error)}`);
   }
 }
 
 function brokenSocket(why: string): net.Socket {
   const socket = new net.Socket();
-  // In the next turn: a session never speaks before it was given to its owner.
+  // In the next turn of the event loop: the owner must have its session before the first event.
   setImmediate(() => socket.destroy(new Error(why)));
   return socket;
 }

@@ -1,11 +1,11 @@
-// Cuts the byte stream of one socket into PDUs by command_length. A PDU that lies whole in a chunk is handed on
-// where it lies; one that is spread over chunks is copied once, into a buffer of its own size, however many
-// pieces it comes in. A length no PDU can have throws CloseSession: after it nothing in the stream has a place.
+// Cuts the byte stream of one socket into PDUs by command_length. A PDU complete in one chunk is passed on in place;
+// one spread over chunks is copied once, into a buffer of its size. An impossible length throws CloseSession, because
+// no later PDU can be located.
 import { CloseSession } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { readUInt32 } from './codec-hot.ts';
 
-/** Called for each PDU, complete in buffer[start, end). The buffer is only lent. */
+/** Called for each complete PDU in buffer[start, end). The buffer is valid only during the call. */
 export type OnFrame = (buffer: Buffer, start: number, end: number) => void;
 
 export class Framer {
@@ -19,7 +19,7 @@ export class Framer {
     this.#onFrame = onFrame;
   }
 
-  /** Takes what the socket gave. Throws what onFrame throws, and CloseSession for an impossible length. */
+  /** Takes a chunk of the socket. Throws what onFrame throws, and CloseSession for an impossible length. */
   push(chunk: Buffer): void {
     let at = this.#lengthFilled > 0 || this.#partial ? this.#finish(chunk) : 0;
     while (chunk.length - at >= 4) {
@@ -39,7 +39,7 @@ export class Framer {
     this.#partialFilled = chunk.copy(this.#partial, 0, at);
   }
 
-  // Completes the PDU that began in an earlier chunk, as far as this chunk goes.
+  // Continues the PDU that started in an earlier chunk; returns the octets used.
   #finish(chunk: Buffer): number {
     let at = 0;
     if (!this.#partial) {

@@ -1,6 +1,6 @@
-// What a deliver_sm that is no receipt says: whose words they are, in which alphabet, and which part of a longer text.
-// Parts of one text may come over any bind of a carrier, so a part carries all that is needed to put it together
-// elsewhere. Septets are unpacked here, the rest stays octets: a character may be cut by the end of a part. Pure.
+// Reads a deliver_sm that is no receipt: its addresses, its alphabet, and which part of a longer text it is. The parts
+// of one text may arrive over any bind of a carrier, so a part contains all that reassembly needs. Septets are
+// unpacked; other alphabets stay octets, because a character may be split over two parts. Pure.
 import type { InboundAlphabet } from '../model/inbound-body.ts';
 import type { InboundPart, Tie } from '../model/inbound-part.ts';
 import { type Concatenation, readConcatenation } from '../model/text/concatenation.ts';
@@ -10,7 +10,7 @@ import { fillBitsAfter, unpackSeptets } from './text/packed-septets.ts';
 
 export type AlphabetRules = Pick<TextRules, 'gsm7Form' | 'gsm7DataCoding' | 'ucs2DataCoding' | 'latin1DataCoding'>;
 
-/** Its octets are a copy: the PDU's buffer is not kept alive. */
+/** The part as a value; its octets are a copy, so that the PDU's buffer is not kept alive. */
 export function inboundPartOf(pdu: ShortMessagePdu, rules: AlphabetRules): InboundPart {
   const hasHeader = (pdu.esmClass & udhIndicator) !== 0;
   const read = hasHeader ? readConcatenation(pdu.octets) : { concatenation: undefined, body: pdu.octets };
@@ -30,13 +30,13 @@ export function inboundPartOf(pdu: ShortMessagePdu, rules: AlphabetRules): Inbou
   };
 }
 
-/** SMPP 3.4 §5.2.19; the coding groups F and 1 with a message class are those of 3GPP TS 23.038 §4. */
+/** The alphabet of a data_coding (SMPP 3.4 §5.2.19; groups F and 1 with a message class: 3GPP TS 23.038 §4). */
 export function alphabetOf(dataCoding: number, rules: AlphabetRules): InboundAlphabet {
   if (dataCoding === 0 || dataCoding === rules.gsm7DataCoding) return 'gsm7';
   if (dataCoding === rules.ucs2DataCoding || (dataCoding & 0xec) === 0x08) return 'ucs2';
   if (dataCoding === rules.latin1DataCoding) return 'latin1';
   switch (dataCoding) {
-    // IA5 is ASCII, which Latin-1 begins with.
+    // IA5 is ASCII, a subset of Latin-1.
     case 1:
     case 3:
       return 'latin1';
@@ -67,7 +67,7 @@ function tieOfTlvs({ tlvs = [] }: ShortMessagePdu): Tie | null {
   return reference < 0 ? null : soundTie({ form: 'sar', reference, total, part });
 }
 
-/** A header that makes no sense, or says that there is one part, ties nothing (TS 23.040 §9.2.3.24.1: ignore it). */
+/** Null for an invalid concatenation, or one of a single part (TS 23.040 §9.2.3.24.1: ignore it). */
 function soundTie(tie: Tie): Tie | null {
   return tie.total > 1 && tie.part >= 1 && tie.part <= tie.total ? tie : null;
 }

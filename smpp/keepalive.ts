@@ -1,5 +1,5 @@
-// Decides about enquire_link: one is asked every interval, and a peer that has not answered it when the next is
-// due is dead. So a peer is found dead within two intervals. Pure, but for remembering the last question.
+// Decides about enquire_link: one is sent every interval, and a peer that has not answered it when the next is due is
+// dead. So a dead peer is detected within two intervals. It does no I/O.
 
 export class Keepalive {
   readonly #intervalMs: number;
@@ -10,9 +10,9 @@ export class Keepalive {
     this.#intervalMs = intervalMs;
   }
 
-  /** To be called every interval. */
+  /** Call it every interval. */
   tick(nowMs: number): 'ask' | 'wait' | 'dead' {
-    // Our own event loop was blocked: the answer may lie unread in the socket. Give it one more interval.
+    // Our own event loop was blocked: the response may be unread in the socket. Wait one more interval.
     const stalled = nowMs - this.#lastTickMs > this.#intervalMs * 1.5;
     this.#lastTickMs = nowMs;
     if (this.#unanswered) return stalled ? 'wait' : 'dead';

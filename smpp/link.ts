@@ -1,6 +1,6 @@
-// One socket that speaks PDUs: bytes in become PDUs, PDUs out become bytes. All PDUs written in one turn of the
-// event loop leave in one socket write. It bounds what waits to be read by the peer: past the soft bound it says
-// so, past the hard bound it stops reading. Both ends use it; it knows no session, no state and no window.
+// Sends and receives PDUs over one socket. All PDUs written in one turn of the event loop leave in one socket write. It
+// bounds the octets that the peer has not read: past the soft bound `writable` is false, past the hard bound it stops
+// reading. Client and server use it; it knows no session, state or window.
 import type { Socket } from 'node:net';
 import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
 import { CloseSession, messageOf } from '../platform/errors.ts';
@@ -13,17 +13,17 @@ import type { MessageIdPdu, Pdu, ShortMessage } from './pdu.ts';
 
 export type LinkHandlers = {
   onPdu(pdu: Pdu): void;
-  /** All PDUs of what the socket just gave were handed on. */
+  /** All PDUs of one chunk were passed on. */
   onBatchEnd?(): void;
-  /** After `writable` was found false: there is room again. */
+  /** `writable` was false and is true again. */
   onWritable?(): void;
-  /** The peer sent what is no PDU. The link has ended itself. */
+  /** The peer sent octets that are no PDU. The link has closed itself. */
   onBroken(error: CloseSession): void;
-  /** The socket is gone, and not by our own end() or destroy(). */
+  /** The connection ended without our end() or destroy(). */
   onGone(why: string): void;
 };
 
-/** How bytes reach the socket; the simulator puts its faults here. */
+/** Writes octets to the socket; the simulator injects its faults here. */
 export type WriteBytes = (socket: Socket, bytes: Buffer) => void;
 
 export class Link {
@@ -62,23 +62,23 @@ export class Link {
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('drain', () => this.#onDrained());
     socket.on('error', (error) => (this.#lastError = messageOf(error)));
-    // The peer has said its last word; half-open sessions are of no use in SMPP.
+    // The peer sent FIN; half-open sessions are useless in SMPP.
     socket.on('end', () => socket.end());
     socket.on('close', () => this.#onClose());
   }
 
-  /** Where it goes; of an unconnected socket nothing is known. */
+  /** The addresses of the connection; empty while it is not connected. */
   get ends(): SessionEnds {
     const { localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 } = this.socket;
     return { localAddress, localPort, remoteAddress, remotePort, tls: 'encrypted' in this.socket };
   }
 
-  /** Bytes written here that the peer's TCP has not taken yet. */
+  /** Octets written here that the peer's TCP has not accepted yet. */
   get buffered(): number {
     return this.socket.writableLength + (this.#at - this.#from);
   }
 
-  /** False: hold submits back until onWritable. */
+  /** False: wait for onWritable before further submits. */
   get writable(): boolean {
     if (this.buffered < limits.smpp.writeBytesSoft) return true;
     this.#blocked = true;
@@ -109,7 +109,7 @@ export class Link {
     this.#wrote(this.#at + bytes.copy(this.#slab, this.#at));
   }
 
-  /** Sends what is written, then closes; a peer that does not take it is cut off after a second. */
+  /** Sends what is written, then closes; destroys the socket after a second if the peer does not read it. */
   end(): void {
     if (this.#ended) return;
     this.#flush();
@@ -119,11 +119,11 @@ export class Link {
     this.#cancelDestroy = this.#clock.after(lastWordsMs, () => this.socket.destroy());
   }
 
-  /** As destroy(), and what the system has not sent yet is not sent either. */
+  /** As destroy(), and octets that the system has not sent yet are discarded. */
   reset(): void {
     this.#ended = true;
     this.#cancelDestroy?.();
-    // A reset is TCP's own; what TLS has encrypted it has handed on already.
+    // Only TCP can reset; TLS has already passed its encrypted octets on.
     if (this.socket.connecting || 'encrypted' in this.socket) this.socket.destroy();
     else this.socket.resetAndDestroy();
   }
@@ -153,7 +153,7 @@ export class Link {
     }
   }
 
-  // A PDU is in the slab from #at to here.
+  // A PDU is in the slab from #at to `end`.
   #wrote(end: number): void {
     this.#tap?.sent(this.#slab, this.#at, end);
     this.#at = end;
@@ -168,7 +168,7 @@ export class Link {
     this.#at = 0;
   }
 
-  // setImmediate and not a microtask: answers to everything one poll brought leave together.
+  // setImmediate, not a microtask: the responses to everything that one poll returned leave together.
   #askFlush(): void {
     if (this.#flushAsked) return;
     this.#flushAsked = true;
@@ -179,13 +179,13 @@ export class Link {
     this.#flushAsked = false;
     if (this.#ended) return;
     this.#flush();
-    // Called only from here and from 'drain', never from within a send: the owner would send into our send.
+    // Called only from here and from 'drain', never from within a send: the owner would send recursively.
     if (this.#blocked && !this.socket.writableNeedDrain) this.#onDrained();
   };
 
   #flush(): void {
     if (this.#at === this.#from || this.socket.destroyed) return;
-    // The socket keeps this view until it is sent, so the slab is never written there again.
+    // The socket keeps this view until it is sent, so these octets of the slab are never overwritten.
     const bytes = this.#slab.subarray(this.#from, this.#at);
     this.#from = this.#at;
     this.#write(this.socket, bytes);

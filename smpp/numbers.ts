@@ -1,6 +1,5 @@
-// Type of number and numbering plan for what is in source_addr and destination_addr (SMPP 3.4 §5.2.5).
-// A wrong TON is the commonest reason a carrier drops or rewrites a sender. Pure; what a client may use as
-// its sender is decided by the gates, not here.
+// TON and NPI of source_addr and destination_addr (SMPP 3.4 §5.2.5). A wrong TON is the most common reason why a
+// carrier drops or rewrites a sender. Pure; the gates decide which sender a client may use.
 import { isE164 } from '../model/e164.ts';
 import type { DestinationRules } from '../model/wire-rules.ts';
 
@@ -18,7 +17,7 @@ export const typeOfNumber = {
 } as const;
 export const numberingPlan = { unknown: 0, isdn: 1 } as const;
 
-/** A recipient in E.164, with or without its plus: 1/1 and the digits alone. */
+/** A recipient in E.164, with or without plus: TON 1, NPI 1 and the digits alone. */
 export function recipientAddress(recipient: string): SmppAddress | AddressRefusal {
   const number = recipient.startsWith('+') ? recipient : `+${recipient}`;
   if (!isE164(number)) return notUsable;
@@ -35,23 +34,23 @@ export function destinationAddress(recipient: string, rules: DestinationRules): 
   return { ton: typeOfNumber.national, npi: numberingPlan.isdn, address };
 }
 
-/** The way back: what a carrier calls a subscriber in a receipt or an inbound message, as digits of E.164. */
+/** The reverse: a subscriber's address in a receipt or an inbound message, as digits of E.164. */
 export function subscriberDigits(address: string, rules: DestinationRules): string {
   if (address.startsWith('+')) return address.slice(1);
   if (rules.format !== 'national' || rules.callingCode === '' || !/^\d+$/.test(address)) return address;
   const { callingCode, nationalPrefix, nationalDigitsMax } = rules;
-  // What is dialled before every country's code, ours included.
+  // The international prefix 00, for numbers of the home country too.
   if (address.startsWith('00') && !nationalPrefix.startsWith('00')) return address.slice(2);
   if (nationalPrefix !== '' && address.startsWith(nationalPrefix)) {
     return `${callingCode}${address.slice(nationalPrefix.length)}`;
   }
-  // Carriers that take national numbers often report international ones.
+  // Carriers that accept national numbers often report international ones.
   return address.startsWith(callingCode) && address.length > nationalDigitsMax ? address : `${callingCode}${address}`;
 }
 
 /**
- * A sender: a number in E.164 is 1/1, a short code (3 to 8 digits) 3/0, a number with a leading zero 2/1, a
- * name (up to 11 characters, one of them no digit) 5/0. Digits without plus are a short code up to 8 digits.
+ * A sender's TON/NPI: E.164 is 1/1, a short code (3 to 8 digits) 3/0, a number with a leading zero 2/1, a name (up to
+ * 11 characters, one of them no digit) 5/0. Up to 8 digits without a plus are a short code.
  */
 export function senderAddress(sender: string): SmppAddress | AddressRefusal {
   if (isE164(sender)) {

@@ -1,10 +1,10 @@
-// The query_sm that wait for an answer: a window of their own, so that questions never take a place from a message.
-// It knows sequence numbers and deadlines; the session sends and receives.
+// The query_sm that wait for a response, in a window of their own, so that queries never use a slot of messages. It has
+// sequence numbers and deadlines; the session sends and receives.
 import type { ReceiptState } from './receipt.ts';
 
 export type QueryAnswer =
   | { ok: true; carrierMessageId: string; state: ReceiptState; errorCode: number; finalDate: string }
-  /** The carrier answered with an error: it does not know the message, or not query_sm. */
+  /** The carrier responded with an error: it does not know the message, or not query_sm. */
   | { ok: false; why: 'refused'; status: number }
   | { ok: false; why: 'timeout' | 'closed' };
 
@@ -28,7 +28,7 @@ export class QueryWindow {
     this.#waiting.set(sequence, { done, sentAtMs: nowMs });
   }
 
-  /** False when nothing waits under this sequence number. */
+  /** False when no query has this sequence number. */
   settle(sequence: number, answer: QueryAnswer): boolean {
     const entry = this.#waiting.get(sequence);
     if (!entry) return false;

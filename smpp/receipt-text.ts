@@ -1,12 +1,12 @@
-// The classic text of a receipt (SMPP 3.4 appendix B), for the simulator and for receipts to SMPP clients.
-// Building only; reading is receipt.ts.
+// Builds the text of a receipt (SMPP 3.4 appendix B), for the simulator and for receipts to SMPP clients. receipt.ts
+// reads it.
 import type { ReceiptState } from './receipt.ts';
 
 export type ReceiptTextFields = {
   carrierMessageId: string;
   state: ReceiptState;
   errorCode: string;
-  /** Another word than the state's own. */
+  /** Replaces the state's own word. */
   stat?: string | undefined;
   submittedAtMs: number;
   doneAtMs: number;
@@ -23,7 +23,7 @@ export function buildReceiptText(fields: ReceiptTextFields): string {
   );
 }
 
-/** message_state as the TLV has it. */
+/** The value of the TLV message_state (SMPP 3.4 §5.3.2.35). */
 export const receiptStateNumber: Readonly<Record<ReceiptState, number>> = {
   enroute: 1,
   delivered: 2,
@@ -46,7 +46,7 @@ const receiptStat: Readonly<Record<ReceiptState, string>> = {
   rejected: 'REJECTD',
 };
 
-// Thousands of receipts fall into the same second: the last two dates are enough to remember.
+// Thousands of receipts have the same second: caching the last two dates suffices.
 let [cachedSecond, cachedDate, otherSecond, otherDate] = [-1, '', -1, ''];
 
 /** YYMMDDhhmmss in UTC. */

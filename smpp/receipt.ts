@@ -1,7 +1,6 @@
-// Delivery receipts: what a deliver_sm says about a message submitted before (SMPP 3.4 §5.2.12 and appendix B).
-// TLVs are believed first; the text form is vendor-defined, so it is read by its keys in any order and case,
-// with missing and unknown keys. A word nobody listed is not taken for the end (docs/receipts.md has the table). Pure;
-// matching a receipt to its message happens where the messages are.
+// Reads delivery receipts (SMPP 3.4 §5.2.12 and appendix B). TLVs take precedence; the text form is vendor-specific, so
+// it is read by its keys in any order and case, with missing and unknown keys. An unlisted state word is not final
+// (docs/receipts.md has the table). Pure; actors/carrier matches a receipt to its message.
 import { decodeText } from '../model/text/octets.ts';
 import { boundedName, boundedWords } from './bounded-text.ts';
 import { type ShortMessagePdu, tlvTag } from './pdu.ts';
@@ -17,18 +16,15 @@ export type ReceiptState =
   | 'unknown';
 
 export type Receipt = {
-  /**
-   * As the carrier wrote it (bounded-text.ts); the same id may stand elsewhere in another form
-   * (model/carrier-message-id).
-   */
+  /** As the carrier wrote it (bounded-text.ts); submit_sm_resp may have another form (model/carrier-message-id). */
   carrierMessageId: string;
   state: ReceiptState;
-  /** The carrier's or the network's error, as written; '' when none is given. */
+  /** The carrier's or the network's error code as text; '' when absent. */
   errorCode: string;
-  /** Milliseconds since the epoch, when the text gives a date that can be one. */
+  /** Milliseconds since the epoch, when the text has a valid date. */
   submittedAt?: number;
   doneAt?: number;
-  /** Whom the message was for and whom it was from: the receipt's source and destination. */
+  /** The message's recipient and sender: the receipt's source and destination. */
   recipient: string;
   sender: string;
 };
@@ -36,17 +32,17 @@ export type Receipt = {
 export type ReceiptReading =
   | { kind: 'receipt'; receipt: Receipt }
   | { kind: 'not_a_receipt' }
-  /** It claims to be a receipt but names no message. */
+  /** A receipt by its esm_class that names no message. */
   | { kind: 'unreadable' };
 
-/** True for a delivery receipt and for an intermediate notification (bits 5–2 of esm_class). */
+/** True for a delivery receipt and an intermediate notification (esm_class bits 5–2, SMPP 3.4 §5.2.12). */
 export function isReceipt(esmClass: number): boolean {
   return (esmClass & 0x3c) === 0x04 || isIntermediate(esmClass);
 }
 
 const isIntermediate = (esmClass: number): boolean => (esmClass & 0x3c) === 0x20;
 
-/** Reads a receipt. `utcOffsetMinutes` is the zone the carrier writes its dates in. */
+/** Reads a receipt. `utcOffsetMinutes` is the time zone of the carrier's dates. */
 export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): ReceiptReading {
   if (!isReceipt(pdu.esmClass)) return notAReceipt;
   let id = '';
@@ -64,7 +60,7 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   state ??= stateNames.get(fields.stat.toUpperCase()) ?? stateByError(errorCode);
   const receipt: Receipt = {
     carrierMessageId: boundedName(id),
-    // What says of itself that it is in between ends nothing when it names no end.
+    // An intermediate notification without a final state ends nothing.
     state: state === 'unknown' && isIntermediate(pdu.esmClass) ? 'enroute' : state,
     errorCode: boundedWords(errorCode),
     recipient: pdu.source,
@@ -77,12 +73,12 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
   return { kind: 'receipt', receipt };
 }
 
-/** message_state of query_sm_resp; a number nobody defined is `unknown`. */
+/** message_state of query_sm_resp; an undefined number is `unknown`. */
 export function receiptStateOf(messageState: number): ReceiptState {
   return stateNumbers[messageState] ?? 'unknown';
 }
 
-/** Of a receipt whose word nobody listed, or that has none: with an error it has ended somehow, else it is on its way. */
+/** The state of a receipt whose word is missing or unlisted: `unknown` with an error code, else `enroute`. */
 function stateByError(errorCode: string): ReceiptState {
   return /^0*$/.test(errorCode) ? 'enroute' : 'unknown';
 }
@@ -93,8 +89,8 @@ const unreadable: ReceiptReading = { kind: 'unreadable' };
 type Fields = { id: string; submitDate: string; doneDate: string; stat: string; err: string };
 const noFields: Fields = { id: '', submitDate: '', doneDate: '', stat: '', err: '' };
 
-// One pass over `key: value` pairs. `text:` ends it: what follows is the client's own words, which may look
-// like fields. A date may be followed by its seconds without a blank, never by a blank.
+// One pass over `key: value` pairs. `text:` ends it: the client's text follows, which may look like fields. A date may
+// be followed by its seconds without a blank, never by a blank.
 const fieldPattern = /(?:^|[\s,;])(id|submit[ _-]?date|done[ _-]?date|stat|err|text)\s*[:=]\s*([^\s,;]*)/gi;
 
 function readFields(text: string): Fields {
@@ -118,14 +114,14 @@ function readFields(text: string): Fields {
         if (match[1]!.length === 4) fields.stat ||= value;
         else fields.submitDate ||= value;
     }
-    // The blank that ends this value may begin the next key.
+    // The blank after this value may be the separator before the next key.
     fieldPattern.lastIndex = match.index + match[0].length;
   }
   return fields;
 }
 
-// Receipts are ASCII with every carrier, whatever data_coding says, unless it says UCS-2: in the GSM alphabet an
-// underscore of an id would turn into a section sign.
+// Every carrier writes receipts in ASCII, whatever data_coding is, except with UCS-2: in the GSM alphabet an underscore
+// of an id would become a section sign.
 function textOf(pdu: ShortMessagePdu): string {
   const hasHeader = (pdu.esmClass & 0x40) !== 0 && pdu.octets.length > pdu.octets[0]!;
   const octets = hasHeader ? pdu.octets.subarray(pdu.octets[0]! + 1) : pdu.octets;
@@ -148,7 +144,7 @@ function withoutZero(value: Buffer): string {
   return value.toString('latin1', 0, end < 0 ? value.length : end).trim();
 }
 
-/** message_state (SMPP 3.4 §5.2.28); 0 and 9 are of SMPP 5.0. */
+/** message_state (SMPP 3.4 §5.2.28); 0 and 9 are from SMPP 5.0. */
 const stateNumbers: Readonly<Record<number, ReceiptState>> = {
   0: 'enroute',
   1: 'enroute',

@@ -1,18 +1,18 @@
-// How many connections a process may attempt per second, over all its binds: when a carrier comes back, 200
-// binds must not arrive in one burst. Attempts get turns, evenly spaced; it holds no queue and no timer.
+// Bounds the connection attempts of a process per second, over all its binds, so that 200 binds do not reconnect in one
+// burst. Attempts get evenly spaced slots; it has no queue and no timer.
 
 export class ReconnectBudget {
   readonly #spacingMs: number;
   readonly #burst: number;
   #nextMs = Number.NEGATIVE_INFINITY;
 
-  /** `burst` attempts may come at once after a quiet time, then one each 1/perSecond. */
+  /** Allows `burst` attempts at once after a quiet time, then one each 1/perSecond. */
   constructor(perSecond: number, burst = 4) {
     this.#spacingMs = 1_000 / perSecond;
     this.#burst = burst;
   }
 
-  /** The time, at or after `wantedMs`, at which this attempt may start. The turn is taken. */
+  /** Reserves a slot and returns its time, at or after `wantedMs`. */
   reserve(wantedMs: number): number {
     const earliestMs = wantedMs - this.#spacingMs * (this.#burst - 1);
     const turnMs = Math.max(this.#nextMs, earliestMs);

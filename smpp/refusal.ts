@@ -1,5 +1,5 @@
-// What a PDU that has no place in the present state is answered with, the same at both ends (SMPP 3.4 §3.3 and
-// §4.3): so that the peer notices, and nobody else is harmed. It never ends a session.
+// Answers a PDU that is not allowed in the present state, the same for client and server (SMPP 3.4 §3.3 and §4.3), so
+// that the peer notices the error. It never ends a session.
 import { ignoring } from '../platform/errors.ts';
 import { commandStatus } from './command-status.ts';
 import type { Link } from './link.ts';
@@ -9,7 +9,7 @@ export function refusePdu(link: Link, pdu: Pdu): void {
   const id = pdu.command === 'other' ? pdu.commandId : commandId[pdu.command];
   if (id === alertNotification) return ignoring(undefined, 'an alert_notification, which has no response');
   if (id >= responseBit) return ignoring(undefined, 'a response nobody waits for');
-  // A command SMPP does not know has no response of its own.
+  // An undefined command has no response of its own.
   if (pdu.command === 'other') return link.sendBare(commandId.generic_nack, commandStatus.ESME_RINVCMDID, pdu.sequence);
   link.sendBare(id + responseBit, commandStatus.ESME_RINVBNDSTS, pdu.sequence);
 }

@@ -1,4 +1,4 @@
-// What an owner of an SMPP session gives and gets: types only. The owner is an actor; nothing here knows one.
+// The interface of an SMPP session to its owner, an actor. Types only.
 import type { Clock } from '../platform/clock.ts';
 import type { PduTap } from './flight/contract.ts';
 import type { BindFields, ShortMessagePdu } from './pdu.ts';
@@ -8,39 +8,39 @@ export type BindType = 'transmitter' | 'receiver' | 'transceiver';
 export type SessionOptions = {
   host: string;
   port: number;
-  /** TLS when present: `{}` trusts the system's authorities and checks the host name. */
+  /** TLS when present: `{}` trusts the system's authorities and verifies the host name. */
   tls?: TlsSettings | undefined;
   bind: { type: BindType } & BindFields;
   windowPdusMax: number;
   responseTimerMs: number;
-  /** How often enquire_link is asked; a peer that leaves one unanswered until the next is closed. */
+  /** Interval of enquire_link; a session whose peer leaves one unanswered until the next is closed. */
   enquireLinkMs: number;
   connectTimerMs?: number;
   bindTimerMs?: number;
   responseTimeoutsInARowMax?: number;
-  /** Sees every PDU of the session. */
+  /** Gets every PDU of the session. */
   tap?: PduTap | undefined;
   clock: Clock;
-  /** Asked at every write; false ends the session without another octet. Without it nobody else can have the bind. */
+  /** Called before every write; false ends the session without another octet. Absent on a single node. */
   mayWrite?: () => boolean;
 };
 
-/** Paths of PEM files; what is null or absent is the default. */
+/** Paths of PEM files; null or absent is the default. */
 export type TlsSettings = {
-  /** Authorities to trust instead of the system's. */
+  /** Trusted authorities instead of the system's. */
   caFile?: string | null;
-  /** Our own certificate and its key, for peers that ask for one. */
+  /** Our own certificate and its key, for peers that require one. */
   certFile?: string | null;
   keyFile?: string | null;
-  /** The name the peer's certificate must show, when it is not the host. */
+  /** The name that the peer's certificate must have, when it is not the host. */
   serverName?: string | null;
-  /** True unless said otherwise. */
+  /** Default: true. */
   verify?: boolean;
 };
 
 export type SubmitResponse = { status: number; carrierMessageId: string; roundTripMs: number };
 
-/** Why a session ended; `why` is for people. */
+/** Why a session ended; `why` is text for logs. */
 export type CloseCause =
   | { kind: 'asked'; why: string }
   | { kind: 'connect_failed'; why: string }
@@ -51,22 +51,22 @@ export type CloseCause =
   | { kind: 'keepalive'; why: string }
   | { kind: 'response_timeouts'; why: string }
   | { kind: 'protocol'; why: string }
-  /** We must not write any more: the bind may be another node's. */
+  /** We must not write any more: another node may have the bind. */
   | { kind: 'fenced'; why: string };
 
-/** Called from the session, synchronously and never before openSession returned. None may throw. */
+/** The session calls these synchronously and never before openSession returned. None may throw. */
 export type SessionHandlers<T> = {
   onBound(): void;
   onSubmitResponse(token: T, response: SubmitResponse): void;
-  /** The response timer ran out: the outcome of this submit is unknown and its place is free. */
+  /** The response timer expired: the outcome of this submit is unknown and its slot is free. */
   onSubmitTimeout(token: T): void;
-  /** An answer after onSubmitTimeout, while the session still lives: it has the carrier's id after all. */
+  /** A response after onSubmitTimeout, while the session is open: it has the carrier's message id. */
   onLateResponse?(token: T, response: { status: number; carrierMessageId: string }): void;
-  /** A deliver_sm or data_sm. `respond` sends the answer; call it once, when the content is safe. */
+  /** A deliver_sm or data_sm. Call `respond` once, when the content is stored; it sends the response. */
   onDeliver(pdu: ShortMessagePdu, respond: (status: number) => void): void;
-  /** A submit was refused before and can go now. */
+  /** A submit was refused before and is possible now. */
   onWindowOpen(): void;
-  /** Exactly once. `outstanding`: submits that were written and never answered, oldest first. */
+  /** Called exactly once. `outstanding`: tokens of submits without a response, oldest first. */
   onClosed(cause: CloseCause, outstanding: T[]): void;
 };
 

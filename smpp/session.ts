@@ -1,6 +1,6 @@
-// One SMPP session as a client (ESME): connect, bind, submit within the window, answer deliveries, keep alive,
-// unbind. Its hot path is synchronous: no promise and no timer per PDU. It never queues: a submit that cannot go
-// now is refused, and onWindowOpen says when to come again. It never reconnects; that is bind-keeper.ts.
+// One SMPP session as a client (ESME): connect, bind, submit within the window, respond to deliveries, keep alive,
+// unbind. Its hot path is synchronous: no promise and no timer per PDU. It never queues: it refuses a submit that is
+// not possible now, and onWindowOpen reports when one is. It never reconnects; bind-keeper.ts does.
 import type { Socket } from 'node:net';
 import type { Clock, Cancel } from '../platform/clock.ts';
 import { assert } from '../platform/assert.ts';
@@ -27,7 +27,7 @@ import type { CloseCause, SessionHandlers, SessionOptions } from './session-cont
 import { become, canTransmit, isBound, mayReceive, type SessionState } from './state.ts';
 import { Window } from './window.ts';
 
-/** Starts to connect and bind; everything else comes through the handlers, never before this returns. */
+/** Starts to connect and bind; all results come through the handlers, never before this returns. */
 export function openSession<T>(options: SessionOptions, handlers: SessionHandlers<T>): Session<T> {
   return new Session(options, handlers);
 }
@@ -91,8 +91,8 @@ export class Session<T> {
   }
 
   /**
-   * Sends a submit_sm. False when it cannot go now: not bound to transmit, not allowed to write, or window full or the
-   * peer does not read; only in the last two cases onWindowOpen follows. The token of what was sent comes back exactly
+   * Sends a submit_sm. False when it is not possible now: not bound to transmit, no permission to write, window full,
+   * or too much unread by the peer; only in the last two cases onWindowOpen follows. A sent token comes back exactly
    * once: with the response, the timeout, or the close.
    */
   submit(message: ShortMessage, token: T): boolean {
@@ -108,8 +108,8 @@ export class Session<T> {
   }
 
   /**
-   * Asks about a message the carrier took (query_sm). False when it cannot be asked now: not bound to transmit, or
-   * enough questions are out. Otherwise `done` is called exactly once, never before this returns.
+   * Sends a query_sm about a submitted message. False when it is not possible now: not bound to transmit, or too many
+   * queries pending. Otherwise `done` is called exactly once, never before this returns.
    */
   query(fields: QueryFields, done: QueryDone): boolean {
     if (this.#draining || !canTransmit(this.#state) || this.#queries.free === 0 || !this.#link.writable) return false;
@@ -119,12 +119,12 @@ export class Session<T> {
     return true;
   }
 
-  /** Ends at once and without a word: what was written and is still on this machine must not arrive. */
+  /** Ends the session at once without unbind and resets the connection: buffered octets must not be sent. */
   cut(why: string): void {
     this.#finish({ kind: 'fenced', why });
   }
 
-  /** Takes no more submits, waits up to drainMs for answers, unbinds and closes. Resolves when closed. */
+  /** Takes no more submits, waits up to `drainMs` for responses, unbinds and closes. Resolves when closed. */
   close(why: string, drainMs: number): Promise<void> {
     if (this.#closed) return this.#closed;
     if (this.#state === 'closed') return Promise.resolve();
@@ -269,7 +269,7 @@ export class Session<T> {
     this.#become('closed', cause.why);
     this.#cancelTimer();
     for (const cancel of this.#cancels) cancel();
-    // A peer that stopped reading would never take our last words.
+    // An unresponsive peer would never read the rest of the output.
     const unresponsive =
       cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
     if (cause.kind === 'fenced') this.#link.reset();
@@ -281,7 +281,7 @@ export class Session<T> {
     this.#onClosed?.();
   }
 
-  /** The last moment before the system has the bytes: a stalled loop may have let the time go by since the submit. */
+  /** The last check before the system has the octets: the event loop may have stalled since the submit. */
   #writeIfAllowed(to: Socket, bytes: Buffer): void {
     if (this.#options.mayWrite?.() === false) return this.cut('it may not write any more');
     to.write(bytes);

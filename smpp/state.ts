@@ -1,5 +1,5 @@
-// Session states × commands (SMPP 3.4 §2.2, §2.3): which PDU a side may receive in which state, and which state
-// may follow which. One table for both ends, so that client and simulator cannot disagree.
+// Session states × commands (SMPP 3.4 §2.2, §2.3): which PDU a side may receive in which state, and the allowed
+// transitions. Client and simulator share this table.
 import { assert } from '../platform/assert.ts';
 import type { Pdu } from './pdu.ts';
 
@@ -28,7 +28,7 @@ const edges: Record<SessionState, readonly SessionState[]> = {
   closed: [],
 };
 
-/** The next state, or an assertion: an edge that is not drawn above is a bug of ours, never the peer's doing. */
+/** Returns the next state. Asserts that the transition is in the table above: a peer cannot cause another one. */
 export function become(from: SessionState, next: SessionState, why: string): SessionState {
   assert(edges[from].includes(next), `a session cannot go from ${from} to ${next} (${why})`);
   return next;
@@ -41,7 +41,7 @@ export function isBound(state: SessionState): boolean {
 export const canTransmit = (state: SessionState) => state === 'bound_tx' || state === 'bound_trx';
 export const canReceive = (state: SessionState) => state === 'bound_rx' || state === 'bound_trx';
 
-/** Whether `side`, being in `state`, may be sent this command. */
+/** Whether `side` may receive this command in `state`. */
 export function mayReceive(side: Side, state: SessionState, command: Pdu['command']): boolean {
   if (state === 'closed' || state === 'connecting') return false;
   switch (command) {
@@ -64,7 +64,7 @@ export function mayReceive(side: Side, state: SessionState, command: Pdu['comman
     case 'submit_sm':
     case 'query_sm':
       return side === 'smsc' && canTransmit(state);
-    // While unbinding, answers to what was sent before still count.
+    // While unbinding, responses to earlier requests still count.
     case 'submit_sm_resp':
     case 'query_sm_resp':
       return side === 'esme' && (canTransmit(state) || state === 'unbinding');

@@ -1,11 +1,11 @@
-// The two ways SMPP writes a time (SMPP 3.4 §7.1.1): a span from now, or a moment. Sixteen characters each. Pure.
+// The two time formats of SMPP (SMPP 3.4 §7.1.1), sixteen characters each: relative and absolute. Pure.
 
 const two = (value: number) => (value < 10 ? `0${value}` : String(value));
 
 /** Relative, `YYMMDDhhmmss000R`: whole seconds, at least one, never rounded up. */
 export function relativeTime(leftMs: number): string {
   const seconds = Math.max(1, Math.floor(leftMs / 1_000));
-  // Months have no agreed length, so none are used; 99 days are what two digits hold.
+  // Months have no agreed length, so they are not used; two digits hold 99 days.
   const days = Math.min(99, Math.floor(seconds / 86_400));
   const clock = `${two(Math.floor(seconds / 3_600) % 24)}${two(Math.floor(seconds / 60) % 60)}${two(seconds % 60)}`;
   return `0000${two(days)}${clock}000R`;
@@ -17,7 +17,7 @@ export function absoluteTime(atMs: number): string {
   return `${text.slice(2, 14)}${text.slice(14, 15)}00+`;
 }
 
-/** The moment a time in either form means, counted from `nowMs`; undefined for what is neither. */
+/** The wall time of either format, relative ones from `nowMs`; undefined for other texts. */
 export function readTime(text: string, nowMs: number): number | undefined {
   const match = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d)(\d\d)([+\-R])$/.exec(text);
   if (!match) return undefined;

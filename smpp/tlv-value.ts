@@ -1,5 +1,5 @@
-// The value of a TLV by the type its vendor gave it, from text. A text that does not fit its type gives undefined:
-// what the configuration wrote is checked there, what a message brings along must never end the message.
+// The value of a TLV from text, by its type. A text that does not fit the type gives undefined: the configuration
+// refuses it at the start, and an unfit value of a message only drops the TLV.
 import type { Tlv } from './pdu.ts';
 
 export type TlvValueType = 'string' | 'cstring' | 'int8' | 'int16' | 'int32' | 'hex';
@@ -15,7 +15,7 @@ function valueOf(type: TlvValueType, text: string): Buffer | undefined {
   switch (type) {
     case 'string':
     case 'cstring': {
-      // Printable ASCII: an octet string has no alphabet of its own, and a zero would end it early.
+      // Printable ASCII: an octet string has no alphabet, and a zero would end it early.
       if (text.length > tlvTextMax || !/^[\x20-\x7e]*$/.test(text)) return undefined;
       return Buffer.from(type === 'cstring' ? `${text}\0` : text, 'latin1');
     }

@@ -1,6 +1,6 @@
-// The send window: at most windowPdusMax submits may wait for an answer. Their deadlines all have the same
-// length, so the order of sending is the order of expiry and one sweep looks only at the oldest: no timer per PDU.
-// It never touches the socket.
+// The send window: at most windowPdusMax submits wait for a response (SMPP 3.4 §2.9). All deadlines have the same
+// length, so the order of sending is the order of expiry and a sweep checks only the oldest: no timer per PDU. It never
+// touches the socket.
 import { assert } from '../platform/assert.ts';
 
 type Entry<T> = { token: T; sentAtMs: number };
@@ -9,7 +9,7 @@ export class Window<T> {
   readonly pdusMax: number;
   readonly #responseTimerMs: number;
   readonly #waiting = new Map<number, Entry<T>>();
-  /** Given up, but a late answer still has the carrier's id. As many as the window, oldest first out. */
+  /** Expired submits: a late response still has the carrier's id. As many as the window, oldest dropped first. */
   readonly #late = new Map<number, T>();
   #lastSequence: number;
 
@@ -28,7 +28,7 @@ export class Window<T> {
     return this.pdusMax - this.#waiting.size;
   }
 
-  /** The next sequence number, 1..0x7fffffff, never one that still waits. For every request, not only submits. */
+  /** The next free sequence number, 1..0x7fffffff, for every request, not only submits. */
   nextSequence(): number {
     do {
       this.#lastSequence = this.#lastSequence >= sequenceMax ? 1 : this.#lastSequence + 1;
@@ -36,7 +36,7 @@ export class Window<T> {
     return this.#lastSequence;
   }
 
-  /** Takes a place and gives its sequence number; 0 when the window is full. */
+  /** Takes a slot and returns its sequence number; 0 when the window is full. */
   take(token: T, nowMs: number): number {
     if (this.#waiting.size >= this.pdusMax) return 0;
     const sequence = this.nextSequence();
@@ -44,21 +44,21 @@ export class Window<T> {
     return sequence;
   }
 
-  /** The submit this sequence number answers, once; undefined when nothing waits under it. */
+  /** Removes and returns the submit of this response; undefined when there is none. */
   settle(sequence: number): Entry<T> | undefined {
     const entry = this.#waiting.get(sequence);
     if (entry) this.#waiting.delete(sequence);
     return entry;
   }
 
-  /** The submit that was given up before this answer came, once. */
+  /** Removes and returns the expired submit of a late response. */
   settleLate(sequence: number): T | undefined {
     const token = this.#late.get(sequence);
     if (token !== undefined) this.#late.delete(sequence);
     return token;
   }
 
-  /** Gives up every submit whose answer is overdue. */
+  /** Expires every submit whose response is overdue. */
   expire(nowMs: number, onExpired: (token: T) => void): void {
     for (const [sequence, entry] of this.#waiting) {
       if (nowMs - entry.sentAtMs < this.#responseTimerMs) return;
@@ -69,7 +69,7 @@ export class Window<T> {
     }
   }
 
-  /** Empties the window: the tokens nobody will answer any more, in the order of sending. */
+  /** Empties the window and returns the tokens in the order of sending. */
   failAll(): T[] {
     const tokens = Array.from(this.#waiting.values(), (entry) => entry.token);
     this.#waiting.clear();

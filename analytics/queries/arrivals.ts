@@ -1,5 +1,5 @@
-// Waits for the first event of a message that is not known yet: the client may have its 202, and ask, a few
-// milliseconds before the event arrives here. A bounded number may wait; others are answered at once.
+// Waits for the first event of an unknown message: a client may query a message a few milliseconds after its 202,
+// before the event arrives here. The number of waiters is bounded; further ones are answered at once.
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 
@@ -18,13 +18,13 @@ export class Arrivals {
     return this.#count;
   }
 
-  /** An event of this message came in. Called for every event, so nothing happens when nobody waits. */
+  /** An event of this message arrived. Called for every event: cheap without waiters. */
   arrived(messageId: string): void {
     if (this.#count === 0) return;
     for (const waiter of this.#waiters.get(messageId) ?? []) this.#end(messageId, waiter, true);
   }
 
-  /** True when an event came within `limitMs`; false when none did, or when too many wait already. */
+  /** True when an event arrived within `limitMs`; false when none did, or when too many wait already. */
   wait(messageId: string, limitMs: number): Promise<boolean> {
     if (this.#count >= limits.queries.waitersMax) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -37,7 +37,7 @@ export class Arrivals {
     });
   }
 
-  /** Nobody waits any more. */
+  /** Ends all waits. */
   close(): void {
     for (const [messageId, waiters] of this.#waiters) for (const waiter of waiters) this.#end(messageId, waiter, false);
   }

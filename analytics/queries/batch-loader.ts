@@ -1,7 +1,7 @@
-// Loads in batches: queries that arrive while another is answered are answered together by the next statement, so a
-// hundred cost one look-up, and the engine, which runs one statement at a time, builds up no queue.
+// Loads in batches: queries that arrive during a statement are answered together by the next one, so a hundred cost one
+// look-up, and no queue builds up at the engine, which runs one statement at a time.
 
-/** `readMany` answers in the order of its questions. What waits is bounded by the questions the answerer lets in. */
+/** `readMany` returns answers in the order of its queries. The query server bounds the number of waiting queries. */
 export function batchLoader<Query, Answer>(
   atOnceMax: number,
   readMany: (queries: readonly Query[]) => Promise<readonly Answer[]>,

@@ -1,7 +1,7 @@
-// Finds the submit that a receipt is about, for a carrier actor that no longer remembers it. Carriers' ids are short
-// and repeat, so id and recipient must both match, and the newest submit counts; so nothing is found while events
-// wait to be recorded. The table sms_submits is made for it: one granule is read per id. After an outage receipts
-// come in floods and are looked up in batches.
+// Finds the submit that a receipt is about, for a carrier actor that no longer holds it. Carriers' ids are short and
+// repeat, so id and recipient must both match, and the newest submit counts; so nothing is found while events wait to
+// be recorded. The table sms_submits serves it: one granule is read per id. After an outage many receipts arrive at
+// once and are looked up in batches.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -59,7 +59,7 @@ export function submittedSearch(
   }
 }
 
-/** By the first id that fits any: the id as it is written goes before another reading of it, however new that is. */
+/** The match of the first id that has one: the id as written takes precedence over another reading, however new. */
 function likeliest(
   byRecipient: ReadonlyMap<string, readonly DeliveryEvent[]>,
   { carrier, recipients, carrierMessageIds }: FindSubmitted,

@@ -1,5 +1,5 @@
 // Finds the account that wrote last to a subscriber from a number that several accounts send from. Submitted messages
-// only: a refused one reached nobody.
+// only: a refused one reached no subscriber.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { FindWriter, FindWriterReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
@@ -37,7 +37,8 @@ async function lastWriter(
       if (fits && event.atMs > (last?.atMs ?? sinceMs)) last = event;
     }
   }
-  // What is held is later than what is recorded, but for clocks of two nodes: then either answer is right.
+  // Unflushed events are newer than recorded ones, except for clock differences between nodes: then either answer is
+  // right.
   if (last !== null) return { accountId: last.accountId, sender: last.sender };
   const [row] = await engine.rows(
     `SELECT account_id, sender FROM sms_events

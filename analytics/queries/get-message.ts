@@ -1,6 +1,5 @@
-// The state of one message: the fold of its recorded and its held events. Right after the 202 the first event may
-// still be on its way; a young unknown message is waited for a moment and never answered with `none`: its event may
-// not be in EVENTS yet.
+// The state of one message: the fold of its recorded and unflushed events. Right after the 202 the first event may not
+// have arrived yet: a query for a young unknown message waits a moment and is never answered with `none`.
 import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -21,21 +20,21 @@ export type Sources = {
   readonly clock?: Clock;
 };
 
-/** There are events under the id, and they are of no message: what a subscriber decided. */
+/** The events of this id are a subscriber's decision and no message. */
 const noMessage = Symbol('no message');
 
 type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'passedOn'>;
 
 export async function getMessage(sources: Sources, query: GetMessage): Promise<GetMessageReply> {
-  // No event of such a message was ever published.
+  // No event with such an id was ever published.
   const { messageId } = query;
   if (!isMessageId(messageId) || typeof query.accountId !== 'string') return { result: 'none', recordedTo: 0 };
   const { arrivals, upToDate, clock = systemClock } = sources;
   const ageMs = clock.nowMs() - timeOfMessageId(messageId);
-  // An id from further ahead than clocks differ was made up: nothing of it is on its way.
+  // An id further ahead than clocks differ was made up: no event of it can arrive.
   const isYoung = ageMs < limits.queries.youngMs && ageMs >= -limits.queries.aheadMs;
   if (query.upToDate !== true) {
-    // The wait begins before the look-up: an event that comes during it is not missed either.
+    // The wait starts before the look-up, so that an event that arrives during it is not missed.
     const mayWait = isYoung && query.wait !== false && sources.unflushed.eventsOf(messageId).length === 0;
     const arrival = mayWait ? arrivals.wait(messageId, limits.queries.youngWaitMs) : null;
     const recordedTo = upToDate.recordedTo();
@@ -53,7 +52,7 @@ export async function getMessage(sources: Sources, query: GetMessage): Promise<G
   return { result: 'none', recordedTo };
 }
 
-/** Whoever asks for `upToDate` acts on the answer: that is the system's own work, whatever account it is about. */
+/** A caller with `upToDate` acts on the answer: that is the system's own work, whatever the account. */
 export function useOf({ upToDate, use }: GetMessage): Use {
   if (upToDate === true) return 'system';
   return use === 'otp' || use === 'system' ? use : 'ordinary';
@@ -61,7 +60,7 @@ export function useOf({ upToDate, use }: GetMessage): Use {
 
 async function look({ recorded, unflushed }: Sources, query: GetMessage): Promise<Found | typeof noMessage | null> {
   const { accountId, messageId, withEvent, upToDate } = query;
-  // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
+  // Unflushed events first, recorded ones after: an event flushed in between is then read twice and not missed.
   const held = unflushed.eventsOf(messageId);
   const rows = await (useOf(query) === 'ordinary' ? recorded.shownTo : recorded.of)({ accountId, messageId });
   const own = [...rows, ...held].filter((event) => event.accountId === accountId);
@@ -73,7 +72,7 @@ async function look({ recorded, unflushed }: Sources, query: GetMessage): Promis
   return { message, ...(withEvent === true ? { event } : {}), ...(passedOn === null ? {} : { passedOn }) };
 }
 
-/** A deferral of the whole message put it into LATER; a short one is about a segment, and the record stayed. */
+/** The last pass-on by an actor. A deferral with a segment is none: its record stayed in place. */
 function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
   let last: PassedOn | null = null;
   for (const { kind, segment, hop, attempt } of events) {
@@ -84,7 +83,7 @@ function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
   return last;
 }
 
-/** Of a young message that is another account's it is known that it is not this one's. */
+/** Whether another account has the message: then it is certain that this one does not. */
 async function isAnybodys({ recorded, unflushed }: Sources, messageId: MessageId): Promise<boolean> {
   if (unflushed.eventsOf(messageId).length > 0) return true;
   return recorded.isAnybodys(messageId, timeOfMessageId(messageId));

@@ -1,7 +1,7 @@
-// Lists messages to or from subscribers, newest first by id (ids sort by time). Refused requests are no messages:
-// they are listed only with blocked ones. Filters on what all events of a message share run in ClickHouse; the status
-// exists only after folding, so with it a bounded number of messages is read and the page may be short, with a
-// cursor. It is empty only when the time was up before one was found: many clients take an empty page for the end.
+// Lists messages to or from subscribers, newest first by id (ids sort by time). Refused requests are no messages: they
+// are listed only with blocked ones. Filters on what all events of a message share run in ClickHouse; the status exists
+// only after folding, so with it a bounded number of messages is read and the page may be short, with a cursor. A page
+// with a cursor is empty only when the search time ended first: many clients stop at an empty page.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { firstMessageIdOf, isMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -26,7 +26,7 @@ export async function listMessages(engine: Engine, sources: Sources, query: List
   const look = () => pageBefore(engine, sources, query, limit, before, giveUpAtMs);
   const looked = await sources.upToDate.surely(look);
   if (looked.result === 'unavailable') {
-    // What is there is shown; only that nothing is there cannot be said.
+    // Messages found are shown; only the absence of messages cannot be confirmed.
     const recordedTo = sources.upToDate.recordedTo();
     const page = await look();
     return page.messages.length === 0 ? looked : { result: 'found', recordedTo, ...page };
@@ -66,7 +66,7 @@ async function pageBefore(
   }
 }
 
-/** Between which ids messages of the times asked for lie: an id is made before its message is accepted, or just then. */
+/** The range of ids for the requested times: an id is made before its message is accepted, or at that time. */
 function idsOf({ createdAfterMs, createdBeforeMs }: ListMessages): {
   readonly newest: string | null;
   readonly oldest: string | null;
@@ -79,8 +79,9 @@ function idsOf({ createdAfterMs, createdBeforeMs }: ListMessages): {
 }
 
 /**
- * The newest `wanted` ids below `before` that may match, recorded or held. `goOnBefore` null: there are no older ones.
- * Of an account's rows perhaps none fits: they are looked through in windows, so that no statement holds the engine long.
+ * The newest `wanted` ids below `before` that may match, recorded or unflushed. `goOnBefore` null: there are no older
+ * ones. The rows of an account are searched in windows, so that no statement occupies the engine for long when few
+ * match.
  */
 async function idsBefore(
   engine: Engine,
@@ -105,15 +106,14 @@ async function idsBefore(
 }
 
 /**
- * Kinds of event of which every message with this status has one, so that what cannot have it is not even read; null
- * where there is no such kind.
+ * Event kinds of which every message with this status has one, so that others are not read; null without such a kind.
  */
 function evidenceOf({ status }: ListMessages): readonly string[] | null {
   if (status === undefined || status === 'accepted' || status === 'received') return null;
   return status === 'blocked' ? ['blocked', 'refused'] : [status];
 }
 
-/** The id with which the window of rows below `before` ends; null when it reaches to the oldest. */
+/** The id at which the window of rows below `before` ends; null when it includes the oldest. */
 async function endOfWindow(
   engine: Engine,
   query: ListMessages,
@@ -151,7 +151,7 @@ async function recordedIds(
   add('livemode', query.livemode, 'livemode = {livemode:Bool}');
   conditions.push(wantsInbound(query) ? "kind = 'received'" : `kind NOT IN (${standAlone(query)})`);
   const { subscriber, client } = endsOf(query);
-  // Of a refused request only the masked number is kept.
+  // Only the masked number of a refused request is stored.
   if (subscriber !== undefined) params['masked'] = maskNumber(subscriber);
   add(
     'recipient',
@@ -211,11 +211,11 @@ function matches(event: DeliveryEvent, query: ListMessages): boolean {
 }
 
 const wantsInbound = ({ direction, status }: ListMessages) => direction === 'inbound' || status === 'received';
-/** In both directions the client's number is in the column of the sender. */
+/** The column `sender` has the client's number in both directions. */
 const endsOf = (query: ListMessages) =>
   wantsInbound(query) ? { subscriber: query.from, client: query.to } : { subscriber: query.to, client: query.from };
 
-/** Events that are no part of a message to a subscriber. */
+/** Event kinds that do not belong to a message to a subscriber. */
 const standAlone = (query: ListMessages) =>
   wantsRefused(query) ? "'received', 'opted_out', 'opted_in'" : "'refused', 'received', 'opted_out', 'opted_in'";
 

@@ -1,4 +1,4 @@
-// The state of a message as the API shows it: the fold of its events without its internals.
+// The state of a message for the API: the fold of its events without internals.
 import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
 import type { InboundView, MessageView } from '../contract.ts';
@@ -8,7 +8,7 @@ export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | nu
   const state = foldEvents(events);
   if (state === null) return null;
   const { first } = state;
-  // What a subscriber decided is a record and no message.
+  // A subscriber's decision is no message.
   if (first.kind === 'opted_out' || first.kind === 'opted_in') return null;
   const isInbound = first.kind === 'received';
   return {
@@ -37,7 +37,7 @@ export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | nu
 function inboundViewOf(inbound: InboundFacts | undefined): InboundView {
   if (inbound === undefined) return { keyword: null, parts: 0, sealedBody: null };
   const { keyword, parts, keepBody, sealedBody } = inbound;
-  // What is not kept is not shown in the moment before it is recorded either.
+  // A body that will not be stored is not shown before it is recorded either.
   return {
     keyword,
     parts,

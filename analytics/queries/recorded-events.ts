@@ -15,7 +15,7 @@ export class RecordedEvents {
   readonly #engine: Engine;
   /** The recorded events of one message of this account, in stream order. */
   readonly of: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
-  /** The same for an account that is shown them: behind all queries whose answer is acted on. */
+  /** The same for display to an account: with lower priority than queries whose answer is acted on. */
   readonly shownTo: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
 
   constructor(engine: Engine) {
@@ -23,7 +23,7 @@ export class RecordedEvents {
     const inTurn = (turn: Turn) =>
       batchLoader<MessageKey, readonly DeliveryEvent[]>(limits.queries.messagesPerReadMax, async (keys) => {
         const found = await this.ofMany(keys, turn);
-        // Another account's message is not there for this one.
+        // Messages of other accounts are excluded.
         const ofKey = ({ messageId, accountId }: MessageKey) =>
           (found.get(messageId) ?? []).filter((event) => event.accountId === accountId);
         return keys.map(ofKey);
@@ -56,7 +56,7 @@ export class RecordedEvents {
 
   /** Whether any account has a message of this id, accepted at about `aboutMs`. */
   async isAnybodys(messageId: string, aboutMs: number): Promise<boolean> {
-    // The bounds of time spare all rows but those of a few seconds: an id alone is not what the table is ordered by.
+    // The time bounds exclude all rows but those of a few seconds: the table is not ordered by id alone.
     const rows = await this.#engine.rows(
       `SELECT 1 FROM sms_events WHERE message_id = {messageId:String}
          AND accepted_at >= fromUnixTimestamp64Milli({fromMs:Int64})

@@ -1,17 +1,17 @@
-// The events the recorder holds and ClickHouse does not have yet, for queries. They come later in the stream than
-// everything recorded, so rows first and these after is the order of the fold; the fold drops an event that is in
+// The events that the recorder holds and ClickHouse does not have yet, for queries. In the stream they are later than
+// all recorded ones, so recorded rows followed by these are the order of the fold; the fold drops an event that is in
 // both.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Batch } from '../recorder/batch.ts';
 
 export type Unflushed = {
-  /** In stream order; empty when nothing is held. */
+  /** In stream order; empty when none is held. */
   eventsOf(messageId: string): readonly DeliveryEvent[];
   /** One event of each message held. */
   messages(): Iterable<DeliveryEvent>;
 };
 
-/** `batches` is asked again each time: batches come and go. */
+/** `batches` is called for each query, because batches change. */
 export function unflushedOver(batches: () => Iterable<Batch>): Unflushed {
   return {
     eventsOf(messageId) {

@@ -1,6 +1,6 @@
-// Which messages may have to be settled, by the time at which they fall due: the end of their validity, or, for a
-// submit that was recorded later than that and the grace, the time of recording less the grace. So a cursor over this
-// time skips nothing, whatever was down for how long. Pages are read through the indexes of both times.
+// Finds messages that may have to be settled, by due time: the end of their validity, or, for a submit recorded later
+// than that plus the grace, the time of recording minus the grace. So a cursor over due times skips no message,
+// whatever was down and for how long. Pages are read through the indexes of both times.
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
 import type { DuePosition } from './reaper-cursor.ts';
@@ -10,7 +10,7 @@ export type Overdue = DuePosition & { readonly accountId: string };
 const { reaper: bounds } = limits;
 const { receiptGraceMs } = limits.message;
 
-/** Candidates only: whether a message is settled is the fold's to say (of two segments one may be delivered). */
+/** Candidates only: the fold decides whether a message is settled (of two segments one may be delivered). */
 const unsettled = `countIf(kind = 'submitted') > 0
   AND countIf(kind IN ('undelivered', 'expired', 'rejected', 'unknown', 'failed', 'blocked', 'canceled')) = 0
   AND countIf(kind = 'delivered' AND segment = 0) = 0
@@ -18,7 +18,7 @@ const unsettled = `countIf(kind = 'submitted') > 0
 
 const time = (name: string, more = 0) => `fromUnixTimestamp64Milli({${name}:Int64} + ${more})`;
 
-/** The next ones after `position` that fall due up to `toMs`; when it is full, the last one is where to go on. */
+/** The next candidates after `position` due up to `toMs`; with a full page, the last one is the next position. */
 export async function overduePage(
   engine: Engine,
   position: DuePosition,
@@ -51,7 +51,7 @@ export async function overduePage(
   }));
 }
 
-/** Before anything that is recorded falls due; null when nothing is. ClickHouse knows it of each part without reading. */
+/** A time before the first recorded message falls due; null without messages. ClickHouse answers it from metadata. */
 export async function firstDueMs(engine: Engine): Promise<number | null> {
   const [row] = await engine.rows(
     'SELECT count(), toUnixTimestamp64Milli(min(accepted_at)) FROM sms_events',

@@ -1,12 +1,12 @@
-// The reaper's cursor, in the KV bucket of the recorder's progress. Of two reapers only the later one goes on. It only
-// moves forward.
+// The reaper's cursor, in the KV bucket of the recorder's progress. Of two reapers only the later one continues. It
+// only moves forward.
 import type { KV } from '@nats-io/kv';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { FencedEntry } from '../fenced-entry.ts';
 
-/** Everything that falls due before it, and at the same time with an id up to this one, is settled. */
+/** All messages due before it, and those due at the same time with an id up to this one, are settled. */
 export type DuePosition = { readonly dueMs: number; readonly messageId: string };
 
 type CursorRecord = DuePosition & { readonly owner: string };
@@ -20,7 +20,7 @@ export class ReaperCursor {
     this.#position = position;
   }
 
-  /** Takes the place over from whoever had it; `startMs` says where to begin when nobody ever did. */
+  /** Takes the cursor over from its owner; `startMs` gives the start when there is none. */
   static async takeOver(bucket: KV, startMs: () => Promise<number>, clock: Clock = systemClock): Promise<ReaperCursor> {
     const { busMs: answerWithinMs } = limits.reaper;
     const what = 'the reaper’s cursor';
@@ -35,14 +35,12 @@ export class ReaperCursor {
     return this.#position;
   }
 
-  /**
-   * Durable when it resolves. Rejects with Fenced when another reaper has taken over, or when the bus does not answer.
-   */
+  /** Resolves when durable. Rejects with Fenced when another reaper has taken over, or when the bus does not answer. */
   async save({ dueMs, messageId }: DuePosition): Promise<void> {
     try {
       await this.#write({ dueMs, messageId });
     } catch (error) {
-      // What was not written is settled once more, which changes nothing.
+      // The messages since the stored position are settled once more, which changes nothing.
       await this.#entry.readBack();
       throw new Error(`the reaper's cursor could not be written: ${messageOf(error)}`);
     }

@@ -27,13 +27,13 @@ export type ReaperOptions = {
   readonly upToDate: UpToDate;
   readonly writer: EventWriter;
   readonly bucket: () => Promise<KV>;
-  /** Since when the oldest row is held that is not in ClickHouse; null when none is. */
+  /** When the oldest row was taken that is not in ClickHouse; null when there is none. */
   readonly heldSinceMs: () => number | null;
   readonly clock?: Clock;
 };
 
 export type Reaper = {
-  /** Until nothing is due any more; resolves with the number of messages settled. */
+  /** Runs until no message is due; resolves with the number of settled messages. */
   run(): Promise<number>;
   stop(): void;
 };
@@ -48,7 +48,7 @@ export function startReaper(options: ReaperOptions): Reaper {
   let stopped = false;
   let cancelRetry: Cancel = () => {};
 
-  /** Rows that are stamped later than this may still be on their way into ClickHouse; clocks of nodes differ. */
+  /** Rows with a later timestamp may not be in ClickHouse yet; clocks of nodes differ. */
   function endMs(): number {
     const nowMs = clock.nowMs();
     const allRecordedMs = Math.min(nowMs, options.heldSinceMs() ?? nowMs);
@@ -69,7 +69,7 @@ export function startReaper(options: ReaperOptions): Reaper {
     while (!stopped && cursor.position.dueMs < toMs) {
       settled += await onePage(cursor, Math.min(toMs, cursor.position.dueMs + sliceMs));
       logBehind();
-      // What fell due meanwhile is left for the next run, unless it is as much as a run has.
+      // Messages that fell due meanwhile are left to the next run, unless there are as many as one run has.
       if (endMs() - toMs > bounds.everyMs) toMs = endMs();
     }
     logBehind();
@@ -88,7 +88,7 @@ export function startReaper(options: ReaperOptions): Reaper {
     }
     const tookMs = clock.monotonicMs() - beganMs;
     const last = overdue.length === bounds.messagesPerPageMax ? overdue.at(-1) : undefined;
-    // A full page leaves the rest of its slice to be read again, and a long statement keeps others waiting.
+    // The rest of a full page's span is read again, and a long statement delays others.
     if (last !== undefined || tookMs > bounds.statementMsAimed) sliceMs = Math.max(bounds.sliceMsMin, sliceMs / 2);
     else if (tookMs < bounds.statementMsAimed / 4) sliceMs = Math.min(bounds.sliceMsMax, sliceMs * 2);
     let settled = 0;
@@ -133,11 +133,11 @@ export function receiptNeverCame(state: MessageState | null, nowMs: number): Del
   return deliveryEvent(context, { kind: 'unknown', atMs: nowMs, error: 'no_receipt', detail: 'no_receipt' });
 }
 
-/** Only with every event of EVENTS up to now: the receipt may be there already. Resolves when all of it is durable. */
+/** Settles a page; requires every event of EVENTS, as the receipt may be there. Resolves when all is durable. */
 async function settle(options: ReaperOptions, clock: Clock, overdue: readonly Overdue[]): Promise<number> {
   const { recorded, unflushed, upToDate, writer } = options;
   const looked = await upToDate.surely(async () => {
-    // Held first, recorded after: what moves from one to the other in between is then seen twice and not missed.
+    // Unflushed events first, recorded ones after: an event flushed in between is then read twice and not missed.
     const held = new Map(overdue.map(({ messageId }) => [messageId, unflushed.eventsOf(messageId)]));
     const rows = await recorded.ofMany(overdue, 'background');
     return overdue.map(({ messageId }) => foldEvents([...(rows.get(messageId) ?? []), ...(held.get(messageId) ?? [])]));

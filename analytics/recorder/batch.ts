@@ -5,26 +5,26 @@ import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { fitsRow } from '../store/event-row.ts';
 
-/** An event of a message that is older than the memory of ids: its row counts only if ClickHouse does not have it. */
+/** An event of a message older than the memory of ids: its row counts only if ClickHouse does not have it. */
 export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
 
-/** A record's place in the stream. */
+/** A record's position in the stream. */
 export type Reached = { readonly seq: number; readonly timestampNanos: bigint };
 
 const firstBytes = 256 * 1024;
-/** No character of a row takes more than this many octets. */
+/** The most octets of a character of a row. */
 const octetsPerUnit = 3;
 
 export class Batch {
   readonly firstSeq: number;
   readonly openedAtMs: number;
-  /** No row of it has an earlier `recorded_at`. */
+  /** The earliest `recorded_at` of its rows. */
   readonly stampedFromMs: number;
   readonly suspects: Suspect[] = [];
   #lastSeq: number;
   #lastAtNs: bigint | null = null;
   #text = Buffer.allocUnsafe(firstBytes);
-  /** Where each row ends in `#text`. */
+  /** The end of each row in `#text`. */
   readonly #ends: number[] = [];
   readonly #records: Uint8Array[] = [];
   #byMessage: Map<string, DeliveryEvent[]> | null = null;
@@ -51,7 +51,7 @@ export class Batch {
     return this.#ends.length;
   }
 
-  /** The record is part of the range, even when none of its events turns out to be new. Null: it cannot be read. */
+  /** The record is part of the range, even when none of its events is new. Null: it cannot be read. */
   reach({ seq, timestampNanos }: Reached, record: Uint8Array | null): void {
     this.#lastSeq = seq;
     this.#lastAtNs = timestampNanos;
@@ -79,7 +79,7 @@ export class Batch {
     return { octets: Buffer.concat(kept), rows };
   }
 
-  /** The events of one message, in stream order, repeats included. Records are only read again for a query. */
+  /** The events of one message, in stream order, repeats included. Records are decoded again only for a query. */
   eventsOf(messageId: string): readonly DeliveryEvent[] {
     return this.#index().get(messageId) ?? [];
   }

@@ -1,5 +1,5 @@
 // Turns records of EVENTS into batches of new rows: decodes, expands, drops known events, closes a batch when it is
-// large or old enough. It holds a bounded number of rows and then makes the reader wait. It never writes.
+// large or old enough. It holds a bounded number of rows, then the reader must wait. It never writes.
 import type { JsMsg } from '@nats-io/jetstream';
 import {
   type EventBatch,
@@ -18,7 +18,7 @@ import { Batch } from './batch.ts';
 import type { PendingRange } from './progress.ts';
 import type { SeenIds } from './seen-ids.ts';
 
-/** Of a range that is repeated ClickHouse may come to hold the rows of the first try, with that one's stamps. */
+/** For a repeated range ClickHouse may keep the rows of the first attempt, with its timestamps. */
 const stampedBefore = 0;
 
 export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject' | 'timestampNanos'>;
@@ -26,13 +26,13 @@ export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject' | 'timestampNan
 export type BatcherOptions = {
   readonly streamEpoch: number;
   readonly seen: SeenIds;
-  /** The range to form again exactly, before anything else. */
+  /** The range to build again exactly, before anything else. */
   readonly replay: PendingRange | null;
-  /** A batch waits to be taken. */
+  /** A batch is ready to be written. */
   readonly closed: () => void;
-  /** An event came in that was not known. */
+  /** A new event arrived. */
   readonly arrived: (event: DeliveryEvent) => void;
-  /** Puts a record that cannot be read into DEAD. */
+  /** Moves an unreadable record to DEAD. */
   readonly deadLetter: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
   readonly clock: Clock;
   readonly insertRowsMax?: number;
@@ -59,7 +59,7 @@ export class Batcher {
     this.#heldRowsMax = options.heldRowsMax ?? limits.recorder.heldRowsMax;
   }
 
-  /** The last record that was taken; 0 before the first. */
+  /** The last record taken; 0 before the first. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -74,9 +74,9 @@ export class Batcher {
     if (this.#collecting !== null) yield this.#collecting;
   }
 
-  /** Takes one record; the promise, if there is one, must settle before the next. */
+  /** Takes one record; a returned promise must settle before the next call. */
   take(record: EventRecord): Promise<void> | undefined {
-    // The range to repeat ends here even when its last record is no longer in the stream.
+    // The repeated range ends here even when its last record is no longer in the stream.
     if (this.#replay !== null && record.seq > this.#replay.last) this.#close();
     let batch: EventBatch;
     try {
@@ -87,7 +87,7 @@ export class Batcher {
     const { events, unread } = batch;
     const apart = [...unread, ...events.filter((event) => !fitsRow(event)).map(unfit)];
     if (apart.length === 0) return this.#add(record, record.data, events);
-    // Only those: the others of the record are recorded now.
+    // Only those: the other events of the record are recorded now.
     metrics.eventsUnread.inc({ reader: 'recorder' }, apart.length);
     const why = `${String(apart.length)} of ${String(events.length + unread.length)} events: ${apart[0]?.why ?? ''}`;
     return this.#options
@@ -95,27 +95,27 @@ export class Batcher {
       .then(() => this.#add(record, record.data, events.filter(fitsRow)));
   }
 
-  /** No row that is held has an earlier `recorded_at`; null when nothing is held. */
+  /** The earliest `recorded_at` of the held rows; null when none is held. */
   get heldSinceMs(): number | null {
     if (this.#replay !== null) return stampedBefore;
     return (this.#ready[0] ?? this.#collecting)?.stampedFromMs ?? null;
   }
 
-  /** Closes the batch when it is old enough and nothing else waits to be written. */
+  /** Closes the batch when it is old enough and no other batch waits to be written. */
   tick(): void {
     const batch = this.#collecting;
     if (batch === null || this.#replay !== null || this.#ready.length > 0) return;
     if (this.#options.clock.monotonicMs() - batch.openedAtMs >= limits.recorder.insertEveryMs) this.#close();
   }
 
-  /** The last batch before a stop. A range to repeat that is not complete is left alone: it is repeated next time. */
+  /** Closes the last batch before a stop. An incomplete repeated range is dropped: the next start repeats it. */
   finish(): void {
     if (this.#replay === null) return this.#close();
     this.#heldRows -= this.#collecting?.rows ?? 0;
     this.#collecting = null;
   }
 
-  /** The oldest closed batch. It stays held until `written`. */
+  /** The oldest closed batch. It stays held until `written()`. */
   oldest(): Batch | null {
     return this.#ready[0] ?? null;
   }
@@ -129,7 +129,7 @@ export class Batcher {
     this.#roomAgain = null;
   }
 
-  /** Drops everything: another node records now. */
+  /** Drops all batches: another node records now. */
   forget(): void {
     this.#ready = [];
     this.#collecting = null;
@@ -140,7 +140,7 @@ export class Batcher {
   #add(record: EventRecord, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seq } = record;
     const { seen, arrived, streamEpoch, clock } = this.#options;
-    // Never backwards: `coversFromMs` speaks of these stamps.
+    // Never decreasing, because `coversFromMs` refers to these timestamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const fromMs = this.#replay === null ? this.#stampMs : stampedBefore;
     this.#collecting ??= new Batch(seq, clock.monotonicMs(), fromMs);
@@ -160,7 +160,7 @@ export class Batcher {
           known += 1;
           continue;
         }
-        // The age of the message decides and not that of the event: whoever publishes an event again may date it again.
+        // Decided by the message's age, not the event's: an event that is published again may have a new time.
         batch.push(rowOf(event, place, stampMs), event.acceptedAtMs < suspectBeforeMs ? event : null);
         arrived(event);
       }

@@ -1,18 +1,18 @@
-// Which ids ClickHouse has already: recent ones, to fill the memory after a start, and those of messages older than
-// the memory. Rows of the range about to be inserted (perhaps again) do not count: they are recognised by the
-// insert's token, because dropping them would make the repeated insert another one.
+// Which ids ClickHouse has already: recent ones, to fill the memory after a start, and those of messages older than the
+// memory. Rows of the range about to be inserted (perhaps again) do not count: they are recognised by the insert's
+// token, because without them the repeated insert would be a different one.
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Suspect } from './batch.ts';
 import { SeenIds } from './seen-ids.ts';
 
-/** From here on, in this stream, nothing is recorded for sure. */
+/** From this record of this stream on, it is not certain what is recorded. */
 export type Frontier = { readonly streamEpoch: number; readonly streamSeq: number };
 
 const notBeyond = 'NOT (stream_epoch = {streamEpoch:UInt64} AND stream_seq >= {streamSeq:UInt64})';
 
-/** The memory of ids as it was when everything before the frontier, and nothing else, had been recorded. */
+/** Rebuilds the memory of ids as of the moment when everything before the frontier, and nothing else, was recorded. */
 export async function refillSeenIds(
   engine: Engine,
   frontier: Frontier,
@@ -27,14 +27,14 @@ export async function refillSeenIds(
     { ...frontier, sinceMs, refillMax },
     limits.recorder.insertTimeoutMs,
   );
-  // Cut short: of the oldest moment that was read, some rows may be missing.
+  // With a full result, some rows of its oldest time may be missing.
   const coversFromMs = rows.length < refillMax ? sinceMs : (rows.at(-1)?.[1] as number) + 1;
   const seen = new SeenIds(coversFromMs);
   for (const [eventId] of rows) seen.add(eventId as string, nowMs);
   return seen;
 }
 
-/** The rows of those suspects that are recorded. */
+/** The rows of the suspects that are recorded. */
 export async function recordedBefore(
   engine: Engine,
   suspects: readonly Suspect[],
@@ -69,7 +69,7 @@ async function idsOf(
     newestMs = Math.max(newestMs, event.acceptedAtMs);
   }
   const accountIds = [...new Set(suspects.map(({ event }) => event.accountId))];
-  // The bounds of time spare the months and the pieces in which none of these messages can be.
+  // The time bounds exclude months and parts without these messages.
   const rows = await engine.rows(
     `SELECT event_id FROM sms_events
      WHERE account_id IN {accountIds:Array(String)} AND message_id IN {messageIds:Array(String)}

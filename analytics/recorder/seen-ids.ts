@@ -1,6 +1,6 @@
-// Ids of recently recorded events, so that a repeated event is dropped without asking ClickHouse: 64 bits of each id
-// in two open-addressing tables. When the younger is full the older is cleared, and `coversFromMs` says since when
-// every event is in them; older ones must be looked up. Two ids share 64 bits once in 10^13 events.
+// Ids of recently recorded events, so that a repeated event is dropped without a query: 64 bits of each id in two
+// open-addressing tables. When the younger is full the older is cleared, and every event since `coversFromMs` is in
+// them; older ones must be looked up. Two ids share 64 bits once in 10^13 events.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 
@@ -14,7 +14,7 @@ export class SeenIds {
   #young: Generation;
   #old: Generation;
 
-  /** `coversFromMs`: from when on everything recorded is about to be added; 0 on an empty store. */
+  /** `coversFromMs`: everything recorded since then will be added; 0 on an empty store. */
   constructor(coversFromMs: number, slots: number = limits.recorder.seenSlotsPerGeneration) {
     assert((slots & (slots - 1)) === 0, 'the number of slots is a power of two');
     this.#mask = slots - 1;
@@ -23,7 +23,7 @@ export class SeenIds {
     this.#old = emptyGeneration(slots, coversFromMs);
   }
 
-  /** Everything recorded at or after this moment is known here. */
+  /** Everything recorded at or after this time is in the tables. */
   get coversFromMs(): number {
     return this.#old.sinceMs;
   }
@@ -32,7 +32,7 @@ export class SeenIds {
     return this.#young.size + this.#old.size;
   }
 
-  /** Adds the id; false when it was here already. `nowMs` never goes back. */
+  /** Adds the id; false when it is known. `nowMs` never decreases. */
   add(eventId: string, nowMs: number): boolean {
     // 12 characters of base64 hold 72 bits; the first 66 are folded into two words.
     const high = wordOf(eventId, 4);
@@ -47,7 +47,7 @@ export class SeenIds {
     return true;
   }
 
-  /** The place of the pair, or the complement of the place where it would go. */
+  /** The index of the pair, or the complement of the index at which to insert it. */
   #find(generation: Generation, high: number, low: number): number {
     const slots = generation.slots;
     let slot = (low ^ (high >>> 7)) & this.#mask;

@@ -1,5 +1,5 @@
-// How far the recorder has taken EVENTS: everything up to here is in ClickHouse or held by it. Queries wait here for
-// the record that was the last one when they came.
+// The last record of EVENTS that the recorder has taken: everything up to it is in ClickHouse or held. Queries wait
+// until it reaches the end of the stream at their arrival.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 
 type Waiter = { readonly seq: number; readonly resolve: (reached: boolean) => void; readonly cancel: Cancel };
@@ -19,19 +19,19 @@ export class TakenPosition {
     return this.#seq;
   }
 
-  /** False once the recorder has let go of what it held: the position says nothing any more. */
+  /** False after the recorder dropped what it held: the position is meaningless then. */
   get isValid(): boolean {
     return !this.#isClosed;
   }
 
-  /** Called for every record, so nothing happens when nobody waits. */
+  /** Called for every record: cheap without waiters. */
   advance(seq: number): void {
     this.#seq = seq;
     if (this.#waiters.size === 0) return;
     for (const waiter of this.#waiters) if (waiter.seq <= seq) this.#end(waiter, true);
   }
 
-  /** True as soon as everything up to `seq` is taken; false when it is not within `limitMs`. */
+  /** True as soon as everything up to `seq` is taken; false after `limitMs`. */
   reached(seq: number, limitMs: number): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     if (this.#seq >= seq) return Promise.resolve(true);

@@ -1,5 +1,5 @@
-// Writes one batch after the other: looks up what memory cannot know, makes range and token durable, inserts, and
-// repeats until ClickHouse acknowledges. The repeat is harmless because range and token stay the same.
+// Writes batches one by one: looks up what memory cannot know, makes range and token durable, inserts, and repeats
+// until ClickHouse acknowledges. A repeat is harmless because range and token stay the same.
 import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -16,9 +16,9 @@ import { recordedBefore } from './recorded-before.ts';
 export type WriterOptions = {
   readonly engine: Engine;
   readonly progress: Progress;
-  /** Rows of this stream from here on are not recorded; before it they are. */
+  /** Rows of this stream from this sequence on are not recorded; earlier ones are. */
   readonly frontierSeq: number;
-  /** The range to repeat under its old token. */
+  /** The range to repeat with its old token. */
   readonly replay: PendingRange | null;
   readonly stopping: AbortSignal;
   readonly clock: Clock;
@@ -37,12 +37,12 @@ export class Writer {
       options.replay === null ? recorded : { ...recorded, seq: options.replay.first - 1, storedAtNs: null };
   }
 
-  /** Every record up to here is in ClickHouse. */
+  /** The last record that is in ClickHouse together with all before it. */
   get recorded(): StreamPosition {
     return this.#recorded;
   }
 
-  /** Resolves when the batch is in ClickHouse, however long that takes; rejects when fenced or stopped. */
+  /** Resolves when the batch is in ClickHouse, with retries; rejects when fenced or stopped. */
   async write(batch: Batch): Promise<void> {
     const { engine, progress, frontierSeq, stopping } = this.#options;
     const { streamEpoch } = progress;
@@ -59,19 +59,19 @@ export class Writer {
     this.#recorded = { made: this.#recorded.made, seq: batch.lastSeq, storedAtNs: batch.lastAtNs };
   }
 
-  /** Nothing is pending any more: the next start has nothing to repeat. */
+  /** Stores that no range is pending, so that the next start repeats nothing. */
   async settle(): Promise<void> {
     const { progress, stopping } = this.#options;
     if (progress.pending === null && progress.recordedTo === this.#recorded.seq) return;
     await progress.save(this.#recorded, null, stopping);
   }
 
-  /** Makes the range durable and gives the token for it. A batch without rows needs none. */
+  /** Makes the range durable and returns its token. A batch without rows needs none. */
   async #announce(batch: Batch, empty: boolean): Promise<string> {
     const { progress, stopping } = this.#options;
     const replay = this.#replay;
     this.#replay = null;
-    // None of the range's records was left in the stream when the first batch lies beyond it.
+    // If the first batch is after the range, none of its records is left in the stream.
     if (replay !== null && batch.firstSeq <= replay.last) return replay.token;
     if (empty) return '';
     const token = progress.newToken(batch.firstSeq, batch.lastSeq);
@@ -108,8 +108,8 @@ export class Writer {
 }
 
 /**
- * With the second one a repeat also fills a view that missed the first try, and never one that did not. Without the
- * third, events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
+ * With the second setting a repeat also fills a view that missed the first attempt, and no other. Without the third,
+ * events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
  */
 export const insertSettings = (token: string): string =>
   `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1, ` +

@@ -1,6 +1,6 @@
-// The one client of ClickHouse, in this process (chDB) or as a server: the same SQL. It bounds concurrent queries and
-// gives every call a deadline. It knows no tables. Settings are part of the SQL text: chDB would turn separate ones
-// into SET, which outlives the statement.
+// The only client of ClickHouse, in this process (chDB) or as a server, with the same SQL. It bounds concurrent queries
+// and gives every call a deadline. Settings are part of the SQL text: chDB would turn separate ones into SET, which
+// outlives the statement.
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
@@ -17,9 +17,9 @@ export type Params = Record<string, string | number | boolean | readonly string[
 
 export type Engine = {
   readonly kind: 'chdb' | 'server';
-  /** Runs a statement without an answer. */
+  /** Runs a statement without a result. */
   command(sql: string, limitMs?: number): Promise<void>;
-  /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never pasted. */
+  /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never concatenated. */
   rows(sql: string, params?: Params, limitMs?: number, turn?: Turn): Promise<Cell[][]>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
   insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
@@ -29,13 +29,13 @@ export type Engine = {
 export type EngineOptions = {
   /** http(s)://[user:password@]host:port[/database]; null runs chDB in this process. */
   readonly clickhouseUrl: string | null;
-  /** Where chDB keeps its data. One process per directory. */
+  /** The folder of chDB's data. One process per folder. */
   readonly dataDir: string;
 };
 
 /**
- * chDB reserves gigabytes for caches by default; these are for one machine that also does everything else. A native
- * abort in it ends this process and nothing else.
+ * chDB reserves gigabytes for caches by default; these sizes are for a machine with all other processes. A native abort
+ * in it ends this process only.
  */
 const chdbArguments = [
   '--max_server_memory_usage=2000000000',
@@ -45,10 +45,10 @@ const chdbArguments = [
   '--background_pool_size=1',
 ];
 
-/** chDB: bound parameters of two questions at once can overwrite each other and abort the process. */
+/** chDB: bound parameters of concurrent queries can overwrite each other and abort the process. */
 const queriesAtOnce = { chdb: 1, server: 4 } as const;
 
-/** The client writes to the console; what it would say reaches our log as the error of the call. */
+/** The client logs to the console; our log has its errors from the calls. */
 const quiet = { level: ClickHouseLogLevel.OFF };
 
 const load = createRequire(import.meta.url);

@@ -1,4 +1,4 @@
-// A delivery event as a row of sms_events and back. The only place that knows the columns and their order. Rows are
+// A delivery event as a row of sms_events and back. Only this file knows the columns and their order. Rows are
 // tab-separated text: the cheapest format to build and parse here (docs/decisions/0004).
 import type { DeliveryEvent, EventKind, InboundFacts } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
@@ -6,12 +6,12 @@ import { keywords } from '../../model/keyword.ts';
 import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
 
-/** Where an event is in the stream: order of the fold, and the same for every reader. */
+/** The position of an event in the stream: it defines the order of the fold for every reader. */
 export type StreamPosition = {
   /** When the stream was created (ms): sequences of another incarnation are not comparable. */
   readonly streamEpoch: number;
   readonly streamSeq: number;
-  /** Place within the record's expanded batch. */
+  /** Index within the record's expanded batch. */
   readonly batchIndex: number;
 };
 
@@ -35,8 +35,8 @@ export function rowOf(event: DeliveryEvent, place: StreamPosition, recordedAtMs:
 }
 
 /**
- * Whether ClickHouse would take the event as a row. One row it cannot parse fails its whole insert, and that is
- * repeated until it works: so what does not fit must never come to the insert.
+ * Whether ClickHouse accepts the event as a row. One row that it cannot parse fails the whole insert, which is repeated
+ * until it succeeds: so an event that does not fit must never be inserted.
  */
 export function fitsRow(e: DeliveryEvent): boolean {
   return (
@@ -53,7 +53,7 @@ export function fitsRow(e: DeliveryEvent): boolean {
   );
 }
 
-/** What a column of times holds where there is none. */
+/** The value of a time column without a time. */
 const never = '1970-01-01 00:00:00';
 const eventIdChars = 26;
 /** DateTime64 ends with the year 2299; this is 2286. */
@@ -61,7 +61,7 @@ const timeMsMax = 9_999_999_999_999;
 const isTime = (ms: number): boolean => ms >= 0 && ms <= timeMsMax;
 const isCount = (count: number, max: number): boolean => Number.isInteger(count) && count >= 0 && count <= max;
 
-/** What sms_submits has as well. */
+/** The columns that sms_submits has too. */
 export const submitColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
@@ -105,7 +105,7 @@ export function eventOfRow(at: readonly Cell[]): DeliveryEvent {
   };
 }
 
-/** The body stays sealed here too, and is only here when the account's policy says so. */
+/** The body stays sealed, and is stored only when the account's policy allows it. */
 function inboundText({ parts, receivedId, keepBody, sealedBody }: InboundFacts): string {
   const body = keepBody && sealedBody !== null ? { body: Buffer.from(sealedBody).toString('base64') } : {};
   return JSON.stringify({ parts, receivedId, ...body });

@@ -1,4 +1,4 @@
-// Where chDB keeps its files in the data folder. One process may open it at a time: the analytics role while it runs.
+// The folder of chDB in the data folder. One process may open it at a time: the analytics role while it runs.
 import { join } from 'node:path';
 
 export function clickhouseDir(dataDir: string): string {

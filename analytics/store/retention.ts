@@ -1,17 +1,17 @@
-// How long ClickHouse keeps delivery events. It is configuration (retention.history_days), not schema, so it is set
-// at every start; ClickHouse drops older parts by itself. The hourly counts stay: they name nobody.
+// How long ClickHouse keeps delivery events. It is configuration (retention.history_days), not schema, so it is set at
+// every start; ClickHouse drops older parts by itself. The hourly counts stay: they contain no personal data.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from './engine.ts';
 import { filledHours } from './schema.ts';
 
-/** A carrier reports within the validity, and what it reports may then wait for this store. */
+/** A carrier sends receipts within the validity, and a parked receipt may then wait for this store. */
 export const submitsKeptMs =
   limits.message.validitySecondsMax * 1_000 + limits.message.receiptGraceMs + limits.carrier.parkedReceiptAgeMsMax;
 
 assert(submitsKeptMs <= filledHours * 3_600_000, 'receipts may come for longer than sms_submits was filled for');
 
-/** Only the table's description changes; nothing is rewritten, neither at the start nor when time passes. */
+/** Changes the table's metadata only; no part is rewritten, now or later. */
 export async function keepHistoryFor(engine: Engine, days: number): Promise<void> {
   await engine.command('ALTER TABLE sms_events MODIFY SETTING ttl_only_drop_parts = 1');
   await engine.command(

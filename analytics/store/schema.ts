@@ -1,6 +1,6 @@
 // Migrates ClickHouse to the newest schema: the files of schema/ by number, each once, forward only. A file is run
 // statement by statement and may be repeated after a crash, so every statement must be idempotent (IF NOT EXISTS). A
-// statement with {from_ms} and {to_ms} fills a table from recorded rows: it is run for each hour of some days, newest
+// statement with {from_ms} and {to_ms} fills a table from recorded rows: it runs for each hour of some days, newest
 // first.
 import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
@@ -11,10 +11,10 @@ import type { Engine } from './engine.ts';
 const folder = new URL('../schema/', import.meta.url);
 
 const hourMs = 3_600_000;
-/** store/retention.ts needs as much. */
+/** store/retention.ts requires at least this. */
 export const filledHours = 5 * 24;
 
-/** Resolves with the versions that were applied now; none when the schema was current. */
+/** Resolves with the versions applied now; none when the schema was current. */
 export async function applySchema(engine: Engine, clock: Clock = systemClock): Promise<readonly number[]> {
   await engine.command(
     'CREATE TABLE IF NOT EXISTS schema_versions (version UInt32, name String, applied_at DateTime DEFAULT now()) ' +
@@ -46,13 +46,13 @@ export function schemaFiles(): readonly SchemaFile[] {
     });
 }
 
-/** Known without reading. */
+/** ClickHouse answers it from metadata. */
 async function hasEvents(engine: Engine): Promise<boolean> {
   const [row] = await engine.rows('SELECT toUInt64(count()) > 0 FROM sms_events');
   return Number(row?.[0]) > 0;
 }
 
-/** The newest hour reaches into the future: other nodes' clocks may be ahead. */
+/** The newest hour extends into the future: other nodes' clocks may be ahead. */
 function hourly(statement: string, nowMs: number): readonly string[] {
   return Array.from({ length: filledHours + 1 }, (_, hoursAgo) => {
     const fromMs = Math.trunc(nowMs) - hoursAgo * hourMs;
@@ -60,7 +60,7 @@ function hourly(statement: string, nowMs: number): readonly string[] {
   });
 }
 
-/** Comments are whole lines; a semicolon ends a statement (none stands inside a string here). */
+/** Comments are whole lines; a semicolon ends a statement (no string here contains one). */
 function statementsOf(sql: string): string[] {
   return sql
     .replaceAll(/^--.*$/gm, '')

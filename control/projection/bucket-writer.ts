@@ -8,7 +8,7 @@ import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import type { StoredEntry, EntryChange } from './desired-entries.ts';
 
-/** What the bucket holds under these names; a name without any entry is not in the answer. */
+/** The stored entries of these names; a name without entry is missing in the result. */
 export async function storedEntries(
   calls: BusCalls,
   bucket: KV,
@@ -23,7 +23,7 @@ export async function storedEntries(
   return held;
 }
 
-/** Carries repairs out, `outboxBatchMax` at a time and in order of the batches. Returns those that lost their race. */
+/** Writes changes, `outboxBatchMax` at a time, batches in order. Returns those that lost their compare-and-set. */
 export async function applyChanges(
   calls: BusCalls,
   bucket: KV,

@@ -1,5 +1,4 @@
-// Computes the directory's entries from rows of the database, and the difference to what the bucket holds. Pure: this
-// decides what drift is.
+// Computes the directory's entries from rows of the database, and the difference to what the bucket holds. Pure.
 import type { AccountRow, KeyRow, TemplateRow } from '../store/directory-rows.ts';
 import { rateOf } from '../store/rate.ts';
 import type { TemplateVariableEntry } from '../../directory/contract.ts';
@@ -15,7 +14,7 @@ import {
 /** An entry in the bucket: its text (null: deleted) and the revision a change of it must name. */
 export type StoredEntry = { readonly text: string | null; readonly revision: number };
 
-/** A write that brings one entry in line; `revision` 0 says that there must be none yet. */
+/** A write of one entry; `revision` 0: the entry must not exist yet. */
 export type EntryChange = { readonly name: string; readonly text: string | null; readonly revision: number };
 
 /** Accounts first: a key must never be in the directory before its account. */
@@ -75,7 +74,7 @@ function accountText(row: AccountRow): string {
   });
 }
 
-/** What must be written to make `held` say what `wanted` says: removals first, because they lock somebody out. */
+/** The writes that make `held` equal to `desired`: removals first, because they revoke access. */
 export function diffEntries(
   held: ReadonlyMap<string, StoredEntry>,
   desired: ReadonlyMap<string, string>,

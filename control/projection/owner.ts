@@ -1,6 +1,6 @@
-// Which database fills the directory on this NATS: the first one, until an operator releases it. Two databases in
-// turn would each remove the other's accounts and keys and lock both sets of clients out. The projector checks this
-// first; entry points and carriers do not need it.
+// Which database fills the directory on this NATS: the first one, until an operator releases it. Two databases would
+// each remove the other's accounts and keys and lock both sets of clients out. The projector checks this first; entry
+// points and carriers do not need it.
 import { hostname } from 'node:os';
 import { type KV, Kvm } from '@nats-io/kv';
 import { SetupError, ignoring } from '../../platform/errors.ts';
@@ -17,12 +17,12 @@ export type DirectoryOwner = {
   readonly v: 1;
   /** The database's own name, as `installation.ts` has it. */
   readonly database: string;
-  /** When it came, and from which machine: only for people. */
+  /** When and on which machine it became the owner, for display. */
   readonly sinceMs: number;
   readonly host: string;
 };
 
-/** Another database has the directory: a person must say which of the two is right. */
+/** Another database owns the directory: an operator must decide which of the two is right. */
 export class OwnedByAnother extends SetupError {
   constructor(owner: DirectoryOwner, ours: string) {
     super(
@@ -34,10 +34,10 @@ export class OwnedByAnother extends SetupError {
   }
 }
 
-/** In the bucket itself: a bucket that was lost belongs to whoever fills it again. */
+/** Stored in the bucket itself: a bucket that was lost belongs to the next database that fills it. */
 const ownerEntryName = 'meta.database';
 
-/** Takes the directory for the store's database when nobody has it. Throws OwnedByAnother when another database does. */
+/** Makes the store's database the owner of a directory without one. Throws OwnedByAnother when another database is. */
 export async function claimDirectory(store: Store, calls: BusCalls, bucket: KV): Promise<void> {
   const ours = await installationId(store);
   const owner = await calls.call("asking for the directory's owner", ownerIn(bucket));
@@ -54,7 +54,7 @@ async function take(clock: Clock, calls: BusCalls, bucket: KV, ours: string): Pr
   if (faster.database !== ours) throw new OwnedByAnother(faster, ours);
 }
 
-/** Null while nobody has it. Makes nothing. */
+/** The owner, or null. Creates nothing. */
 export async function directoryOwner(bus: Bus): Promise<DirectoryOwner | null> {
   try {
     const bucket = await new Kvm(bus.jetstream).open(keyValueBuckets.directory.name);
@@ -66,7 +66,7 @@ export async function directoryOwner(bus: Bus): Promise<DirectoryOwner | null> {
   }
 }
 
-/** The next database that comes has it. Who had it before; null when nobody did. */
+/** Removes the owner, so that the next database becomes it. Returns the previous owner, or null. */
 export async function releaseDirectory(bus: Bus): Promise<DirectoryOwner | null> {
   const owner = await directoryOwner(bus);
   if (owner === null) return null;

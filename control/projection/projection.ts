@@ -29,8 +29,8 @@ import { type StoredEntry, diffEntries, desiredEntries } from './desired-entries
 import { readBucket } from '../../directory/watch.ts';
 
 /**
- * Projects what is in the outbox until it is empty. A row is deleted after JetStream acked its entry; a crash in
- * between repeats a comparison, which then finds nothing to write.
+ * Projects the outbox until it is empty. A row is deleted after JetStream acked its entry; after a crash in between the
+ * comparison is repeated and finds nothing to write.
  */
 export async function projectOutbox(
   store: Store,
@@ -40,7 +40,7 @@ export async function projectOutbox(
 ): Promise<void> {
   while (!stopping.aborted) {
     await projectTenants(store, calls, buckets.tenants, stopping);
-    // A few blocks at a time, and tenants again in between: a revocation must not wait behind an import.
+    // A few blocks at a time, with tenants in between: a revocation must not wait for an import.
     if (stopping.aborted || !(await projectBlocks(store, calls, buckets.suppressions))) return;
   }
 }
@@ -52,7 +52,7 @@ async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stoppin
     if (rows.length === 0) return;
     const settled = await projectRows(store, calls, bucket, rows);
     await deleteOutbox(store, settled);
-    // Another process is projecting the rest; the next pass looks again.
+    // Another process projects the rest; the next pass checks again.
     if (settled.length < rows.length) return;
   }
 }
@@ -61,21 +61,21 @@ async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stoppin
 export async function reconcile(store: Store, calls: BusCalls): Promise<number> {
   const stored = new Map<string, StoredEntry>();
   const reading = await readBucket(calls, (name, body, revision) => {
-    // Kinds of a later version are not ours to repair.
+    // Entries of a later version's kinds are left unchanged.
     if (subjectOfEntry(name) !== null)
       stored.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
   });
   reading.stop();
-  // A copy: a revision that came in after the rows were read would let older rows win.
+  // A copy: a revision received after the rows were read would let older rows win.
   const held = new Map(stored);
   const { accounts, keys, templates } = await readTenants(store);
   const changes = diffEntries(held, desiredEntries(accounts, keys, templates));
-  // What is in the outbox is under way: written here, it only arrives earlier.
+  // Entries in the outbox are being projected already: no drift, they are only written earlier.
   const underWay = new Set((await readOutbox(store, limits.directory.outboxBatchMax, 'tenants')).map(entryNameOf));
   const lost = await applyChanges(calls, reading.bucket, changes);
   if (!reading.filled && lost.length === 0)
     await calls.call('marking the directory', reading.bucket.put(filledEntryName, '{"v":1}'));
-  // A lost race is a change that came meanwhile, not drift.
+  // A lost compare-and-set is a concurrent change, not drift.
   const isDrift = ({ name }: { readonly name: string }) => !underWay.has(name);
   const drifted = changes.filter(isDrift).length - lost.filter(isDrift).length + (await reconcileBlocks(store, calls));
   if (drifted > 0) {

@@ -35,7 +35,7 @@ export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): 
   return settled.length === rows.length;
 }
 
-/** Compares versions only; the numbers are read of those blocks that differ. Returns how many were repaired. */
+/** Compares versions only and reads the numbers of blocks that differ. Returns the number of repaired blocks. */
 export async function reconcileBlocks(store: Store, calls: BusCalls): Promise<number> {
   const held = new Map<string, string | null>();
   const reading = await readBucket(
@@ -59,7 +59,7 @@ export async function reconcileBlocks(store: Store, calls: BusCalls): Promise<nu
   return changed;
 }
 
-/** Brings entries in line with the database. Returns the names of those that lost against another writer. */
+/** Writes these blocks as the database has them. Returns the names of those that lost their compare-and-set. */
 async function writeBlocks(store: Store, calls: BusCalls, bucket: KV, names: readonly BlockName[]): Promise<string[]> {
   const changes = await Promise.all(names.map((name) => changeOf(store, calls, bucket, name)));
   const needed = changes.filter((change): change is EntryChange => change !== null);

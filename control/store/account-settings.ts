@@ -1,5 +1,5 @@
-// Settings of an account by itself and by the operator: networks, rates, texts. Values are validated by the caller;
-// here they are stored, audited and written to the outbox.
+// Settings of an account, set by itself or the operator: networks, rates, texts. The caller validates values; here they
+// are stored, audited and written to the outbox.
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
@@ -18,13 +18,13 @@ export type AccountSettings = {
   readonly rate: Rate | null;
   /** Null: the default of the installation. */
   readonly idempotencyKeysPerHour: number | null;
-  /** Categories of which a message is sent once more when nobody knows whether its carrier took it. */
+  /** Categories whose messages are resent when it is unknown whether the carrier took them. */
   readonly resendUnknown: readonly Category[];
-  /** Whether the event store keeps, sealed, what subscribers write. */
+  /** Whether the event store keeps the sealed texts of subscribers. */
   readonly keepInboundText: boolean;
-  /** The account's own answer to HELP; null: the country's. */
+  /** The account's own reply to HELP; null: the country's. */
   readonly helpText: string | null;
-  /** Its share of a carrier's lane beside other accounts that wait there, 1 to 100. */
+  /** Its weight in a carrier's lane beside other waiting accounts, 1 to 100. */
   readonly weight: number;
 };
 
@@ -33,7 +33,7 @@ export async function readAccountSettings(store: Store, id: AccountId): Promise<
   return row === undefined ? null : settingsOf(row);
 }
 
-/** Changes what is given and nothing else. Null when there is no such account. */
+/** Changes the given settings only. Null when there is no such account. */
 export async function changeAccountSettings(
   store: Store,
   id: AccountId,
@@ -77,7 +77,7 @@ export async function changeAccountSettings(
   });
 }
 
-/** Lists of content rules may be long: of those what came and what went, the first of them. */
+/** Content rules may be long lists: of the added and removed entries the first ones are recorded. */
 function auditedChanges(before: AccountSettings, after: AccountSettings): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(changesOf(before, after)).map(([name, { from, to }]) =>

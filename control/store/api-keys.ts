@@ -1,5 +1,5 @@
-// API keys in the database. createKey returns the whole key once; afterwards only its public id and the hash of its
-// secret exist. A revoked key keeps its row for a while and is never valid again.
+// API keys in the database. createKey returns the whole key once; only its public id and the hash of its secret are
+// stored. The row of a revoked key is kept for a while; the key is never valid again.
 import { type Selectable, type Transaction, sql } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
@@ -19,7 +19,7 @@ export type StoredApiKey = {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | null;
   readonly revokedAtMs: number | null;
-  /** Networks it may be used from; empty: all. */
+  /** Networks from which it may be used; empty: all. */
   readonly ipAllowlist: readonly string[];
   readonly rate: Rate | null;
   /** The day in UTC on which it was last used, `2026-11-22`; null: never. */
@@ -39,7 +39,7 @@ export type NewKey = {
 
 export type KeyRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_keys' };
 
-/** `token` is the whole key: show it once, keep it nowhere. */
+/** `token` is the whole key: show it once, store it nowhere. */
 export async function createKey(
   store: Store,
   desired: NewKey,
@@ -87,16 +87,16 @@ export async function createKey(
   });
 }
 
-/** Who asks for a change, and what is to be asked of the key as it is in the transaction of the change. */
+/** The actor of a change, and a check of the key within the transaction of the change. */
 export type KeyAsked<R> = {
   /** Keys of other accounts are not found. */
   readonly accountId?: AccountId;
   readonly actor?: Actor;
-  /** Null: go on. */
+  /** Null: no refusal. */
   readonly refuse?: (current: StoredApiKey) => R | null;
 };
 
-/** Only who gives `refuse` hears of refusals. */
+/** Only callers with `refuse` get refusals. */
 type Refused<R> = [R] extends [never] ? never : { readonly refused: R };
 
 /** Null when there is no such key (of this account, when one is given). Revoking twice changes nothing. */
@@ -138,7 +138,7 @@ export async function findKey(store: Store, id: ApiKeyId, accountId: AccountId):
 
 export type KeyChange = Partial<Pick<StoredApiKey, 'description' | 'expiresAtMs' | 'ipAllowlist' | 'rate'>>;
 
-/** Changes what is given and nothing else. Null when there is no such key, or (without `refuse`) it was revoked. */
+/** Changes the given fields only. Null when there is no such key, or (without `refuse`) it was revoked. */
 export async function changeKey<R = never>(
   store: Store,
   id: ApiKeyId,
@@ -178,7 +178,7 @@ export async function changeKey<R = never>(
   });
 }
 
-/** Of an account's revoked keys the newest stay; what became of the others is in the audit log. */
+/** Keeps an account's newest revoked keys; the audit log has the history of the others. */
 async function forgetOldest(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   await sql`
     delete from api_keys where id in (
@@ -186,7 +186,7 @@ async function forgetOldest(tx: Transaction<Tables>, accountId: AccountId): Prom
       order by revoked_at desc, id desc offset ${limits.store.revokedKeysMax})`.execute(tx);
 }
 
-/** What of a key is changed, as the audit log has it. */
+/** The changeable fields of a key, for the audit log. */
 function boundsOf(row: Selectable<ApiKeysTable>) {
   return {
     description: row.description,
@@ -196,7 +196,7 @@ function boundsOf(row: Selectable<ApiKeysTable>) {
   };
 }
 
-/** Nobody else changes it until the transaction ends. */
+/** Locks the row until the transaction ends. */
 async function lockedKey(tx: Transaction<Tables>, id: ApiKeyId, accountId: AccountId | undefined) {
   let query = tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate();
   if (accountId !== undefined) query = query.where('account_id', '=', accountId);
@@ -231,9 +231,7 @@ function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
   };
 }
 
-/**
- * A day that is reported late changes nothing. No change of the key: the directory and the audit log do not hear of it.
- */
+/** Stores the day of last use; an older day changes nothing. Neither the directory nor the audit log records it. */
 export async function noteKeysUsed(store: Store, day: string, ids: readonly ApiKeyId[]): Promise<void> {
   await sql`
     update api_keys set last_used_on = ${day}::date

@@ -1,5 +1,5 @@
-// All actions of the audit log. Writers are held to them by the compiler, so that a filter for an unknown action can
-// be distinguished from one for an action that has not happened yet.
+// All actions of the audit log, as a type, so that a filter for an unknown action differs from one for an action
+// without records.
 import { senderStatuses, templateStatuses } from './schema.ts';
 
 const desiredState = ['paused', 'drained', 'resumed'] as const;

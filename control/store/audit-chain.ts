@@ -1,7 +1,7 @@
-// The only way into the audit log: rows are numbered and chained by their hashes, in the transaction of the change
-// they record. Writers are serialised by the lock on the chain's one row until the end of their transaction; their
-// NOTIFY serialises them at the commit anyway, so it costs no throughput. Call it last: the holder of this lock must
-// not wait for another.
+// The only code that appends to the audit log: rows are numbered and chained by their hashes, in the transaction of the
+// change they record. Writers are serialised by the lock on the chain's one row until the end of their transaction;
+// their NOTIFY serialises them at the commit anyway, so it costs no throughput. Call it last in a transaction: the
+// holder of this lock must not wait for another lock.
 import { type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -18,7 +18,7 @@ export type AuditEntry = {
   readonly action: AuditAction;
   readonly target: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Of what may be written more than once: the second time changes nothing. */
+  /** Deduplicates records that may be written more than once; null for others. */
   readonly recordId: string | null;
 };
 
@@ -32,7 +32,7 @@ export async function appendAudit(
   const fresh = await withoutKnown(tx, entries);
   if (fresh.length === 0) return;
   const nowMs = clock.nowMs();
-  // Never before the row before, so that a partition holds an unbroken piece of the chain.
+  // Never before the previous row, so that a partition holds a contiguous part of the chain.
   const recordedAtMs = Math.max(nowMs, head.recorded_at.getTime());
   const month = monthOf(recordedAtMs);
   if (month !== head.month) await sql`select ensure_audit_partition(${month})`.execute(tx);
@@ -67,7 +67,7 @@ export async function appendAudit(
 /** `2026-11`, in UTC. */
 export const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
 
-/** Under the lock of the chain nobody else can write the same meanwhile. */
+/** Drops entries that are already in the log; under the lock of the chain no other writer can add them meanwhile. */
 async function withoutKnown(tx: Transaction<Tables>, entries: readonly AuditEntry[]): Promise<AuditEntry[]> {
   const ids = entries.flatMap(({ recordId }) => recordId ?? []);
   if (ids.length === 0) return [...entries];

@@ -1,5 +1,5 @@
 // The hash chain of the audit log: each row's SHA-256 is over the hash of the row before and a canonical text of its
-// own. The text is the same made from what is about to be written and from what PostgreSQL returns. Pure.
+// own. The text is the same for a row to be written and for the row that PostgreSQL returns. Pure.
 import { createHash } from 'node:crypto';
 
 /** A row without its hashes. Times in whole milliseconds, which PostgreSQL keeps exactly. */
@@ -17,14 +17,14 @@ export type ChainedFacts = {
   readonly detail: unknown;
 };
 
-/** Comes before the first row. */
+/** The hash before the first row. */
 export const genesisHash = Buffer.alloc(32);
 
 export function auditHash(before: Uint8Array, facts: ChainedFacts): Buffer {
   return createHash('sha256').update(before).update(canonicalText(facts)).digest();
 }
 
-/** A list, so that no name can be mistaken; it begins with the version of this form. */
+/** A list, so that values cannot be confused; its first element is the version of this form. */
 function canonicalText(facts: ChainedFacts): string {
   const { seq, recordedAtMs, atMs, accountId, actor, origin, action, target, recordId, detail } = facts;
   return JSON.stringify([
@@ -42,7 +42,7 @@ function canonicalText(facts: ChainedFacts): string {
   ]);
 }
 
-/** jsonb keeps no order of keys. */
+/** Sorts keys, because jsonb does not keep their order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,5 +1,5 @@
-// The audit log as operators read it, and the way into it for operator commands, which are durable on the bus first.
-// A record that is there already changes nothing.
+// Reads the audit log for operators, and appends operator commands, which are durable on the bus first. A known record
+// is not appended again.
 import { type Selectable, sql } from 'kysely';
 import type { AuditAction } from './audit-actions.ts';
 import type { AuditLogTable } from './schema.ts';
@@ -15,10 +15,10 @@ type Audited = {
   readonly detail: Readonly<Record<string, unknown>>;
 };
 
-/** Of no account. The id is the same however often it is written. */
+/** A record without account. Its id is the same at every attempt. */
 export type NewAuditRecord = Omit<Audited, 'action'> & { readonly recordId: string; readonly action: AuditAction };
 
-/** `row` grows with every record: pages go by it. */
+/** `row` increases with every record and is the cursor of pages. */
 export type AuditRecord = Audited & { readonly row: number; readonly accountId: string | null };
 
 export async function addAuditRecords(store: Store, records: readonly NewAuditRecord[]): Promise<void> {
@@ -34,9 +34,9 @@ export async function addAuditRecords(store: Store, records: readonly NewAuditRe
 
 export type AuditQuery = {
   readonly limit: number;
-  /** The row after which the page begins, newest first; null for the first page. */
+  /** The row after which the page starts, newest first; null for the first page. */
   readonly after: number | null;
-  /** What it was done to, and whatever belongs to that: with a carrier its binds. */
+  /** The changed thing and what belongs to it: with a carrier its binds. */
   readonly target?: string | undefined;
   readonly action?: string | undefined;
 };

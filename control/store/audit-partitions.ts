@@ -23,7 +23,7 @@ export async function auditPartitions(store: Store): Promise<AuditPartition[]> {
   const partitions: AuditPartition[] = [];
   for (const { table, bytes } of tables) {
     const month = table.slice('audit_log_'.length).replace('_', '-');
-    // Through the table above: nobody but the owner may read a partition by its own name.
+    // Through the parent table: only the owner may read a partition by name.
     const { rows } = await sql<{ rows: number; first: number | null; last: number | null }>`
       select count(*) as rows, min(id) as first, max(id) as last from audit_log
       where recorded_at >= ${startOf(month)} and recorded_at < ${startOf(month, 1)}`.execute(store.db);
@@ -42,7 +42,7 @@ export type Detached =
   | { readonly ok: true; readonly partition: AuditPartition }
   | { readonly ok: false; readonly code: 'no_such_month' | 'not_the_oldest' | 'still_written' };
 
-/** Only the oldest, and never the month that is written to: what stays is one unbroken piece. */
+/** Detaches the oldest partition, never the current month: the rest stays contiguous. */
 export async function detachAuditPartition(store: Store, month: string): Promise<Detached> {
   const all = await auditPartitions(store);
   const partition = all.find((each) => each.month === month);

@@ -1,11 +1,11 @@
 // Recomputes the hash chain of the audit log and names the first row that was changed. Detached partitions are
-// represented by the record of their detaching, which is part of the chain. It cannot see a chain that was rewritten
-// from some row to its end: compare it with a head that was noted elsewhere.
+// represented by the record of their detaching, which is part of the chain. It cannot detect a chain rewritten from
+// some row to its end: compare it with a head kept elsewhere.
 import { sql } from 'kysely';
 import { auditHash, genesisHash } from './audit-hash.ts';
 import type { Store } from './store.ts';
 
-/** The end of the chain, to be noted somewhere else: `seq:hash`. */
+/** The end of the chain, to be kept elsewhere: `seq:hash`. */
 export type AuditHead = { readonly seq: number; readonly hash: string };
 
 export type Verified =
@@ -29,7 +29,7 @@ type Row = {
 
 const rowsAtOnce = 1_000;
 
-/** `expected`: heads that were noted earlier; each must still be part of the chain. Pages, so that writers never wait. */
+/** `expected`: heads kept earlier; each must still be in the chain. Reads pages, so that writers never wait. */
 export async function verifyAudit(store: Store, expected: readonly AuditHead[] = []): Promise<Verified> {
   const chain = await store.db.selectFrom('audit_chain').select(['seq', 'hash']).executeTakeFirstOrThrow();
   const broken = (brokenAt: number, why: string) => ({ ok: false, brokenAt, why }) as const;
@@ -81,7 +81,7 @@ async function pageAfter(store: Store, seq: number, last: number): Promise<Row[]
   return rows;
 }
 
-/** The hash of the row before, as the record of its partition's detaching has it. */
+/** The hash of the previous row, from the record of its partition's detaching. */
 async function anchorBefore(store: Store, id: number): Promise<Buffer | null> {
   const { rows } = await sql<{ hash: string }>`
     select detail->>'last_hash' as hash from audit_log

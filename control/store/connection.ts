@@ -1,5 +1,5 @@
-// Connections to PostgreSQL: a bounded pool, a deadline on everything, int8 as a number, a date as it is written. It
-// also decides which errors mean "the database is away".
+// Connections to PostgreSQL: a bounded pool, a deadline on everything, int8 as a number, a date as text. It also
+// decides which errors mean that the database is unavailable.
 import { PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -11,7 +11,7 @@ const dateOid = 1082;
 
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
-    // The driver makes a date a moment of the local time zone.
+    // The driver would convert a date to a time in the local time zone.
     if (oid === dateOid) return (text: string) => text;
     return oid === int8Oid ? parseInt8 : pg.types.getTypeParser(oid, format);
   },
@@ -27,7 +27,7 @@ export function clientConfigOf(
     application_name: 'heliograph',
     connectionTimeoutMillis: limits.store.connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // The server may be gone without a word; then the client's own timer is the only one left.
+    // The server may be gone without closing the connection; then only the client's own timer ends the query.
     query_timeout: statementTimeoutMs + 1_000,
     idle_in_transaction_session_timeout: limits.store.idleInTransactionMs,
     keepAlive: true,
@@ -47,15 +47,14 @@ export function dialectOf(
   });
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => ignoring(error, 'an idle database connection was lost'));
-  // Nor may a connection die unheard between two statements of a transaction: the next statement fails and its caller
-  // knows.
+  // A connection may be lost between two statements of a transaction: the next statement fails and reports it.
   pool.on('connect', (client) => {
     client.on('error', (error) => ignoring(error, 'a database connection in use was lost'));
   });
   return new PostgresDialect({ pool });
 }
 
-/** True when the database cannot be reached or has no room now: the same question may be answered later. */
+/** True when the database cannot be reached or is overloaded: the same query may succeed later. */
 export function isStoreUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code === 'string' && code !== '') {
@@ -63,7 +62,7 @@ export function isStoreUnavailable(error: unknown): boolean {
     if (/^(08|53|57)/.test(code)) return true;
     if (/^E(CONN|TIMEDOUT|PIPE|HOST|NET|AI_AGAIN)/.test(code)) return true;
   }
-  // node-postgres gives these no code.
+  // node-postgres has no code for these.
   return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|not queryable|Cannot use a pool after/i.test(
     messageOf(error),
   );

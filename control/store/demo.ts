@@ -1,7 +1,6 @@
-// The demo account of a first start: an account, a live and a test key and approved senders, so that the first SMS
-// needs only a paste. Made only in a database without accounts. Its keys are in a file that only the owner of the
-// data folder can read. A live demo key exists only where all carriers are simulated, so that it can never send for
-// real.
+// The demo account of a first start: a live and a test key and approved senders, so that the first SMS needs no set-up.
+// Created only in a database without accounts. Its keys are in a file that only the owner of the data folder can read.
+// A live demo key exists only where all carriers are simulated, so that it can never reach a handset.
 import { hostname } from 'node:os';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +16,7 @@ import type { Store } from './store.ts';
 
 export type Demo = {
   readonly accountId: AccountId;
-  /** Null where a carrier is not simulated, and for ever after it was one. */
+  /** Null where a carrier is not simulated, and for ever once that was so. */
   readonly liveKey: string | null;
   readonly testKey: string;
 };
@@ -38,7 +37,7 @@ export type DemoOptions = {
 const firstStart = { name: 'first-start', from: hostname() };
 const demoSenders = ['HELIOGRAPH', 'Heliograph', 'DEMO', '16247'];
 
-/** Null when this database is no demo's any more: it has accounts of its own, or the demo's keys were revoked. */
+/** Null when this database has accounts of its own, or the demo's keys were revoked. */
 export async function demoAccount(store: Store, { file, realCarriers }: DemoOptions): Promise<DemoAccount | null> {
   const saved = readSaved(file);
   if (saved !== null && saved !== 'unfinished') {
@@ -48,7 +47,7 @@ export async function demoAccount(store: Store, { file, realCarriers }: DemoOpti
   }
   if (saved === null) {
     if (await hasAccounts(store)) return null;
-    // Said before the first row: a start that dies half-way is finished by the next one.
+    // Written before the first row, so that the next start completes an interrupted one.
     save(file, { unfinished: true });
   }
   const accountId = (await accountOfFirstStart(store)) ?? (await newDemoAccount(store));
@@ -62,7 +61,7 @@ export async function demoAccount(store: Store, { file, realCarriers }: DemoOpti
   return { ...demo, isNew: true, liveKeyRevoked: false };
 }
 
-/** Whether there was a live demo key in effect, and a carrier it could have reached. It is revoked then. */
+/** Revokes the live demo key if a carrier is not simulated. True when it revoked one. */
 export async function revokeLiveDemoKey(store: Store, { file, realCarriers }: DemoOptions): Promise<boolean> {
   const saved = readSaved(file);
   if (saved === null || saved === 'unfinished' || saved.liveKey === null || realCarriers.length === 0) return false;
@@ -85,7 +84,7 @@ export function savedDemo(file: string): Demo | null {
   return saved === 'unfinished' ? null : saved;
 }
 
-/** Where the demo's keys are kept. */
+/** The file with the demo's keys. */
 export const demoKeysFile = (dataDir: string) => join(dataDir, 'demo-keys.json');
 
 async function accountOfFirstStart(store: Store): Promise<AccountId | null> {
@@ -134,13 +133,13 @@ function readSaved(file: string): Demo | 'unfinished' | null {
     if (accountId === undefined || liveKey === undefined || testKey === undefined) return null;
     return { accountId, liveKey, testKey };
   } catch (error) {
-    // Then the keys cannot be printed; nothing else needs them.
+    // Without the file the keys cannot be printed; nothing else needs them.
     ignoring(error, 'demo-keys.json cannot be read');
     return null;
   }
 }
 
-/** In one step: a file that is half written would lose the keys. */
+/** Written atomically: a partial file would lose the keys. */
 function save(file: string, content: object): void {
   const fresh = `${file}.${process.pid}`;
   rmSync(fresh, { force: true });

@@ -1,5 +1,5 @@
-// Reads the rows that the directory is projected from, and the outbox: which entries may have changed. The shape of
-// an entry is defined in directory/.
+// Reads the rows that the directory is projected from, and the outbox, which names changed entries. The shape of an
+// entry is defined in directory/.
 import { type Kysely, type Transaction, sql } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
 import type { AccountId, ApiKeyId, TemplateId } from '../../model/ids.ts';
@@ -14,7 +14,7 @@ export type AccountRow = {
   readonly status: AccountStatus;
   /** Names of the approved senders. */
   readonly senders: readonly string[];
-  /** Those of them that are approved for some categories only. */
+  /** Those approved for some categories only. */
   readonly sender_categories: Readonly<Record<string, readonly Category[]>> | null;
   readonly ip_allowlist: readonly string[];
   readonly rate_per_second: number | null;
@@ -56,10 +56,7 @@ export type OutboxRow = { readonly id: number; readonly entity: OutboxTable['ent
 
 type Reader = Kysely<Tables> | Transaction<Tables>;
 
-/**
- * The oldest changes the directory may not know yet. `tenants`: all but suppressed numbers, whose blocks are large and
- * must not keep a revocation waiting.
- */
+/** The oldest changes not projected yet. `tenants`: all but suppressed numbers, which would delay a revocation. */
 export async function readOutbox(
   store: Store,
   limit: number,
@@ -70,7 +67,7 @@ export async function readOutbox(
   return query.execute();
 }
 
-/** Call only after the directory holds what these rows asked for. */
+/** Call it only after the directory contains the changes of these rows. */
 export async function deleteOutbox(store: Store, ids: readonly number[]): Promise<void> {
   if (ids.length > 0)
     await store.db
@@ -79,7 +76,7 @@ export async function deleteOutbox(store: Store, ids: readonly number[]): Promis
       .execute();
 }
 
-/** Accounts as they are now; one that is not in the answer does not exist. */
+/** Accounts now; one missing in the result does not exist. */
 export async function readAccountRows(reader: Reader, ids: readonly string[] | 'all'): Promise<AccountRow[]> {
   if (ids !== 'all' && ids.length === 0) return [];
   let query = reader
@@ -112,7 +109,7 @@ export async function readAccountRows(reader: Reader, ids: readonly string[] | '
   return query.execute();
 }
 
-/** Keys that are not revoked. Expired ones stay: the reader of the directory looks at the time itself. */
+/** Keys that are not revoked. Expired ones are included: the reader of the directory checks the time. */
 export async function readKeyRows(reader: Reader, publicIds: readonly string[] | 'all'): Promise<KeyRow[]> {
   if (publicIds !== 'all' && publicIds.length === 0) return [];
   let query = reader
@@ -135,7 +132,7 @@ export async function readTemplateRows(reader: Reader, ids: readonly string[] | 
   return (await query.execute()) as TemplateRow[];
 }
 
-/** All accounts, keys and approved templates as of one moment. */
+/** All accounts, keys and approved templates in one snapshot. */
 export async function readTenants(
   store: Store,
 ): Promise<{ accounts: AccountRow[]; keys: KeyRow[]; templates: TemplateRow[] }> {

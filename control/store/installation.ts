@@ -7,5 +7,5 @@ export async function installationId(store: Store): Promise<string> {
   return id;
 }
 
-/** Where a machine keeps the name of the database it used last: for the doctor, while that database does not run. */
+/** The file with the name of the database this machine used last, for the doctor while that database does not run. */
 export const databaseNameFile = (dataDir: string) => join(dataDir, 'database-name');

@@ -1,6 +1,6 @@
-// Migrates the database to this version's schema. Forward only, all pending steps in one transaction under an
-// advisory lock, so several control processes may start at once. A database that is ahead of this version stops the
-// start with a sentence.
+// Migrates the database to this version's schema. Forward only, all pending steps in one transaction under an advisory
+// lock, so several control processes may start at once. A database of a newer version stops the start with a
+// SetupError.
 import { Kysely } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { SetupError, messageOf } from '../../platform/errors.ts';
@@ -34,10 +34,10 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0016-key-last-used': keyLastUsed,
 };
 
-/** Returns the names of the steps it applied. `upTo` stops after a step: for tests of the next one. */
+/** Returns the names of the applied steps. `upTo` is the last step to apply, for tests of the next one. */
 export async function migrateStore(databaseUrl: string, upTo?: string): Promise<readonly string[]> {
-  // A connection of its own: a step over a large table, or the wait for another process's steps, may take longer
-  // than any query of the running system is allowed to.
+  // A separate connection: a step over a large table, or the wait for another process's steps, may take longer than the
+  // statement timeout of the running system.
   const db = new Kysely<unknown>({
     dialect: dialectOf(databaseUrl, { poolMax: 1, statementTimeoutMs: limits.store.migrationTimeoutMs }),
   });
@@ -62,7 +62,7 @@ function explained(error: unknown): unknown {
       error,
     );
   }
-  // Kysely's words for a step in the database that the provider does not have.
+  // Kysely's error about a step in the database that this version does not have.
   if (!/previously executed migration .* is missing/.test(messageOf(error))) return error;
   return new SetupError('The database was migrated by a newer Heliograph: start that version, or a newer one.', error);
 }

@@ -4,13 +4,13 @@
 export type PageRequest = {
   /** 1..limits.http.pageMax; checked by the caller. */
   readonly limit: number;
-  /** The id after which the page begins; null for the first page. */
+  /** The id after which the page starts; null for the first page. */
   readonly after: string | null;
 };
 
 export type Page<T> = { readonly items: readonly T[]; readonly next: string | null };
 
-/** `rows` were read with limit + 1: one more than asked for says that there is a next page. */
+/** `rows` were read with limit + 1: the additional one means that there is a next page. */
 export function pageOf<Row extends { readonly id: string }, T>(
   rows: readonly Row[],
   limit: number,

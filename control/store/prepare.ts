@@ -8,13 +8,13 @@ import { grantRights } from './rights.ts';
 import type { Store } from './store.ts';
 
 export type DatabaseUrls = {
-  /** Of the application role. */
+  /** With the application role. */
   readonly databaseUrl: string;
   /** Null: the application role owns the tables, or another role migrates. */
   readonly ownerUrl: string | null;
 };
 
-/** `store` is on `databaseUrl`. */
+/** `store` uses `databaseUrl`. */
 export async function prepareStore(store: Store, { databaseUrl, ownerUrl }: DatabaseUrls): Promise<void> {
   if (ownerUrl === null) return void (await migrateStore(databaseUrl));
   const [role] = await Promise.all([roleOf(store), migrateStore(ownerUrl)]);

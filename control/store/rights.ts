@@ -12,7 +12,7 @@ export type Right = 'select' | 'insert' | 'update' | 'delete';
 const readOnly = ['select'] as const;
 const everything = ['select', 'insert', 'update', 'delete'] as const;
 
-/** By table. `select … for update` needs the right to update. */
+/** Rights by table. `select … for update` requires the right to update. */
 export const tableRights: Readonly<Record<string, readonly Right[]>> = {
   accounts: ['select', 'insert', 'update'],
   api_keys: everything,
@@ -22,26 +22,23 @@ export const tableRights: Readonly<Record<string, readonly Right[]>> = {
   suppression_blocks: everything,
   subscriber_decisions: ['select', 'insert', 'update'],
   outbox: ['select', 'insert', 'delete'],
-  // Rows go in by the table above its partitions, of which the application role may nothing.
+  // Rows are inserted through the parent table; the application role has no right on its partitions.
   audit_log: ['select', 'insert'],
   audit_chain: ['select', 'update'],
   installation: readOnly,
-  // Where the owner has migrated, a start without its URL sees that nothing is left to do.
+  // After the owner migrated, a start without its URL must see that no step is pending.
   kysely_migration: readOnly,
   kysely_migration_lock: readOnly,
 };
 
-/** The sequences behind `bigserial` columns it inserts into. */
+/** The sequences of `bigserial` columns it inserts into. */
 export const sequencesUsed = ['outbox_id_seq'] as const;
 export const functionsUsed = ['ensure_audit_partition(text)'] as const;
 
-/** Any number but the projector's: owners that start at once take turns. */
+/** An arbitrary number other than the projector's: owners that start at once run one after the other. */
 const rightsLock = 0x48_45_4c_4a;
 
-/**
- * Asked by the tables' owner, after every migration. Gives `role` what is listed, takes away what is not; returns the
- * database's name.
- */
+/** Grants the listed rights to `role` and revokes all others, as the tables' owner. Returns the database's name. */
 export async function grantRights(ownerUrl: string, role: string): Promise<string> {
   const client = new pg.Client(clientConfigOf(ownerUrl));
   client.on('error', (error) => ignoring(error, 'the connection that grants rights broke'));
@@ -58,7 +55,7 @@ export async function grantRights(ownerUrl: string, role: string): Promise<strin
     // The owner has every right by itself.
     if (role === me) return database;
     if (!known) throw new SetupError(`DATABASE_URL: the server of DATABASE_OWNER_URL knows no role "${role}"`);
-    // One message and one transaction: a revocation waits for this at a restart, and nobody sees it half-way.
+    // One message and one transaction, so that no other session sees a partial state.
     await client.query(grantText(client.escapeIdentifier(role), client.escapeIdentifier(schema)));
     return database;
   } finally {
@@ -80,7 +77,7 @@ function grantText(role: string, schema: string): string {
   ].join(';\n');
 }
 
-/** What a role may that asks at run time and need not; null: nothing. */
+/** A warning when the running role has more rights than it needs; null otherwise. */
 export async function rightsTooWide(store: Store): Promise<string | null> {
   const { rows } = await sql<{ role: string; superuser: boolean; owner: boolean | null }>`
     select rolname as role, rolsuper as superuser, pg_has_role(rolname, (

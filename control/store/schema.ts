@@ -15,7 +15,7 @@ export type SenderStatus = (typeof senderStatuses)[number];
 export const templateStatuses = ['pending', 'approved', 'rejected'] as const;
 export type TemplateStatus = (typeof templateStatuses)[number];
 
-/** keyword: the subscriber answered STOP; only this one a START takes away again. */
+/** keyword: the subscriber sent STOP; only this reason is removed by START. */
 export const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import', 'keyword'] as const;
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
@@ -36,9 +36,9 @@ export type AccountsTable = {
   resend_unknown: Generated<Category[]>;
   keep_inbound_text: Generated<boolean>;
   help_text: string | null;
-  /** Its share of a lane beside other accounts, 1 to 100. */
+  /** Its weight in a lane beside other accounts, 1 to 100. */
   weight: Generated<number>;
-  /** How many rows of `suppressions` are this account's, and how finely its list is cut into blocks. */
+  /** The number of this account's rows in `suppressions`, and the bits of its block numbers. */
   suppressed: Generated<number>;
   suppression_bits: Generated<number>;
 };
@@ -82,7 +82,7 @@ export type TemplatesTable = {
   /** jsonb: written as JSON text, read as a list of TemplateVariable. */
   variables: unknown;
   status: TemplateStatus;
-  /** The operator's word to the account, such as why it was rejected. */
+  /** The operator's note to the account, such as why it was rejected. */
   note: Generated<string>;
   created_at: Date;
 };
@@ -101,7 +101,7 @@ export type SuppressionsTable = {
   created_at: Date;
 };
 
-/** The last word of a subscriber about a sender. */
+/** The last decision of a subscriber about a sender. */
 export type SubscriberDecisionsTable = {
   account_id: AccountId;
   number: number;
@@ -119,10 +119,7 @@ export type SuppressionBlocksTable = {
   version: string;
 };
 
-/**
- * What the directory does not have yet. `entity_id` is the account's id, the key's public id,
- * `<account>.<template>` or `<account>.<bits>.<block>`.
- */
+/** Changes to project. `entity_id`: account id, public key id, `<account>.<template>` or `<account>.<bits>.<block>`. */
 export type OutboxTable = {
   id: Generated<number>;
   entity: 'account' | 'key' | 'template' | 'suppression';
@@ -130,11 +127,11 @@ export type OutboxTable = {
   created_at: Generated<Date>;
 };
 
-/** Who changed what, chained by hashes (audit-chain.ts). `actor` is a key's id, or `operator` for who has the machine. */
+/** Changes, chained by hashes (audit-chain.ts). `actor` is a key's id, or `operator` for the command line. */
 export type AuditLogTable = {
   /** From 1, without gaps. */
   id: number;
-  /** When the row was written: never before the row before it. */
+  /** When the row was written: never before the previous row. */
   recorded_at: Date;
   /** When it happened. */
   at: Date;
@@ -144,24 +141,24 @@ export type AuditLogTable = {
   target: string;
   /** jsonb: written as JSON text. Never a secret. */
   detail: string;
-  /** Of what comes from the bus, perhaps more than once; null: written in the change's own transaction. */
+  /** The id of a record from the bus, which may arrive more than once; null: written in the change's transaction. */
   record_id: string | null;
-  /** From where: an address, or the user and name of a machine. */
+  /** The origin: an address, or user and name of a machine. */
   origin: string;
   prev_hash: Buffer;
   hash: Buffer;
 };
 
-/** One row: the end of the audit log's chain. Its lock is the turn to write. */
+/** One row: the end of the audit log's chain. Writers lock it. */
 export type AuditChainTable = {
   seq: number;
   hash: Buffer;
   recorded_at: Date;
-  /** `2026-11`: the partition that was written last. */
+  /** `2026-11`: the last written partition. */
   month: string;
 };
 
-/** One row: what this database is called. */
+/** One row: the name of this database. */
 export type InstallationTable = {
   id: string;
   created_at: Date;

@@ -57,7 +57,7 @@ export async function createSender(
   });
 }
 
-/** The operator's word about a sender, for some categories or (null) for all. Null when there is no such sender. */
+/** The operator's decision about a sender, for some categories or (null) for all. Null when there is no such sender. */
 export async function setSenderStatus(
   store: Store,
   id: SenderId,
@@ -128,7 +128,7 @@ export async function listSenders(
 
 export type LikeSender = { readonly accountId: AccountId; readonly name: string; readonly status: SenderStatus };
 
-/** Senders of other accounts, by the name they may be taken for: approved ones and those that wait. For the operator. */
+/** Senders by likeness, approved and pending ones of all accounts. For the operator. */
 export async function senderLikenesses(
   store: Store,
   senders: readonly Pick<StoredSender, 'accountId' | 'name'>[],

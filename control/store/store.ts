@@ -1,6 +1,6 @@
-// The only access to the control-plane database. Every change of a tenant goes through `change`, which writes the
-// audit record and the outbox row in the same transaction, so that no crash hides it from the directory. The hot path
-// reads the directory instead.
+// The only access to the control-plane database. Every change of a tenant ends with `record`, which writes the audit
+// record and the outbox row in the same transaction, so that no crash hides it from the directory. The hot path reads
+// the directory instead.
 import { isDeepStrictEqual } from 'node:util';
 import { Kysely, type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
@@ -14,16 +14,16 @@ import type { OutboxTable, Tables } from './schema.ts';
 export type Store = {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
-  /** Who makes the changes that name nobody. */
+  /** The actor of changes without one of their own. */
   readonly actor: Actor;
   close(): Promise<void>;
 };
 
-/** Who asks for a change, and from where. */
+/** The author of a change, and its origin. */
 export type Actor = {
   /** A key's id, or the operator (command line, first start). */
   readonly name: string;
-  /** An address, or user and machine; empty where nobody knows. */
+  /** An address, or user and machine; empty when unknown. */
   readonly from: string;
 };
 export const operator: Actor = { name: 'operator', from: '' };
@@ -31,7 +31,7 @@ export const operator: Actor = { name: 'operator', from: '' };
 /** The channel on which the projector is woken; a lost notification costs one poll interval. */
 export const outboxChannel = 'heliograph_outbox';
 
-/** Opens nothing yet: connections are made when they are needed, and again after the database was away. */
+/** Opens no connection yet: the pool connects on demand, and again after the database was unavailable. */
 export function openStore(
   databaseUrl: string,
   clock: Clock = systemClock,
@@ -47,7 +47,7 @@ export type Change = {
   readonly action: AuditAction;
   readonly target: string;
   readonly detail?: Record<string, unknown>;
-  /** What the directory must look at again; null when it does not know the thing that changed. */
+  /** The directory entries that may have changed; null when the directory does not contain the changed thing. */
   readonly outbox: OutboxEntry | readonly OutboxEntry[] | null;
 };
 
@@ -58,9 +58,7 @@ export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => 
   return store.db.transaction().execute(work);
 }
 
-/**
- * Records a change inside its transaction, as the last thing in it: outbox row, wake-up (sent at commit), audit record.
- */
+/** Records a change as the last step of its transaction: outbox row, wake-up (sent at commit), audit record. */
 export async function record(store: Store, tx: Transaction<Tables>, change: Change): Promise<void> {
   const rows = [change.outbox ?? []].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
   if (rows.length > 0) {
@@ -74,7 +72,7 @@ export async function record(store: Store, tx: Transaction<Tables>, change: Chan
   ]);
 }
 
-/** From what to what, of each field that changed. */
+/** The old and new value of each changed field. */
 export function changesOf<T extends object>(before: T, after: T): { [name: string]: { from: unknown; to: unknown } } {
   const names = Object.keys(after) as (keyof T & string)[];
   return Object.fromEntries(
@@ -84,7 +82,7 @@ export function changesOf<T extends object>(before: T, after: T): { [name: strin
   );
 }
 
-/** Keeps two changes of one account apart, and says whether the account exists. */
+/** Serialises changes of one account; false when the account does not exist. */
 export async function lockAccount(tx: Transaction<Tables>, accountId: AccountId): Promise<boolean> {
   const row = await tx.selectFrom('accounts').select('id').where('id', '=', accountId).forUpdate().executeTakeFirst();
   return row !== undefined;

@@ -1,5 +1,5 @@
 // Stores a subscriber's decision: STOP puts the number on the account's list, START removes what a STOP put there and
-// nothing else. The decision with the latest time wins: late, repeated and reordered ones end as if they had come in
+// nothing else. The decision with the latest time wins: late, repeated and reordered ones give the same result as in
 // order.
 import { type Transaction, sql } from 'kysely';
 import { newSuppressionId } from '../../model/ids.ts';
@@ -9,7 +9,7 @@ import type { Tables } from './schema.ts';
 import { type Store, record, transaction } from './store.ts';
 import { type ListState, lockedList, outboxEntryOf, touch } from './suppressions.ts';
 
-/** `block`: the block of the list, as the outbox names it, that has the number. Null: there is no such account. */
+/** `block`: the list block of the number, as the outbox names it. Null: there is no such account. */
 export type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };
 
 export const subscriber = { name: 'subscriber', from: '' };
@@ -57,7 +57,7 @@ export async function isInDirectory(store: Store, block: string): Promise<boolea
   return waiting === undefined;
 }
 
-/** The word that is there already is its own repeat and holds: what it asked for may not be in the directory yet. */
+/** Stores the decision if none is newer. A repeat of the stored one counts: the directory may not have it yet. */
 async function isLastWord(tx: Transaction<Tables>, decision: SubscriberDecision, numberKey: number): Promise<boolean> {
   const { accountId, sender, keyword, atMs, messageId } = decision;
   const { rows } = await sql`
@@ -72,7 +72,7 @@ async function isLastWord(tx: Transaction<Tables>, decision: SubscriberDecision,
   return rows.length > 0;
 }
 
-/** Beyond the bound of the list too: that one is for what the client adds, and a STOP is never refused. */
+/** The bound of the list does not apply: it is for the client's entries, and a STOP is never refused. */
 async function add(
   store: Store,
   tx: Transaction<Tables>,

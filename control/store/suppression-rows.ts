@@ -1,18 +1,18 @@
 // The blocks of suppressed numbers as the projection reads them: which blocks exist in which version, and the numbers
-// of one block. Nobody reads a whole list.
+// of one block. No query reads a whole list.
 import type { BlockName, BlockNumber } from '../../directory/contract.ts';
 import { placesOfBlock } from '../../model/suppression.ts';
 import type { Store } from './store.ts';
 
 export type BlockVersion = BlockName & { readonly version: string };
 
-/** Every block there is. At most 256 for an account. */
+/** All blocks, at most 256 for an account. */
 export async function readBlockVersions(store: Store): Promise<BlockVersion[]> {
   const rows = await store.db.selectFrom('suppression_blocks').selectAll().execute();
   return rows.map(({ account_id: accountId, bits, block, version }) => ({ accountId, bits, block, version }));
 }
 
-/** Null when there is no such block (any more). Ask for the version before the numbers, never after. */
+/** Null when there is no such block (any more). Read the version before the numbers, never after. */
 export async function readBlockVersion(store: Store, { accountId, bits, block }: BlockName): Promise<string | null> {
   const row = await store.db
     .selectFrom('suppression_blocks')

@@ -1,6 +1,6 @@
-// Numbers an account must not send to. A change touches only the blocks of its numbers; when a list has outgrown its
-// blocks it is divided into more in the same transaction, and the directory gets the new blocks before the old ones
-// are removed, so that no number is missing in between.
+// Numbers an account must not send to. A change touches only the blocks of its numbers; when a list outgrows its blocks
+// it is divided into more in the same transaction, and the directory gets the new blocks before the old ones are
+// removed, so that no number is missing in between.
 import { type Transaction, sql } from 'kysely';
 import { type AccountId, type SuppressionId, newSuppressionId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
@@ -34,7 +34,7 @@ export type NewSuppressions = {
 
 export type SuppressionRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_suppressions' };
 
-/** What is listed already stays as it is and is not counted in `added`. */
+/** Numbers already listed stay unchanged and are not counted in `added`. */
 export async function addSuppressions(
   store: Store,
   desired: NewSuppressions,
@@ -49,7 +49,7 @@ export async function addSuppressions(
     }
     const nowMs = store.clock.nowMs();
     const ids = numbers.map(() => newSuppressionId(nowMs));
-    // One statement with four arrays: ten thousand rows of parameters would be more than PostgreSQL takes.
+    // One statement with arrays: ten thousand rows exceed PostgreSQL's parameter limit.
     const { rows } = await sql<SuppressionsTable>`
       insert into suppressions (id, account_id, number, place, sender, category, reason, created_at)
       select id, ${accountId}, number, place, ${sender ?? ''}, ${category ?? ''}, ${reason}, ${new Date(nowMs)}
@@ -116,10 +116,10 @@ export async function listSuppressions(
   return pageOf(await query.execute(), page.limit, storedSuppression);
 }
 
-/** How many numbers an account has and how finely its list is cut. */
+/** The size of an account's list and the bits of its block numbers. */
 export type ListState = { readonly suppressed: number; readonly suppression_bits: number };
 
-/** Keeps two changes of one list apart: a block's version must not be older than its numbers. */
+/** Locks the list: a block's version must not be older than its numbers. */
 export async function lockedList(tx: Transaction<Tables>, accountId: AccountId): Promise<ListState | null> {
   const row = await tx
     .selectFrom('accounts')
@@ -130,7 +130,7 @@ export async function lockedList(tx: Transaction<Tables>, accountId: AccountId):
   return row ?? null;
 }
 
-/** Gives the touched blocks new versions, or the whole list finer blocks. Returns what the directory must look at. */
+/** Gives the changed blocks new versions, or divides the whole list into smaller blocks. Returns the outbox entries. */
 export async function touch(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -139,7 +139,7 @@ export async function touch(
   difference: number,
 ): Promise<OutboxEntry[]> {
   const suppressed = before.suppressed + difference;
-  // Finer only: a list that shrinks keeps its blocks, so that a name never comes back with another meaning.
+  // Never larger blocks: a shrinking list keeps its blocks, so that a block name never gets another meaning.
   const bits = Math.max(before.suppression_bits, suppressionBitsFor(suppressed));
   await tx.updateTable('accounts').set({ suppressed, suppression_bits: bits }).where('id', '=', accountId).execute();
   const isRecut = bits !== before.suppression_bits;
@@ -164,7 +164,7 @@ export async function touch(
   return [...entries, ...old.map((each) => outboxEntryOf(accountId, each.bits, each.block))];
 }
 
-/** By chance and not by counting: a database that was set back must not give an old version to new content. */
+/** Random instead of counted: a restored database must not give an old version to new content. */
 const newVersion = () => secretBytes(9).toString('base64url');
 
 export const outboxEntryOf = (accountId: AccountId, bits: number, block: number): OutboxEntry => ({

@@ -9,7 +9,7 @@ import { type Page, type PageRequest, pageOf } from './page.ts';
 import type { TemplateStatus, TemplatesTable } from './schema.ts';
 import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
-/** As policy reads it: name, type and size. The store keeps it and does not look inside. */
+/** A variable's name, type and size, as policy reads them. The store does not interpret them. */
 export type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
 
 export type StoredTemplate = {
@@ -61,7 +61,7 @@ export async function createTemplate(
   });
 }
 
-/** The operator's word about a template. Null when there is no such template. */
+/** The operator's decision about a template. Null when there is no such template. */
 export async function setTemplateStatus(
   store: Store,
   id: TemplateId,

@@ -1,6 +1,6 @@
-// Bodies are encrypted wherever they rest. AES-256-GCM with a random nonce for each body, bound to the message id, so
-// that a body cannot be moved to another message. Layout: key id 4 | nonce 12 | tag 16 | ciphertext. No body key
-// encrypts anything itself: a key derived from it serves the ids of one stretch of time (decision 145).
+// Encrypts stored bodies: AES-256-GCM with a random nonce for each body, bound to the message id, so that a body cannot
+// be moved to another message. Layout: key id 4 | nonce 12 | tag 16 | ciphertext. A body key encrypts nothing itself: a
+// key derived from it serves the ids of one period of time (decision 145).
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { assert } from '../../platform/assert.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -8,7 +8,7 @@ import { bodyKeyId, bodyKeyIdOctets } from './body-keys.ts';
 
 export type BodyCipher = {
   seal(plain: Uint8Array, boundTo: string): Buffer;
-  /** Throws when the body was changed, belongs to another message or was sealed with a key that is not among ours. */
+  /** Throws when the body was changed, belongs to another message, or was sealed with an unknown key. */
   open(sealed: Uint8Array, boundTo: string): Buffer;
 };
 
@@ -18,10 +18,10 @@ const keyOctets = 32;
 const headOctets = bodyKeyIdOctets + nonceOctets + tagOctets;
 /** `sms_` and the six characters of a ULID's time that change every 2^20 ms: ids of 17 minutes share a derived key. */
 const stretchChars = 10;
-/** Derived keys kept: a day of LATER at 17 minutes each is 82. */
+/** Derived keys cached: a day of LATER at 17 minutes each is 82. */
 const stretchesMax = 256;
 
-/** The first key seals, all of them open. */
+/** Seals with the first key, opens with all of them. Each key has 32 octets. */
 export function bodyCipher(key: Uint8Array | readonly Uint8Array[]): BodyCipher {
   const keys = (key instanceof Uint8Array ? [key] : key).map(derivedKeys);
   const [sealing] = keys;
@@ -56,8 +56,8 @@ export function bodyCipher(key: Uint8Array | readonly Uint8Array[]): BodyCipher 
 type DerivedKeys = { readonly id: Buffer; keyFor(boundTo: string): Buffer };
 
 /**
- * HKDF-Expand (RFC 5869, 2.3) of one block: the body key is uniformly random, so the extract step is left out (3.3). The
- * last keys are kept, because a derivation costs a third of a seal and neighbours ask for the same one.
+ * HKDF-Expand (RFC 5869, 2.3) of one block: the body key is uniformly random, so the extract step is omitted (3.3).
+ * Derived keys are cached, because a derivation costs a third of a seal and consecutive ids use the same one.
  */
 function derivedKeys(key: Uint8Array): DerivedKeys {
   assert(key.length === keyOctets, 'a body key must have 32 bytes (HELIOGRAPH_BODY_KEY, base64)');

@@ -1,12 +1,12 @@
-// The body keys of an installation: the first one seals, all of them open. A key is known by its id, which is in every
-// sealed body; the id says nothing about the key.
+// The body keys of an installation: the first one seals, all of them open. Every sealed body contains its key's id,
+// which reveals nothing about the key.
 import { createHmac } from 'node:crypto';
 import { SetupError } from '../../platform/errors.ts';
 
 export type BodyKeys = {
   /** 32 octets each; the first one seals. */
   readonly keys: readonly Buffer[];
-  /** Ids of keys that nobody has any more: what they sealed goes to DEAD, and an operator has confirmed it. */
+  /** Ids of lost keys, confirmed by an operator: what they sealed goes to DEAD. */
   readonly gone: readonly string[];
 };
 

@@ -1,7 +1,7 @@
-// A batch of delivery events as octets on the bus: [version, [event, …]], every event an array whose
-// positions are frozen just as in message-record.ts. The kind travels as its place in `eventKinds`, which
-// therefore only ever grows at its end. Each event is read by itself: one that a newer version wrote and this one
-// cannot read keeps none of the others from being read (docs/upgrades.md has the rule for both sides).
+// A batch of delivery events as octets on the bus: [version, [event, …]], each event an array with frozen positions as
+// in message-record.ts. The kind is an index of `eventKinds`, which is append-only for that reason. Each event is read
+// by itself: one from a newer version that this one cannot read does not block the others (docs/upgrades.md has the
+// rule for both versions).
 import { Packr } from 'msgpackr';
 import { type DeliveryEvent, type InboundFacts, eventKinds } from '../delivery-event.ts';
 import type { EventId } from '../ids.ts';
@@ -20,11 +20,11 @@ export function encodeEvents(events: readonly DeliveryEvent[]): Buffer {
   return packr.pack([eventRecordVersion, events.map(positionsOf)]);
 }
 
-/** An event of a record that cannot be read here, as it came. */
+/** An event that this version cannot read, unchanged, with the reason. */
 export type UnreadEvent = { readonly raw: unknown; readonly why: string };
 export type EventBatch = { readonly events: readonly DeliveryEvent[]; readonly unread: readonly UnreadEvent[] };
 
-/** Throws RejectMessage('poison_record') when the octets are no batch of events at all. */
+/** Splits a batch into readable and unreadable events. Throws RejectMessage('poison_record') for other octets. */
 export function readBatch(octets: Uint8Array): EventBatch {
   let batch: readonly unknown[];
   try {
@@ -45,24 +45,24 @@ export function readBatch(octets: Uint8Array): EventBatch {
   return { events, unread };
 }
 
-/** The events of a record that `reader` can read; the others are counted. Throws as readBatch does. */
+/** The readable events of a batch; the others are counted for `reader`. Throws as readBatch does. */
 export function decodeEvents(octets: Uint8Array, reader: EventReader = 'other'): readonly DeliveryEvent[] {
   const { events, unread } = readBatch(octets);
   if (unread.length > 0) metrics.eventsUnread.inc({ reader }, unread.length);
   return events;
 }
-/** Who reads, for the metric. */
+/** The reader, as a label of the metric. */
 export type EventReader = 'recorder' | 'carrier' | 'other';
 
-/** What could not be read, as a record of its own: it can be put back into EVENTS when a version reads it that can. */
+/** A batch of unread events: a version that can read them can publish it to EVENTS again. */
 export function encodeUnread(unread: readonly UnreadEvent[]): Buffer {
   return packr.pack([eventRecordVersion, unread.map(({ raw }) => raw)]);
 }
 
-/** One that can be read and yet not be kept. */
+/** An event that can be read but not stored. */
 export const unreadOf = (event: DeliveryEvent, why: string): UnreadEvent => ({ raw: positionsOf(event), why });
 
-/** As much of an event as fits into a record whatever it says: no text longer than the bound, no body. */
+/** An event that certainly fits into a record: texts cut to the bound, no body. */
 export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
   const { shortenedCharsMax } = limits.events;
   const texts = Object.entries(event).map(([name, value]) => [
@@ -103,7 +103,7 @@ function positionsOf(event: DeliveryEvent): unknown[] {
     event.validUntilMs,
     event.scheduledAtMs,
   ];
-  // Nearly all events are of messages to subscribers: they end here.
+  // Nearly all events are about messages to subscribers and end here.
   if (event.inbound !== undefined) positions.push(inboundPositionsOf(event.inbound));
   else if (event.progress !== undefined) positions.push(null, event.progress);
   return positions;
@@ -159,14 +159,14 @@ function inboundOf(at: readonly unknown[], messageId: string): InboundFacts {
   };
 }
 
-/** Null when it can be read. */
+/** Why this version cannot read the event; null when it can. */
 function whyUnread(at: unknown): string | null {
   if (!Array.isArray(at) || !isWhole(at)) return 'not an event';
   if (eventKinds[at[1] as number] === undefined) return `an event of the unknown kind ${String(at[1])}`;
   return categories[at[14] as number] === undefined ? `an event of the unknown category ${String(at[14])}` : null;
 }
 
-/** What readers do arithmetic with or look up by; version 1 always had it. */
+/** Checks the fields that readers calculate with or look up by; every record of version 1 has them. */
 function isWhole(at: readonly unknown[]): boolean {
   for (const place of [0, 3, 4, 6]) if (typeof at[place] !== 'string') return false;
   for (const place of [2, 7, 8, 9, 10, 23, 24]) if (typeof at[place] !== 'number') return false;

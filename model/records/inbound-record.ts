@@ -1,6 +1,6 @@
-// What waits in INBOUND of subscribers' messages: a part as it came from the carrier, the reminder that a text's parts
-// are overdue, and what a subscriber decided. Arrays whose positions are frozen, as in message-record.ts; the words of
-// a part are sealed, bound to what the part is.
+// Records of INBOUND about subscribers' messages: a part as received, the reminder that a text's parts are overdue, and
+// a subscriber's decision. Arrays with frozen positions, as in message-record.ts; the octets of a part are sealed,
+// bound to its identity.
 import { Packr } from 'msgpackr';
 import { RejectMessage } from '../../platform/errors.ts';
 import { isE164 } from '../e164.ts';
@@ -13,14 +13,14 @@ import { numberAt, textAt } from './record-positions.ts';
 export type PartRecord = InboundPart &
   InboundEnvelope & {
     readonly kind: 'part';
-    /** The same for the same octets from the same subscriber: what a repeat is recognised by. */
+    /** The same for the same octets from the same subscriber: it identifies a repeat. */
     readonly identity: string;
-    /** Counts deliveries of the same octets that are known to be no repeats. */
+    /** Number of earlier deliveries of the same octets that are known not to be repeats. */
     readonly occurrence: number;
     readonly receivedAtMs: number;
   };
 
-/** The parts of this text were begun then; is it whole by now? */
+/** A check, due later, whether all parts of this text have arrived; the first one arrived at `begunAtMs`. */
 export type OverdueRecord = {
   readonly kind: 'overdue';
   readonly carrier: string;

@@ -1,6 +1,6 @@
-// The message as octets on the bus: a msgpack array whose positions are frozen. A new field goes to the end
-// and gets a default; a position is never reused. So a reader of any version reads a record of any other:
-// fields it does not know are left alone, fields that are missing take their default.
+// The message as octets on the bus: a msgpack array with frozen positions. A new field goes to the end and gets a
+// default; a position is never reused. So any version reads records of any other: it ignores fields it does not know
+// and fills in the default of those that are missing.
 import { Packr } from 'msgpackr';
 import type { AccountId, ApiKeyId, MessageId } from '../ids.ts';
 import { type Category, type Message, type MessageBody, type TonNpi, categories } from '../message.ts';
@@ -9,13 +9,13 @@ import { RejectMessage } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
 import { numberAt, textAt } from './record-positions.ts';
 
-/** Raised only when old readers could not make sense of new records at all. */
+/** Raised only when older versions cannot read new records at all. */
 export const messageRecordVersion = 1;
 
-// No records: shared structures that diverge between processes decode to wrong fields without a word.
+// No msgpackr records: shared structures that differ between processes decode to wrong fields silently.
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
-/** Its Nats-Msg-Id: the stream drops what it has seen under the same one. Each hop has its own. */
+/** The record's Nats-Msg-Id, by which the stream drops duplicates. Each hop has its own. */
 export function messageRecordId({ messageId, hop }: Message): string {
   return `${messageId}.${hop}`;
 }
@@ -121,7 +121,7 @@ export function bodyOf(octets: Buffer): MessageBody {
 const tonNpiOctet = (each: TonNpi): number | null => (each === null ? null : each.ton * 256 + each.npi);
 const tonNpiOf = (at: unknown): TonNpi => (typeof at === 'number' ? { ton: at >> 8, npi: at & 255 } : null);
 
-// Records from before there were tables have none, and so do nearly all others: one octet says so.
+// Older records have no tables, and nearly all others use none: one octet encodes that.
 const shiftOctets = (each: Shift): number => each.locking * 256 + each.single;
 const shiftOf = (at: unknown): Shift =>
   typeof at === 'number' && at > 0 ? { locking: (at >> 8) & 255, single: at & 255 } : noShift;

@@ -1,5 +1,5 @@
-// Reads one position of a record on the bus that must hold a value of this kind. A record that holds something else
-// there is poison: its reader says so in its own words.
+// Reads one position of a record that must hold a value of this type. They throw otherwise, and the caller reports the
+// record as poison.
 
 export function textAt(position: unknown): string {
   if (typeof position !== 'string') throw new Error('a text was expected');

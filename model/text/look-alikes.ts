@@ -1,12 +1,12 @@
-// What a character outside GSM-7 is written as when a client asks for `transliterate`: signs that look the same or
-// nearly so. Data only, checked when it is loaded: nothing here may replace a character GSM-7 has, or by one it has
-// not. Letters are here only where one shape stands for one letter: Cyrillic В is B, but З is not 3 and ν is not v.
+// Replacements of characters outside GSM-7 when a client requests `transliterate`: characters that look the same or
+// nearly so. Data only; assertions check that no entry replaces a character of GSM-7 or produces one outside of it.
+// Letters are listed only where the shape is unambiguous: Cyrillic В is B, but З is not 3 and ν is not v.
 import { assert } from '../../platform/assert.ts';
 import { septetsOf } from './gsm-alphabet.ts';
 
-/** By character; an empty string is one nobody sees (a zero-width space, a soft hyphen). */
+/** By character; an empty string for an invisible one (a zero-width space, a soft hyphen). */
 export const lookAlikes: ReadonlyMap<string, string> = new Map([
-  // Typographic quotes, primes and accents that stand alone; guillemets.
+  // Typographic quotes, primes and spacing accents; guillemets.
   ...each('‘’‚‛′‵ʹʻʼʽˈˊˋ`´‹›', "'"),
   ...each('“”„‟″‶ʺ˝«»〝〞〟', '"'),
   ...each('‐‑‒–—―−⁃﹘˗', '-'),
@@ -15,7 +15,7 @@ export const lookAlikes: ReadonlyMap<string, string> = new Map([
   ['․', '.'],
   ['·', '.'],
   ...each('•‣∙⋅●▪', '*'),
-  // Spaces of every width, tabs and foreign line ends.
+  // Spaces of every width, tabs and other line ends.
   ...each('\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000', ' '),
   ...each('\u000b\u0085\u2028\u2029', '\n'),
   ...each('\u00ad\u200b\u200e\u200f\u2060\ufeff', ''),
@@ -32,7 +32,7 @@ export const lookAlikes: ReadonlyMap<string, string> = new Map([
   ...each('≫', '>>'),
   ['‼', '!!'],
   ['₤', '£'],
-  // Letterlike signs that Unicode keeps apart from the letters GSM-7 has.
+  // Letterlike symbols that Unicode distinguishes from the letters of GSM-7.
   ...pairs('∆∑∏', 'ΔΣΠ'),
   // Latin letters with a stroke or of two letters: Unicode names no base letter for them.
   ...pairs('ıłŁđĐħĦŧŦƀɨ', 'ilLdDhHtTbi'),
@@ -42,7 +42,7 @@ export const lookAlikes: ReadonlyMap<string, string> = new Map([
   // Cyrillic capitals and small letters of Latin shape.
   ...pairs('АВЕКМНОРСТХІЈЅӀԚԜ', 'ABEKMHOPCTXIJSIQW'),
   ...pairs('аеорсухіјѕһԁԛԝ', 'aeopcyxijshdqw'),
-  // Greek capitals of Latin shape (the others are in GSM-7), and the small letters that have no second reading.
+  // Greek capitals of Latin shape (the others are in GSM-7), and the unambiguous small letters.
   ...pairs('ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹ', 'ABEZHIKMNOPTYXC'),
   ...pairs('οϲϳ', 'ocj'),
 ]);

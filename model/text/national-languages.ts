@@ -1,6 +1,6 @@
-// The languages that have shift tables of their own in GSM-7 (3GPP TS 23.038 §6.2.1.2.4), with their identifiers
-// in the user data header, and the pair of tables a text is encoded with. Names only: the characters are in
-// national-tables.ts. A name here is also a value of a carrier's `national_tables`, so it is never renamed.
+// The languages with shift tables in GSM-7 (3GPP TS 23.038 §6.2.1.2.4), with their identifiers in the user data header,
+// and the pair of tables of a text. The characters are in national-tables.ts. The names are also values of a carrier's
+// `national_tables`: never rename one.
 
 export const nationalLanguages = {
   turkish: 1,
@@ -20,21 +20,18 @@ export const nationalLanguages = {
 
 export type NationalLanguage = keyof typeof nationalLanguages;
 
-/**
- * Which tables a text of septets is read with, by identifier; 0 is the default table. Locking replaces the
- * alphabet itself, single replaces the table behind the escape.
- */
+/** The tables of a GSM-7 text, by identifier; 0 is the default. Locking replaces the alphabet, single the extension. */
 export type Shift = { readonly locking: number; readonly single: number };
 
 export const noShift: Shift = { locking: 0, single: 0 };
 
-/** Whether a text of these tables can be read where only `languages` are known. */
+/** Whether `languages` include all tables of the shift. */
 export function isShiftOf(shift: Shift, languages: readonly NationalLanguage[]): boolean {
   const isKnown = (table: number) => table === 0 || languages.some((each) => nationalLanguages[each] === table);
   return isKnown(shift.locking) && isKnown(shift.single);
 }
 
-/** The languages whose tables these are, for people; empty without any. */
+/** The names of the languages of these tables, for display; empty without any. */
 export function languagesOf({ locking, single }: Shift): string {
   const names = Object.entries(nationalLanguages).filter(([, table]) => table === locking || table === single);
   return names.map(([name]) => name).join(', ');

@@ -1,12 +1,11 @@
-// The national language shift tables of 3GPP TS 23.038 annex A as data. The ten tables of the Indian scripts and
-// the Urdu ones share a frame and differ in the letters that fill it; the European ones differ from the default
-// alphabet in a few places. Positions are septets. Nothing is computed per message here: septet-alphabet.ts turns
-// this into flat tables, once for each pair that is used.
+// The national language shift tables of 3GPP TS 23.038 annex A as data. The ten tables of the Indian scripts and the
+// Urdu ones share a frame and differ in the letters that fill it; the European ones differ from the default alphabet in
+// a few positions. Positions are septets. gsm-alphabet.ts builds flat tables from this, once for each pair in use.
 
-/** Characters by septet; a missing one is empty in the standard. Undefined: this identifier has no such table. */
+/** Characters by septet; a missing one is empty in the standard. */
 export type SparseTable = ReadonlyMap<number, string>;
 
-/** The table that comes after the escape instead of the default extension table. */
+/** The table that replaces the default extension table; undefined when this language has none. */
 export function singleShiftTable(language: number): SparseTable | undefined {
   const european = europeanSingle[language];
   if (european !== undefined) return new Map([...defaultExtension, ...european]);
@@ -14,7 +13,7 @@ export function singleShiftTable(language: number): SparseTable | undefined {
   return fill === undefined ? undefined : framed(singleFrame, singleSlots, lettersOf(...fill));
 }
 
-/** What a locking shift table changes: a whole table for the frame, differences from the default alphabet else. */
+/** A locking shift table: `whole` for a complete table, else the differences from the default alphabet. */
 export function lockingShiftTable(language: number): { whole: boolean; characters: SparseTable } | undefined {
   const european = europeanLocking[language];
   if (european !== undefined) return { whole: false, characters: new Map(european) };
@@ -42,7 +41,7 @@ const europeanLocking: Record<number, SparseTable> = {
   ),
 };
 
-// The frame of the single shift tables: signs, Latin capitals and the euro stand where they are in all of them.
+// The frame of the single shift tables: symbols, Latin capitals and the euro have the same position in all of them.
 const singleFrame = [
   ...run(0x00, '@£$¥¿"¤%&\'\f*+'),
   ...run(0x0e, '-/<=>¡^¡_#*'),
@@ -51,8 +50,8 @@ const singleFrame = [
 ];
 const singleSlots = septets('19-1a 1c-27 2a-2e 30-3b 3f');
 
-// Letters in slot order: the first two are the danda signs (Telugu has none), then the ten digits, then the rest.
-// Code points are offsets into the script's block; a dot is a slot left empty.
+// Letters in slot order: the first two are the danda signs (Telugu has none), then the ten digits, then the rest. Code
+// points are offsets into the script's block; a dot is an empty slot.
 const frameSingle: Record<number, [block: number, offsets: string]> = {
   4: [0x0980, '66-6f 5f 60-63 72-7a'],
   5: [0x0a80, '-0964-0965 66-6f'],
@@ -66,7 +65,7 @@ const frameSingle: Record<number, [block: number, offsets: string]> = {
   13: [0x0600, '00-01 f0-f9 0c-14 1b 1f 40 52 58 6b-6c 72-73 cd d4'],
 };
 
-// The frame of the locking tables: digits, small Latin letters and a few signs. Capitals are behind the escape.
+// The frame of the locking tables: digits, small Latin letters and a few signs. Capitals are in the extension table.
 const lockingFrame = [
   ...at('0a:\n 0d:\r'),
   ...run(0x20, ' !'),
@@ -76,7 +75,7 @@ const lockingFrame = [
 ];
 const lockingSlots = septets('00-09 0b-0c 0e-1a 1c-1f 22-27 2a-2b 2d 2f 3c-3e 40-60 7b-7f');
 
-// The Indian scripts are laid out alike in Unicode: signs 01–03, letters 05–39, marks 3c–4d, six letters more at
+// The Unicode blocks of the Indian scripts share a layout: signs 01–03, letters 05–39, marks 3c–4d, six letters more at
 // the end. Where a script lacks a letter its slot is empty.
 const indic = '01-03 05-39 3c-4d ';
 const frameLocking: Record<number, [block: number, offsets: string, holes?: string]> = {

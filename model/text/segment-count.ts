@@ -1,7 +1,7 @@
-// Which encoding a text takes and how many SMS segments that makes: the one answer that entry point, carrier and
-// calculators must share. The default GSM-7 alphabet is taken when it holds the text; else, where the carrier has
-// them, national shift tables, if they need fewer segments than UCS-2, which every handset can show; else UCS-2.
-// The count is that of segments with an 8-bit reference (153 / 67), and no cut of segments.ts ever needs more. Pure.
+// Which encoding a text gets and how many segments that makes; entry points, carriers and calculators share this
+// result. The default GSM-7 alphabet if it holds the text; else national shift tables that the carrier supports, if
+// they need fewer segments than UCS-2, which every handset can show; else UCS-2. The count is for an 8-bit reference
+// (153 / 67), and segments.ts never needs more. Pure.
 import { type GsmAlphabet, defaultAlphabet, gsmAlphabet } from './gsm-alphabet.ts';
 import { type NationalLanguage, type Shift, nationalLanguages, noShift } from './national-languages.ts';
 import { type TextEncoding, segmentCapacity, segmentUnits } from './segment-capacity.ts';
@@ -16,17 +16,17 @@ export type SegmentCount = {
   ok: true;
   encoding: TextEncoding;
   segmentCount: number;
-  /** Septets for GSM-7 (a character behind the escape counts two), UTF-16 units for UCS-2. */
+  /** Septets for GSM-7 (a character of the extension table counts two), UTF-16 units for UCS-2. */
   unitCount: number;
   shift: Shift;
-  /** Why `'auto'` took UCS-2; null when it did not, or when UCS-2 was asked for. */
+  /** The character because of which `'auto'` chose UCS-2; null when it did not, or when UCS-2 was requested. */
   forcedBy: ForeignCharacter | null;
 };
 
 /**
- * Encoding and number of segments of a text, without building them: the ingress's hot path. An empty text is one
- * empty segment. `'gsm7'` refuses a text with a character outside the alphabets; `'auto'` then takes UCS-2.
- * `languages` are the national tables the carrier understands, in its order of preference.
+ * Encoding and number of segments of a text, without building them: on the ingress's hot path. An empty text is one
+ * empty segment. A character outside the alphabets: `'gsm7'` refuses the text, `'auto'` chooses UCS-2. `languages` are
+ * the national tables the carrier supports, in its order of preference.
  */
 export function countSegments(
   text: string,
@@ -39,19 +39,19 @@ export function countSegments(
   if (languages.length === 0) return encoding === 'gsm7' ? plain : countUcs2(text, foreign(plain));
   const national = countNational(text, languages, plain);
   if (encoding === 'gsm7') return national;
-  // Where the tables hold the text but save nothing, what is outside the default alphabet is the reason.
+  // Where the tables hold the text but save no segment, the character outside the default alphabet is the reason.
   const ucs2 = countUcs2(text, foreign(national.ok ? plain : national));
   return national.ok && national.segmentCount < ucs2.segmentCount ? national : ucs2;
 }
 
-/** The count of a text whose encoding was decided before: no choice is made a second time. */
+/** The count of a text whose encoding was decided before; nothing is chosen again. */
 export function countDecided(text: string, encoding: TextEncoding, shift = noShift): SegmentCount | EncodingMismatch {
   return encoding === 'ucs2' ? countUcs2(text, null) : countSeptets(text, gsmAlphabet(shift), shift);
 }
 
 const noLanguages: readonly NationalLanguage[] = [];
 
-/** The fewest segments over all tables; of equal ones the first: the earlier language, and one table before two. */
+/** The fewest segments over all tables; of equal results the first: the earlier language, and one table before two. */
 function countNational(
   text: string,
   languages: readonly NationalLanguage[],
@@ -69,13 +69,13 @@ function countNational(
   return best ?? furthest;
 }
 
-/** The escape's table alone, the alphabet alone, and both. Spanish has no alphabet of its own. */
+/** The single shift table, the locking shift table, and both. Spanish has no locking shift table. */
 function shiftsFor(language: NationalLanguage): readonly Shift[] {
   const id = nationalLanguages[language];
   const single = { locking: 0, single: id };
   return language === 'spanish' ? [single] : [single, { locking: id, single: 0 }, { locking: id, single: id }];
 }
-// Made once: a text on its way through the ingress makes no table names.
+// Built once, because countSegments is on the ingress's hot path.
 const languageNames = Object.keys(nationalLanguages) as NationalLanguage[];
 const shiftsOf = new Map(languageNames.map((language) => [language, shiftsFor(language)]));
 
@@ -107,7 +107,7 @@ function mismatchAt(text: string, index: number): EncodingMismatch {
 
 const foreign = ({ character, index }: EncodingMismatch): ForeignCharacter => ({ character, index });
 
-// Steps from segment end to segment end: ten steps at most for a text the gates let through.
+// Advances by segment ends: at most ten steps for a text that the gates allow.
 function countUcs2(text: string, forcedBy: ForeignCharacter | null): SegmentCount {
   let segmentCount = text.length <= segmentUnits.ucs2.single ? 1 : 0;
   if (segmentCount === 0) {
@@ -118,7 +118,7 @@ function countUcs2(text: string, forcedBy: ForeignCharacter | null): SegmentCoun
   return { ok: true, encoding: 'ucs2', segmentCount, unitCount: text.length, shift: noShift, forcedBy };
 }
 
-/** Where a segment of at most `unitsMax` units ends, the halves of a surrogate pair kept together. */
+/** Where a segment of at most `unitsMax` units ends, never between the halves of a surrogate pair. */
 export function ucs2SegmentEnd(text: string, start: number, unitsMax: number): number {
   const end = start + unitsMax;
   if (end >= text.length) return text.length;

@@ -1,8 +1,8 @@
-// A text cut into the segments that segment-count.ts counted. The 16-bit reference is taken wherever its one octet more
-// costs no further segment, because 256 references wrap within a campaign (decision 7). Within that, a cut goes
-// before a grapheme cluster (a Bengali syllable, a family of emoji) rather than through it, as long as the rest still
-// fits into the segments that were counted: a client is never charged for it. An escape and its character, or the
-// halves of a surrogate pair, are never parted. Pure.
+// Cuts a text into the segments that segment-count.ts counted. The 16-bit reference is used wherever its additional
+// octet costs no further segment, because 256 references wrap within a campaign (decision 7). A cut moves before a
+// grapheme cluster (a Bengali syllable, a family of emoji) as long as the rest still fits into the counted segments: a
+// client is never charged for it. An escape and its character, or the halves of a surrogate pair, are never separated.
+// Pure.
 import { gsmAlphabet } from './gsm-alphabet.ts';
 import type { NationalLanguage, Shift } from './national-languages.ts';
 import { type TextEncoding, segmentCapacity } from './segment-capacity.ts';
@@ -17,7 +17,7 @@ import {
 
 export type { TextEncoding } from './segment-capacity.ts';
 
-/** One SMS part. `unitCount` is septets for GSM-7 (behind the escape a character counts two), UTF-16 units for UCS-2. */
+/** One SMS part. `unitCount` is septets for GSM-7 (two for the extension table), UTF-16 units for UCS-2. */
 export type TextSegment = { text: string; unitCount: number };
 
 export type SegmentedText = {
@@ -26,11 +26,11 @@ export type SegmentedText = {
   segments: TextSegment[];
   unitCount: number;
   shift: Shift;
-  /** Which concatenation header leaves room for these segments; 0 when there is one segment and no such header. */
+  /** Bits of the concatenation reference these segments leave space for; 0: one segment without concatenation. */
   referenceBits: 0 | 8 | 16;
 };
 
-/** The same decision as countSegments, with the text of every segment. Joined, they are the text again. */
+/** The decision of countSegments, with the text of every segment. Joined, the segments are the text. */
 export function segmentText(
   text: string,
   encoding: TextEncodingChoice = 'auto',
@@ -40,7 +40,7 @@ export function segmentText(
   return counted.ok ? segmentCounted(text, counted) : counted;
 }
 
-/** The segments of a text whose encoding was decided before, at the ingress: `shift` names the tables it chose. */
+/** The segments of a text whose encoding the ingress decided; `shift` names the tables it chose. */
 export function segmentDecided(text: string, encoding: TextEncoding, shift?: Shift): SegmentedText | EncodingMismatch {
   const counted = countDecided(text, encoding, shift);
   return counted.ok ? segmentCounted(text, counted) : counted;
@@ -59,7 +59,7 @@ function segmentCounted(text: string, counted: SegmentCount): SegmentedText {
   return { ok: true, encoding, segments, unitCount, shift, referenceBits: fitsWide ? 16 : 8 };
 }
 
-/** Measures one text in one encoding: where a segment that starts here must end, and the units in between. */
+/** Measures a text in an encoding: the latest end of a segment from a start, and the units between two positions. */
 type Ruler = { readonly length: number; endOf(start: number): number; unitsOf(start: number, end: number): number };
 
 function cut(text: string, ruler: Ruler, segmentCount: number, graphemes: Intl.Segments | null): TextSegment[] {
@@ -70,7 +70,7 @@ function cut(text: string, ruler: Ruler, segmentCount: number, graphemes: Intl.S
     if (graphemes !== null && latest < text.length) {
       const boundary = graphemes.containing(latest)?.index ?? latest;
       const left = segmentCount - segments.length - 1;
-      // A cluster that starts where the segment starts is longer than a segment: it has to be parted.
+      // A cluster that starts at the segment's start is longer than a segment and must be split.
       if (boundary > start && segmentsFrom(boundary, ruler, left) <= left) end = boundary;
     }
     segments.push({ text: text.slice(start, end), unitCount: ruler.unitsOf(start, end) });
@@ -79,7 +79,7 @@ function cut(text: string, ruler: Ruler, segmentCount: number, graphemes: Intl.S
   return segments;
 }
 
-/** How many segments the text from here takes; it stops counting one beyond `most`. */
+/** Number of segments of the text from `start`; stops counting at `most` + 1. */
 function segmentsFrom(start: number, ruler: Ruler, most: number): number {
   let segments = 0;
   for (let at = start; at < ruler.length && segments <= most; segments += 1) at = ruler.endOf(at);
@@ -110,12 +110,12 @@ function rulerOf(text: string, { encoding, shift }: SegmentCount, unitsMax: numb
   };
 }
 
-/** Null where every code unit is a grapheme of its own: in the default alphabet all but a line end of CR and LF. */
+/** Null where every code unit is a grapheme cluster: in the default alphabet everything but CR LF. */
 function graphemesOf(text: string, { encoding, shift }: SegmentCount): Intl.Segments | null {
   const isPlain = encoding === 'gsm7' && shift.locking === 0 && shift.single === 0;
   if (isPlain && !text.includes('\r')) return null;
   return segmenter.segment(text);
 }
 
-// Grapheme clusters do not depend on the language; naming one keeps the machine's settings out of it.
+// Grapheme clusters do not depend on the language; a fixed one excludes the machine's locale.
 const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' });

@@ -1,6 +1,5 @@
-// Writes a text in GSM-7 characters as far as look-alikes and base letters allow (`transliterate` of the contract).
-// It never changes a character GSM-7 has, leaves alone what it cannot write faithfully, and done twice it changes
-// nothing more. Whether the result is worth sending is decided by whoever asked: see writeInGsm. Pure.
+// Writes a text in GSM-7 characters as far as look-alikes and base letters allow (`transliterate` of the API). It keeps
+// every character of GSM-7 and every one without a faithful replacement, and is idempotent. Pure.
 import { septetsOf } from './gsm-alphabet.ts';
 import { lookAlikes } from './look-alikes.ts';
 import type { NationalLanguage } from './national-languages.ts';
@@ -14,9 +13,9 @@ export function transliterate(text: string): string {
 export type WrittenText = { readonly text: string; readonly counted: SegmentCount | EncodingMismatch };
 
 /**
- * The text to send when the client allows transliteration, and its count. All or nothing: where some character would
- * still need UCS-2, or the look-alikes would take more segments, nothing is spoilt in vain: the text stays as it was
- * written. The character that is then to blame is the one without a look-alike, at its place in the client's text.
+ * The text to send when the client allows transliteration, and its count. All or nothing: the text stays unchanged when
+ * some character would still need UCS-2, or when the look-alikes would take more segments. The character then reported
+ * is the one without a look-alike, at its index in the client's text.
  */
 export function writeInGsm(
   text: string,
@@ -24,13 +23,13 @@ export function writeInGsm(
   languages?: readonly NationalLanguage[],
 ): WrittenText {
   const counted = countSegments(text, encoding, languages);
-  // A text of the default alphabet needs nothing; one that is to go as UCS-2 keeps its characters.
+  // A text in the default alphabet needs no change; one to be sent as UCS-2 keeps its characters.
   if (encoding === 'ucs2' || isPlain(counted)) return { text, counted };
   const sources: number[] = [];
   const gsmText = written(text, sources);
   const gsm = countSegments(gsmText, encoding, languages);
   if (gsm.ok && gsm.encoding === 'gsm7') {
-    // Sixty ellipses are one segment of UCS-2 and, as dots, two of GSM-7: the text that costs less goes out.
+    // Sixty ellipses are one segment of UCS-2 and, as dots, two of GSM-7: the version with fewer segments is sent.
     if (counted.ok && counted.segmentCount < gsm.segmentCount) return { text, counted };
     return { text: gsmText, counted: gsm };
   }
@@ -49,13 +48,13 @@ function isPlain(counted: SegmentCount | EncodingMismatch): boolean {
   return counted.ok && counted.encoding === 'gsm7' && counted.shift.locking === 0 && counted.shift.single === 0;
 }
 
-/** `sources` gets, for every UTF-16 unit of the result, the position in the text it came from. */
+/** Fills `sources` with the index in `text` of the origin of each UTF-16 unit of the result. */
 function written(text: string, sources: number[] | null): string {
   let result = '';
   for (let index = 0; index < text.length; ) {
     const character = String.fromCodePoint(text.codePointAt(index)!);
     if (isCombiningMark(character) && isGsmLetter(result.at(-1))) {
-      // The letter before it takes the mark, when GSM-7 has the two as one, else loses it.
+      // The letter before the mark becomes the composed character if GSM-7 has it; else the mark is dropped.
       const letter = result.at(-1)!;
       const composed = (letter + character).normalize('NFC');
       result = result.slice(0, -1) + (isGsm(composed) ? composed : letter);
@@ -69,18 +68,18 @@ function written(text: string, sources: number[] | null): string {
   return result;
 }
 
-/** Undefined where nothing in GSM-7 stands for the character. */
+/** Undefined when GSM-7 has no replacement. */
 function replacementOf(character: string): string | undefined {
   const known = lookAlikes.get(character);
   if (known !== undefined) return known;
   const code = character.codePointAt(0)!;
-  // Full-width and small forms, ligatures, letters in styles (bold, script …): Unicode says what they stand for.
+  // Full-width and small forms, ligatures, styled letters (bold, script …): Unicode defines their compatibility form.
   if (isCompatibilityForm(code)) return gsmOf(character.normalize('NFKC'));
   if (isLetterWithMarks(code)) return gsmOf(character.normalize('NFD').replace(combiningMarks, ''));
   return undefined;
 }
 
-/** The characters in GSM-7, by look-alikes where they have to be; undefined when one of them has no place there. */
+/** The characters in GSM-7, by look-alikes where necessary; undefined when one of them has none. */
 function gsmOf(characters: string): string | undefined {
   let result = '';
   for (const character of characters) {

@@ -1,6 +1,6 @@
-// The flight recorder of one bind: its sessions, one after the other, and the last PDUs of both directions, masked
-// before anybody else can see them. Memory is taken when the first session opens and stays until the owner lets go, so
-// that a lost session can still be looked at. It is called on the hot path, and must never harm the session it watches.
+// The flight recorder of one bind: the last PDUs of its sessions in both directions, masked as they are recorded. Its
+// memory is allocated with the first session and kept by the owner, so that a lost session can still be inspected. It
+// runs on the hot path, and an error in it never affects the session.
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -8,7 +8,7 @@ import type { FlightPiece, FlightSummary, PduTap, SessionEnds } from './contract
 import { PduRing, type RecordKind, recordKind } from './pdu-ring.ts';
 import { redactPdu } from './redact.ts';
 
-/** How much a bind of a carrier with `binds` of them may remember. */
+/** Octets for one bind of a carrier with `binds` binds. */
 export function bindFlightBytes(binds: number): number {
   const { carrierBytes, bindBytesMax, bindBytesMin } = limits.flight;
   const share = Math.floor(carrierBytes / Math.max(1, binds) / 4_096) * 4_096;
@@ -19,7 +19,7 @@ export class BindFlight implements PduTap {
   readonly #bytes: number;
   readonly #clock: Clock;
   #ring: PduRing | null = null;
-  /** The opening record of the session that the oldest records belong to, once it has been overwritten. */
+  /** The opening record of the session that the oldest records belong to, after it was overwritten. */
   #session: string | null = null;
   #isOpen = false;
   #sessions = 0;
@@ -56,12 +56,12 @@ export class BindFlight implements PduTap {
   }
 
   closed(why: string, by: 'us' | 'peer'): void {
-    // A connection that was never open has left nothing that could be closed.
+    // A connection that never opened has no session to close.
     if (this.#isOpen) this.#note(recordKind.closed, { why, by });
     this.#isOpen = false;
   }
 
-  /** What was recorded from `from` on, a piece of it; null before the first session. */
+  /** Records from position `from` on, at most `bytesMax` octets; null before the first session. */
   read(from: number, bytesMax: number): FlightPiece | null {
     const ring = this.#ring;
     if (ring === null) return null;
@@ -80,7 +80,7 @@ export class BindFlight implements PduTap {
     try {
       redactPdu(ring.memory, at, stop);
     } catch (error) {
-      // A bug of ours must end neither the session nor anybody's privacy.
+      // A bug in the masking must neither end the session nor leave data unmasked.
       ring.memory.fill(0, at + 16, stop);
       ignoring(error, 'a PDU could not be masked: only its header was recorded');
     }

@@ -1,7 +1,7 @@
-// What a session shows to whoever watches it, and a recording of it to whoever reads that. Types only; a watcher hears
-// octets, and never changes or keeps them.
+// The interfaces of the flight recorder: what a session reports to a tap, and what a reader of a recording gets. Types
+// only; a tap never changes or keeps the octets.
 
-/** Where the two ends of a session are. */
+/** The addresses of a session's connection. */
 export type SessionEnds = {
   readonly localAddress: string;
   readonly localPort: number;
@@ -10,28 +10,28 @@ export type SessionEnds = {
   readonly tls: boolean;
 };
 
-/** Called synchronously, on the hot path. None may throw, and the octets are only lent. */
+/** Called synchronously on the hot path. None may throw; the buffers are valid only during the call. */
 export type PduTap = {
   /** The connection is open. */
   opened(ends: SessionEnds): void;
   /** A PDU was handed to the socket: buffer[start, end). */
   sent(buffer: Buffer, start: number, end: number): void;
-  /** A PDU came, whole: buffer[start, end). Nobody has looked at it yet. */
+  /** A complete PDU was received, not yet decoded: buffer[start, end). */
   received(buffer: Buffer, start: number, end: number): void;
-  /** `by`: who ended the connection, as far as is known. */
+  /** `by`: the side that ended the connection, as far as known. */
   closed(why: string, by: 'us' | 'peer'): void;
 };
 
-/** A piece of a bind's recording: whole records. */
+/** A part of a bind's recording: complete records. */
 export type FlightPiece = {
   readonly records: Buffer;
   readonly from: number;
   readonly next: number;
-  /** Octets asked for and overwritten meanwhile. */
+  /** Requested octets that were overwritten meanwhile. */
   readonly lost: number;
-  /** Where the recording ends at this moment. */
+  /** The end of the recording now. */
   readonly head: number;
-  /** The session the first record belongs to, when its opening is no longer recorded; else null. */
+  /** The session of the first record, when its opening record was overwritten; else null. */
   readonly session: string | null;
 };
 

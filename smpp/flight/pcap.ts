@@ -1,6 +1,6 @@
-// Records as a capture file that Wireshark and tshark read: classic pcap, LINKTYPE_RAW, each PDU in an IP packet of its
-// own between the real addresses and ports, with the TCP sequence numbers, handshakes and closings that a capture of
-// the line would show. What was TLS on the line is here in the clear. Pure.
+// Writes records as a capture file for Wireshark and tshark: classic pcap, LINKTYPE_RAW, each PDU in one IP packet
+// between the real addresses and ports, with the TCP sequence numbers, handshakes and closings of a real capture. TLS
+// sessions appear decrypted. Pure.
 import { formatIp, parseIp } from '../../model/ip-address.ts';
 import type { SessionEnds } from './contract.ts';
 import { recordKind } from './pdu-ring.ts';
@@ -11,9 +11,9 @@ export type Packet = { readonly atUs: number; readonly octets: Buffer };
 /** The records of one bind in order. */
 export type Recording = {
   readonly records: Iterable<FlightRecord>;
-  /** What is to be added to a record's time to get milliseconds since the epoch. */
+  /** Add this to a record's time to get milliseconds since the epoch. */
   readonly wallAtZeroMs: number;
-  /** The session of the first records, when its opening is not among them. */
+  /** The session of the first records, when its opening record is missing. */
   readonly session: string | null;
 };
 
@@ -34,7 +34,7 @@ export function pcapPacket({ atUs, octets }: Packet): Buffer {
   return packet;
 }
 
-/** The packets of a whole file; those of several binds are put in the order of their times. */
+/** A complete file; the packets of several binds are sorted by time. */
 export function pcapFile(recordings: readonly Recording[]): Buffer {
   const packets = recordings.flatMap((each) => [...packetsOf(each)]).sort((one, other) => one.atUs - other.atUs);
   return Buffer.concat([pcapHead, ...packets.map(pcapPacket)]);
@@ -52,7 +52,7 @@ export function* packetsOf({ records, wallAtZeroMs, session }: Recording): Gener
       continue;
     }
     if (line === null && kind === recordKind.closed) continue;
-    // Without its opening nobody knows where it went: a record that lost it is written without addresses.
+    // A record without its opening record has unknown addresses and is written with zeros.
     line ??= new Line(nowhere);
     if (kind === recordKind.sent) yield { atUs, octets: line.packet('us', flag.push | flag.ack, octets) };
     if (kind === recordKind.received) yield { atUs, octets: line.packet('peer', flag.push | flag.ack, octets) };
@@ -74,7 +74,7 @@ const nowhere: SessionEnds = {
 };
 const noOctets = Buffer.alloc(0);
 
-/** One TCP connection as it would have looked on the line. */
+/** One TCP connection as a capture would show it. */
 class Line {
   readonly #us: { address: Buffer; port: number; next: number };
   readonly #peer: { address: Buffer; port: number; next: number };
@@ -131,7 +131,7 @@ class Line {
     head[0] = 0x45;
     head.writeUInt16BE(20 + octets, 2);
     head.writeUInt16BE(this.#packets & 0xffff, 4);
-    head[6] = 0x40; // may not be cut up
+    head[6] = 0x40; // don't fragment
     head[8] = 64;
     head[9] = protocolTcp;
     from.copy(head, 12);
@@ -159,7 +159,7 @@ function v6({ address: from }: { address: Buffer }, { address: to }: { address: 
   return head;
 }
 
-/** 4 octets for IPv4, written as such or mapped; 16 otherwise. What is no address is written as 0.0.0.0. */
+/** 4 octets for IPv4, plain or mapped; 16 for IPv6; 0.0.0.0 for a text that is no address. */
 function addressOf(text: string): Buffer {
   const ip = parseIp(text.split('%')[0] ?? '');
   if (ip === null) return Buffer.alloc(4);

@@ -1,18 +1,18 @@
-// The last octets of one bind in a fixed piece of memory: records lie whole and in order, the newest push the oldest
-// out. A place in the ring is the number of octets ever written before it, so that a reader who comes again
-// knows what it has missed. It knows no PDU: masking is redact.ts's business.
+// A ring buffer of records in fixed memory: records are contiguous and in order, new ones overwrite the oldest. A
+// position is the number of octets ever written before it, so that a reader who returns knows what it missed. It knows
+// no PDU: redact.ts masks.
 import { assert } from '../../platform/assert.ts';
 
 export const recordKind = { skip: 0, opened: 1, sent: 2, received: 3, closed: 4 } as const;
 export type RecordKind = (typeof recordKind)[keyof typeof recordKind];
 
-/** u32 size of the record, padding included · u8 kind, u24 octets · f64 time in milliseconds; little endian. */
+/** u32 size of the record with padding · u8 kind, u24 octets · f64 time in milliseconds; little endian. */
 export const recordHeadBytes = 16;
 
 export type RingPart = {
-  /** Whole records, one after the other. */
+  /** Complete records, concatenated. */
   readonly records: Buffer;
-  /** The place of the first of them: later than asked for when that has been overwritten. */
+  /** Position of the first record: later than requested when that was overwritten. */
   readonly from: number;
   readonly next: number;
 };
@@ -23,25 +23,25 @@ export class PduRing {
   #head = 0;
   #tail = 0;
 
-  /** `onDropped` sees each record, its octets in memory[from, to), before it is overwritten. */
+  /** `onDropped` gets each record, its octets in memory[from, to), before it is overwritten. */
   constructor(bytes: number, onDropped: (kind: RecordKind, from: number, to: number) => void = () => {}) {
     assert(bytes % 8 === 0 && bytes >= 64, 'a ring is cut into pieces of eight octets');
-    // Pages nobody has written yet cost nothing.
+    // The kernel allocates pages only when they are written.
     this.memory = Buffer.allocUnsafeSlow(bytes);
     this.#onDropped = onDropped;
   }
 
-  /** Octets ever written: where the next record will be. */
+  /** Octets ever written: the position of the next record. */
   get head(): number {
     return this.#head;
   }
 
-  /** The place of the oldest record. */
+  /** The position of the oldest record. */
   get tail(): number {
     return this.#tail;
   }
 
-  /** Copies source[start, end) into a new record and returns where in `memory` they lie; -1 when they do not fit. */
+  /** Copies source[start, end) into a new record and returns its index in `memory`; -1 when it does not fit. */
   put(kind: RecordKind, atMs: number, source: Buffer, start: number, end: number): number {
     const { memory } = this;
     const octets = end - start;
@@ -57,7 +57,7 @@ export class PduRing {
       index = 0;
     }
     this.#makeRoom(size);
-    // The padding goes out with the record, and this memory may have held other data.
+    // The padding is sent to readers with the record, and this memory may have held other data.
     memory.writeDoubleLE(0, index + size - 8);
     memory.writeUInt32LE(size, index);
     memory.writeUInt32LE((kind | (octets << 8)) >>> 0, index + 4);
@@ -68,13 +68,13 @@ export class PduRing {
     return at;
   }
 
-  /** The records from `from` on, as many as fit into `bytesMax`. Any number is a place: it goes on at the next record. */
+  /** The records from `from` on, at most `bytesMax` octets. Any number is a valid position: the next record follows. */
   read(from: number, bytesMax: number): RingPart {
     const { memory } = this;
     let at = this.#tail;
     while (at < from && at < this.#head) at += memory.readUInt32LE(at % memory.length);
     const first = at;
-    // Records that lie beside each other are copied together: there are two such runs, whatever their number.
+    // Adjacent records are copied together: at most two runs, whatever their number.
     const runs: Buffer[] = [];
     let [runFrom, runTo, bytes] = [0, 0, 0];
     while (at < this.#head) {

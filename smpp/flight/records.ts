@@ -1,5 +1,5 @@
-// What a recorder gives away, read back: records with their time and octets. It believes nothing of what it is given,
-// because it may come from another version or be cut.
+// Parses recorded octets into records with time and octets. It validates everything, because they may come from another
+// version or be truncated.
 import { ignoring } from '../../platform/errors.ts';
 import { type RecordKind, recordHeadBytes, recordKind } from './pdu-ring.ts';
 import type { SessionEnds } from './contract.ts';
@@ -11,7 +11,7 @@ export type FlightRecord = {
   readonly octets: Buffer;
 };
 
-/** Stops where something is no record. */
+/** Stops at the first octets that are no record. */
 export function* readRecords(raw: Buffer): Generator<FlightRecord> {
   let at = 0;
   while (at + recordHeadBytes <= raw.length) {
@@ -28,7 +28,7 @@ export function* readRecords(raw: Buffer): Generator<FlightRecord> {
   }
 }
 
-/** Null when the octets say nothing of the kind. */
+/** The addresses of an opening record; null when the octets contain none. */
 export function readEnds(octets: Buffer | string): SessionEnds | null {
   const fields = parsed(octets);
   const { localAddress, localPort, remoteAddress, remotePort } = fields;

@@ -1,5 +1,5 @@
-// What redact.ts does inside a text or an address: hides octets, keeps a user data header, keeps the fields of a
-// receipt and not the words it quotes. Everything in place; lengths stay.
+// The masking of a text or an address for redact.ts: keeps a user data header and the fields of a receipt, hides the
+// rest. In place; lengths stay.
 import { isReceipt } from '../receipt.ts';
 
 const star = 0x2a;
@@ -11,7 +11,7 @@ export function hide(pdu: Buffer, from: number, end: number, dataCoding: number)
   for (let at = from; at < end; at += 2) pdu[at] = 0;
 }
 
-/** `8801712345678` → `880171*****78`: as in the logs, but never fewer than five places hidden. A name is kept. */
+/** `8801712345678` → `880171*****78`: as in the logs, but with at least five digits hidden. A name is kept. */
 export function maskAddress(pdu: Buffer, from: number, end: number): void {
   let digits = 0;
   let letters = 0;
@@ -39,10 +39,10 @@ function isUcs2(dataCoding: number): boolean {
   return (dataCoding & 0xcc) === 0x08;
 }
 
-/** Octets of the information elements that say how a message is put together: anything else could be content. */
+/** Sizes of the information elements that describe concatenation, ports and tables: others could be content. */
 const elementOctets: Readonly<Record<number, number>> = { 0x00: 3, 0x04: 2, 0x05: 4, 0x08: 4, 0x24: 1, 0x25: 1 };
 
-/** Gives where the header ends. */
+/** Returns the end of the header. */
 function redactHeader(pdu: Buffer, from: number, end: number): number {
   const stop = from + 1 + pdu[from]!;
   if (stop > end) {
@@ -60,7 +60,7 @@ function redactHeader(pdu: Buffer, from: number, end: number): number {
 }
 
 type Key = { readonly name: string; readonly valueMax: number; readonly isText?: boolean };
-/** By first letter. `_` stands for a blank, a dash, an underscore or nothing, as in receipt.ts. */
+/** By first letter. `_` matches a blank, a dash, an underscore or nothing, as in receipt.ts. */
 const keys: Readonly<Record<number, readonly Key[]>> = {
   0x69: [{ name: 'id', valueMax: 64 }],
   0x73: [
@@ -76,8 +76,8 @@ const keys: Readonly<Record<number, readonly Key[]>> = {
   0x74: [{ name: 'text', valueMax: 0, isText: true }],
 };
 
-// Words that are a known `key:value` stay, all others are hidden; `text:` ends it, because what follows is the
-// client's. `step` is how many octets a character has; the last of them is compared, so only ASCII is ever kept.
+// Keeps known `key:value` pairs and hides everything else; `text:` ends it, because the client's text follows. `step`
+// is octets per character; the last one is compared, so only ASCII is ever kept.
 function redactReceipt(pdu: Buffer, from: number, end: number, step: 1 | 2): void {
   let at = from;
   while (at < end) {
@@ -85,7 +85,7 @@ function redactReceipt(pdu: Buffer, from: number, end: number, step: 1 | 2): voi
     if (found !== null) {
       if (found.key.isText === true) return hideCharacters(pdu, found.end, end, step);
       at = skipBlanks(pdu, found.end, end, step);
-      // `stat: text:` is an empty value and then the client's words.
+      // `stat: text:` is an empty value, and the client's text follows.
       if (at > found.end && keyAt(pdu, at, end, step) !== null) continue;
       at = keepValue(pdu, at, end, step, found.key.valueMax);
       continue;
@@ -142,7 +142,7 @@ function skipBlanks(pdu: Buffer, from: number, end: number, step: 1 | 2): number
   return at;
 }
 
-/** 0xff for what is no ASCII or lies behind the end. */
+/** 0xff for a character that is not ASCII or is after the end. */
 function characterAt(pdu: Buffer, at: number, end: number, step: 1 | 2): number {
   if (at + step > end) return 0xff;
   if (step === 2 && pdu[at] !== 0) return 0xff;

@@ -1,6 +1,6 @@
-// Takes out of a PDU what must not be kept, in place, without changing its length or its structure: passwords, texts,
-// most of each number, and everything this page does not know. It works on a copy that is the recorder's own. What it
-// keeps is a list; what is not on it goes, so that a vendor's field or a broken PDU shows nothing by accident.
+// Masks in a PDU what must not be kept, in place, without changing its length or structure: passwords, texts, most
+// digits of each number, and everything unknown. It works on the recorder's own copy. It keeps only listed fields, so
+// that a vendor-specific field or a malformed PDU reveals nothing.
 import { readUInt32 } from '../codec-hot.ts';
 import { commandId, tlvTag } from '../pdu.ts';
 import { hide, maskAddress, redactText } from './redact-text.ts';
@@ -8,7 +8,7 @@ import { hide, maskAddress, redactText } from './redact-text.ts';
 const headerBytes = 16;
 const responseBit = 0x80000000;
 
-/** Masks the PDU in pdu[start, end). Any octets will do; it never throws. */
+/** Masks the PDU in pdu[start, end). Accepts any octets and never throws. */
 export function redactPdu(pdu: Buffer, start: number, end: number): void {
   const at = start + headerBytes;
   if (at >= end) return;
@@ -26,12 +26,12 @@ export function redactPdu(pdu: Buffer, start: number, end: number): void {
   }
   const fields = bodies.get(command);
   if (fields !== undefined) return redactFields(pdu, at, end, fields);
-  // A response without a list has no fields (unbind_resp, enquire_link_resp); a request may hold anything.
+  // A response that is not listed has no fields (unbind_resp, enquire_link_resp); a request may contain anything.
   if (command >= responseBit) return redactTlvs(pdu, at, end, 0, 0);
   pdu.fill(0, at, end);
 }
 
-// The lengths SMPP 3.4 allows, without the zero; what is longer is none of these fields.
+// The lengths SMPP 3.4 allows, without the final zero; anything longer is not this field.
 const [serviceTypeMax, messageIdMax, timeMax, systemIdMax, systemTypeMax, rangeMax] = [5, 64, 16, 15, 12, 40];
 
 function redactMessage(pdu: Buffer, from: number, end: number): void {
@@ -66,7 +66,7 @@ const number: Field = { what: 'address', size: 0 };
 
 const bind = [text(systemIdMax), secret, text(systemTypeMax), octets(3), text(rangeMax)];
 const bindResponse = [text(systemIdMax)];
-/** The PDUs that are rare, as their fields in order; TLVs follow. */
+/** The fields of the rare PDUs in order; TLVs follow. */
 const bodies: ReadonlyMap<number, readonly Field[]> = new Map([
   [commandId.bind_transmitter, bind],
   [commandId.bind_receiver, bind],
@@ -92,7 +92,7 @@ function redactFields(pdu: Buffer, from: number, end: number, fields: readonly F
   redactTlvs(pdu, at, end, 0, 0);
 }
 
-/** Keeps a text of at most `max` octets, hides a longer one; gives where the next field begins. */
+/** Keeps a text of at most `max` octets, hides a longer one; returns the start of the next field. */
 function keepText(pdu: Buffer, from: number, end: number, max: number): number {
   const stop = zeroAt(pdu, from, end);
   if (stop < 0) return cutOff(pdu, from, end);
@@ -100,7 +100,7 @@ function keepText(pdu: Buffer, from: number, end: number, max: number): number {
   return stop + 1;
 }
 
-/** As keepText; some carriers leave out the zero behind the last field. */
+/** As keepText, for the last field: some carriers omit its zero. */
 function lastText(pdu: Buffer, from: number, end: number, max: number): number {
   const zero = zeroAt(pdu, from, end);
   const stop = zero < 0 ? end : zero;
@@ -120,9 +120,7 @@ function zeroAt(pdu: Buffer, from: number, end: number): number {
   return -1;
 }
 
-/**
- * From here on the PDU is not what it says. These octets are no TLV to anybody, and hold no zero that would end a text.
- */
+/** The PDU is malformed from here on: overwrites it with octets that are no TLV and no string terminator. */
 function cutOff(pdu: Buffer, from: number, end: number): number {
   if (from < end) pdu.fill(0xff, from, end);
   return end;
@@ -142,7 +140,7 @@ function redactTlvs(pdu: Buffer, from: number, end: number, esmClass: number, da
   cutOff(pdu, at, end);
 }
 
-/** The most octets a TLV may have to be kept, by tag: switches, counters, times and the ids of receipts. */
+/** The most octets of a kept TLV, by tag: flags, counters, times and the ids of receipts. */
 const keptTlvs = new Uint8Array(0x1400);
 for (const tag of [
   0x05, 0x07, 0x0d, 0x0f, 0x19, 0x30, 0x0201, 0x0204, 0x0205, 0x020a, 0x020b, 0x020c, 0x020d, 0x020e,

@@ -1,5 +1,5 @@
-// The simulated carrier, its accounts and its sessions as they see each other. Types only: the classes are in smsc.ts,
-// smsc-session.ts and deliveries.ts, and none of these needs the class of another that creates it.
+// The interfaces of the simulated carrier, its accounts and its sessions to each other. Types only: the classes are in
+// smsc.ts, smsc-session.ts and deliveries.ts, and none of them imports the class that creates it.
 import type { Clock } from '../../platform/clock.ts';
 import type { Link } from '../link.ts';
 import type { BindFields, QueryPdu, ShortMessage, ShortMessagePdu } from '../pdu.ts';
@@ -8,7 +8,7 @@ import type { Faults } from './faults.ts';
 import type { AccountOptions } from './options.ts';
 import type { SlidingRate } from './sliding-rate.ts';
 
-/** `from` is the session that submitted, for the fault that forbids it; `intendedUs` as in Taken. */
+/** `from` is the submitting session, for the fault receipt-other-bind; `intendedUs` as in Taken. */
 export type Delivery = {
   message: ShortMessage;
   isReceipt: boolean;
@@ -19,11 +19,11 @@ export type Delivery = {
 
 export type SimulatedSession = {
   readonly link: Link;
-  /** Deliveries sent and not answered, by sequence number, oldest first. */
+  /** Deliveries without a response, by sequence number, oldest first. */
   readonly unanswered: Map<number, { delivery: Delivery; sentAtMs: number }>;
   readonly account: Account;
   readonly interfaceVersion: number;
-  /** It would send a deliver_sm now. */
+  /** It can send a deliver_sm now. */
   readonly canTake: boolean;
   deliver(delivery: Delivery, nowMs: number): void;
   nextSequence(): number;
@@ -38,7 +38,7 @@ export type Account = AccountOptions & {
 };
 
 export type AccountDeliveries = {
-  /** Not yet sent, and sent but not answered. */
+  /** Deliveries not sent yet or without a response. */
   readonly pending: number;
   add(delivery: Delivery): void;
   addReceiver(session: SimulatedSession): void;

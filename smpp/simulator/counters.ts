@@ -1,4 +1,4 @@
-// The simulator's counters: plain numbers, because they are counted on every PDU. How they are shown is stats.ts.
+// The simulator's counters: plain numbers, because every PDU changes them. stats.ts reports them.
 import { epochUs } from '../../platform/clock.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { SlidingRate } from './sliding-rate.ts';
@@ -23,7 +23,7 @@ export class Counters {
   receiptsDropped = 0;
   moSent = 0;
   moAcked = 0;
-  /** From the intended send time to the client's answer to the receipt: when the client had it for good. */
+  /** From the intended send time to the client's response to the receipt. */
   intendedToReceiptAcked = new LatencyHistogram();
   readonly submitsByStatus = new Map<number, number>();
   /** 65,536 a second is more than one process can send. */

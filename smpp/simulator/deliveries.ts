@@ -1,6 +1,6 @@
 // The deliver_sm of one account, receipts and inbound messages: round robin over its receiving sessions, at most
-// receiptWindowMax unanswered on each, sent again until one is answered with 0. What nobody can take waits, up to
-// pendingMax. It decides nothing about messages.
+// receiptWindowMax without a response on each, repeated until a response has status 0. Deliveries that no session can
+// take wait, up to pendingMax.
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
@@ -26,7 +26,7 @@ export class Deliveries implements AccountDeliveries {
     this.#wheel = wheel;
   }
 
-  /** Not yet sent, and sent but not answered. */
+  /** Deliveries not sent yet or without a response. */
   get pending(): number {
     return this.#receivers.reduce((sum, session) => sum + session.unanswered.size, this.#pending.size);
   }
@@ -63,14 +63,14 @@ export class Deliveries implements AccountDeliveries {
     if (this.#pending.size > 0) this.pump();
   }
 
-  /** Sends what waits, as far as windows and sockets allow. */
+  /** Sends pending deliveries as far as windows and sockets allow. */
   pump(): void {
     for (let next = this.#pending.peek(); next && this.#trySend(next); next = this.#pending.peek()) {
       this.#pending.shift();
     }
   }
 
-  /** Takes back what was not answered in time. */
+  /** Repeats deliveries without a response in time. */
   sweep(): void {
     const overdueMs = this.#clock.monotonicMs() - limits.simulator.receiptResponseMs;
     for (const session of this.#receivers) {
@@ -110,7 +110,7 @@ export class Deliveries implements AccountDeliveries {
       return;
     }
     this.#counters.receiptsRetried += 1;
-    // Always through the wheel: a receiver that refuses at once must not turn this into a loop.
+    // Always through the timing wheel: a receiver that refuses at once must not cause a loop.
     this.#wheel.add(delayMs, () => this.add(delivery));
   }
 }

@@ -1,10 +1,10 @@
-// Which faults the simulator is asked to play, and how many times each. Names and bookkeeping only; what a fault
-// does stands where it happens (smsc-session.ts, smsc.ts, deliveries.ts).
+// The active faults of the simulator and how many times each still applies. smsc-session.ts, smsc.ts, line-faults.ts
+// and deliveries.ts inject them.
 
 export const faultNames = [
   'stall', // stops reading and answering
   'drop', // destroys the socket
-  'no-resp', // takes submits and never answers them
+  'no-resp', // accepts submits without a response
   'no-bind-resp',
   'no-enquire-resp',
   'queue-full', // ESME_RMSGQFUL, after `arg` milliseconds
@@ -15,7 +15,7 @@ export const faultNames = [
   'unbind', // sends unbind instead of answering a submit
   'garbage', // sends random bytes instead of answering a submit
   'bad-length', // sends a PDU of length `arg`, or 0, 3, 15, 10^9 in turn
-  'unknown-command', // sends a command nobody knows, then goes on
+  'unknown-command', // sends an undefined command, then continues
   'generic-nack', // answers a submit with generic_nack
   'slow-read', // reads a little at a time
   'byte-at-a-time', // writes a byte at a time
@@ -26,18 +26,18 @@ export const faultNames = [
   'no-receipt',
   'no-query-resp',
   'long-id', // message ids of `arg` characters that differ at their end
-  'preceding-receipt', // a receipt that is not the last: message_state `arg`, a word of its own when that is none
+  'preceding-receipt', // a receipt before the final one: message_state `arg`, a vendor-specific word when undefined
   'long-err', // receipts whose err has `arg` characters
-  'odd-status', // a status nobody named, another one each time
+  'odd-status', // an undefined status, another one each time
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 
 export type FaultArgs = {
-  /** Only for the next N PDUs it applies to; without it until cleared. */
+  /** Only for the next N matching PDUs; absent: until cleared. */
   limit?: number;
   /** Part number for reject-part, length for bad-length, long-id and long-err, delay for queue-full, a message_state. */
   arg?: number;
-  /** drop, unbind, garbage, bad-length, unknown-command: once, on every session, at once. Nothing stays active. */
+  /** For drop, unbind, garbage, bad-length, unknown-command: once, on every session, at once. */
   now?: boolean;
 };
 
@@ -45,7 +45,7 @@ export function isFaultName(text: string): text is FaultName {
   return (faultNames as readonly string[]).includes(text);
 }
 
-/** `reject-part:2` → name and argument; undefined for a name nobody knows. */
+/** `reject-part:2` → name and argument; undefined for an unknown name. */
 export function parseFault(text: string): { name: FaultName; args: FaultArgs } | undefined {
   const [name = '', arg] = text.split(':');
   if (!isFaultName(name)) return undefined;
@@ -64,7 +64,7 @@ export class Faults {
     this.#active.clear();
   }
 
-  /** False on the hot path nearly always: then nothing else here is asked. */
+  /** Nearly always false: a cheap test for the hot path. */
   get any(): boolean {
     return this.#active.size > 0;
   }
@@ -77,7 +77,7 @@ export class Faults {
     return this.#active.get(name)?.arg;
   }
 
-  /** True when the fault is to be played now; counts it against its limit. */
+  /** True when the fault applies now; counts it against its limit. */
   take(name: FaultName): boolean {
     if (this.#active.size === 0) return false;
     const fault = this.#active.get(name);

@@ -1,12 +1,13 @@
-// Messages from subscribers as a carrier delivers them: in one PDU where they fit, else in the parts a handset made of
-// them or in one message_payload. It builds values; sending is for deliveries.ts.
+// Builds subscribers' messages as a carrier delivers them: in one PDU where they fit, else in parts or in one
+// message_payload. deliveries.ts sends them.
 import { withHeader } from '../../model/text/concatenation.ts';
 import { encodeText } from '../../model/text/octets.ts';
 import { segmentText } from '../../model/text/segments.ts';
 import { assert } from '../../platform/assert.ts';
-import { type ShortMessage, type Tlv, tlvTag } from '../pdu.ts';
+import type { ShortMessage } from '../pdu.ts';
+import { sarTlvs } from '../text/wire-segments.ts';
 
-/** How a text longer than one segment travels; udh has the reference in 16 bits, udh8 in 8. */
+/** How a text longer than one segment is sent; udh has a 16-bit reference, udh8 an 8-bit one. */
 export const inboundForms = ['message_payload', 'udh', 'udh8', 'sar'] as const;
 export type InboundForm = (typeof inboundForms)[number];
 
@@ -15,11 +16,11 @@ export type Inbound = {
   to: string;
   text: string;
   systemId?: string;
-  /** message_payload where nothing is said. */
+  /** Default: message_payload. */
   as?: InboundForm;
-  /** Ties the parts together. */
+  /** The concatenation reference. */
   reference?: number;
-  /** Which parts, in which order: those left out are lost on the way. All of them, in order, without it. */
+  /** Which parts to send, in which order; omitted ones are lost. Default: all, in order. */
   parts?: readonly number[];
 };
 
@@ -42,7 +43,7 @@ export function inboundPdus(inbound: Inbound): ShortMessage[] {
     octets,
     ...more,
   });
-  // Longer than 254 octets travels as message_payload by itself.
+  // The encoder sends more than 254 octets as message_payload by itself.
   if (total === 1 || as === 'message_payload') return [pdu(encodeText(text, encoding, shift))];
   const all = segments.map(({ text: words }, index) => {
     const body = encodeText(words, encoding, shift);
@@ -58,12 +59,4 @@ export function inboundPdus(inbound: Inbound): ShortMessage[] {
     return pdu(withHeader(tie, shift, body), { esmClass: 0x40 });
   });
   return parts === undefined ? all : parts.flatMap((part) => all[part - 1] ?? []);
-}
-
-function sarTlvs(reference: number, total: number, part: number): Tlv[] {
-  return [
-    { tag: tlvTag.sarReference, value: Buffer.from([reference >>> 8, reference & 0xff]) },
-    { tag: tlvTag.sarTotal, value: Buffer.from([total]) },
-    { tag: tlvTag.sarPart, value: Buffer.from([part]) },
-  ];
 }

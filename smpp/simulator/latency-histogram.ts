@@ -1,5 +1,5 @@
-// A log-linear histogram of microseconds: 64 steps for every doubling, so a percentile is off by at most 1.6 %,
-// in 16 KB whatever is counted. Counts one value in a few nanoseconds.
+// A log-linear histogram of microseconds: 64 steps for every doubling, so a percentile is off by at most 1.6 %, in a
+// constant 16 KB. Adding a value takes a few nanoseconds.
 
 export class LatencyHistogram {
   readonly #counts = new Float64Array(stepsPerDoubling * 32);
@@ -20,7 +20,7 @@ export class LatencyHistogram {
     return this.#count;
   }
 
-  /** The value below or at which `share` (0..1) of the values lie, in milliseconds; 0 when nothing was counted. */
+  /** The value at or below which `share` (0..1) of the values are, in milliseconds; 0 when empty. */
   percentileMs(share: number): number {
     const rank = Math.ceil(this.#count * share);
     let seen = 0;
@@ -34,7 +34,7 @@ export class LatencyHistogram {
   summary(): { count: number; minMs: number; p50Ms: number; p99Ms: number; p999Ms: number; maxMs: number } {
     return {
       count: this.#count,
-      // Below zero: the clocks of sender and simulator disagree by at least this much.
+      // Negative when the clocks of sender and simulator differ by at least this much.
       minMs: this.#count === 0 ? 0 : this.#minUs / 1_000,
       p50Ms: this.percentileMs(0.5),
       p99Ms: this.percentileMs(0.99),

@@ -1,5 +1,5 @@
-// Latency distributions as people write them on a command line: `fixed:10`, `uniform:5,50` (milliseconds),
-// `lognormal:250,0.4` (median in milliseconds, sigma). Pure but for the chance it is given.
+// Latency distributions in command line notation: `fixed:10`, `uniform:5,50` (milliseconds), `lognormal:250,0.4`
+// (median in milliseconds, sigma). Pure except for the injected randomness.
 import type { Random } from '../../platform/random.ts';
 
 /** One sample in milliseconds, never negative. */

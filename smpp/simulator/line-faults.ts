@@ -1,5 +1,5 @@
-// Faults of the line, played against one session: cut it, unbind it, send it what is no PDU. Which are active is
-// known by faults.ts.
+// Injects connection faults into one session: disconnects, unbinds, sends octets that are no PDU. faults.ts has the
+// active ones.
 import type { Random } from '../../platform/random.ts';
 import { commandStatus } from '../command-status.ts';
 import { commandId, type ShortMessagePdu } from '../pdu.ts';
@@ -8,7 +8,7 @@ import type { FaultName } from './faults.ts';
 
 const onSubmitFaults = ['drop', 'unbind', 'garbage', 'bad-length', 'unknown-command'] as const;
 
-/** Plays what is to be played when a submit came; true when the submit is thereby dealt with. */
+/** Injects the active faults for a submit; true when the submit needs no further handling. */
 export function playOnSubmit(
   smsc: SimulatedCarrier,
   session: SimulatedSession,
@@ -16,7 +16,7 @@ export function playOnSubmit(
   random: Random,
 ): boolean {
   const { faults } = smsc;
-  // Reading stops with the next chunk; what came in this one is not answered either.
+  // Reading stops with the next chunk; PDUs of this one get no response either.
   if (faults.has('stall')) return true;
   for (const name of onSubmitFaults) {
     if (!faults.has(name)) continue;
@@ -30,7 +30,7 @@ export function playOnSubmit(
   return true;
 }
 
-/** Plays a fault of the line at once; other faults have no effect here. */
+/** Injects a connection fault at once; other faults have no effect here. */
 export function playOnLine(session: SimulatedSession, name: FaultName, arg: number | undefined, random: Random): void {
   switch (name) {
     case 'drop':
@@ -39,7 +39,7 @@ export function playOnLine(session: SimulatedSession, name: FaultName, arg: numb
       return session.unbind();
     case 'garbage': {
       const bytes = Buffer.from(Array.from({ length: 64 }, () => Math.floor(random.unit() * 256)));
-      // No length of a PDU, so that the client need not wait for the rest of one.
+      // An invalid length, so that the client does not wait for the rest of a PDU.
       bytes[0] = 0x80 | bytes[0]!;
       return session.link.sendBytes(bytes);
     }

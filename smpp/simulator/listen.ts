@@ -1,4 +1,4 @@
-// Binds a server to its port, 0 for a free one, and says which it got. Rejects when the port is taken.
+// Listens on a port, 0 for a free one, and resolves with its number. Rejects when the port is in use.
 import type net from 'node:net';
 
 export function listen(server: net.Server, port: number, host: string): Promise<number> {

@@ -1,13 +1,13 @@
-// The sandbox's magic numbers (contract, Sandbox): the last four digits of the recipient decide what becomes of a
-// message. Those that refuse for a while remember, per number, when they first did. Bounded, and pure otherwise.
+// The sandbox's magic numbers (API documentation, Sandbox): the last four digits of the recipient decide the outcome of
+// a message. For those with temporary refusals it keeps the time of the first refusal per number, bounded.
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../command-status.ts';
 import type { ReceiptState } from '../receipt.ts';
 
-/** `status` answers the submit; the rest shapes the receipt. Undefined fields mean: as usual. */
+/** `status` is for the submit_sm_resp; the rest shapes the receipt. Absent fields mean the normal outcome. */
 export type Fate = {
   status: number;
-  /** How long a refusal takes. */
+  /** Delay of a refusal. */
   refusedAfterMs?: number;
   receipt?: boolean;
   state?: ReceiptState;
@@ -43,7 +43,7 @@ export class MagicNumbers {
     }
   }
 
-  // Refuses for `forMs` from the first try, lets pass for a minute (all parts, all retries), then restarts.
+  // Refuses for `forMs` from the first attempt, accepts for a minute (all parts, all retries), then starts over.
   #refusing(destination: string, nowMs: number, forMs: number): boolean {
     let sinceMs = this.#refusedSinceMs.get(destination);
     if (sinceMs === undefined || nowMs - sinceMs > forMs + 60_000) {

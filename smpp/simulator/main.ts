@@ -1,4 +1,4 @@
-// The simulator as a process of its own: `node smpp/simulator/main.ts --help`. The CLI's `smsc` runs the same.
+// The simulator as a separate process: `node smpp/simulator/main.ts --help`. The CLI's `smsc` runs the same code.
 import { SetupError } from '../../platform/errors.ts';
 import { runSimulatorCommand } from './command.ts';
 

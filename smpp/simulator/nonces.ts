@@ -1,6 +1,6 @@
 // Counts messages by the nonce in their text, `#<base36>#` or `#<base36>@<intended send time, epoch µs, base36>#`:
-// the proof at the SMSC peer that nothing was lost and nothing sent twice. It reads octets, not texts, and keeps
-// flat arrays, because a bench counts a million of them. Bounded: what is beyond is counted as dropped.
+// proof at the SMSC peer that no message was lost or sent twice. It reads octets and uses flat arrays, because a bench
+// counts a million nonces. Bounded: further ones are counted as dropped.
 import type { Shift } from '../../model/text/national-languages.ts';
 import { decodeText } from '../../model/text/octets.ts';
 import { limits } from '../../platform/limits.ts';
@@ -17,8 +17,8 @@ export class Nonces {
   #dropped = 0;
 
   /**
-   * Looks for a nonce in a text's octets (without header) and counts it. `atUs` is the arrival, epoch µs. Gives the
-   * intended send time when this is the nonce's first submit and has it, else 0. `shift`: its header's tables.
+   * Finds and counts the nonce in a text's octets (without header). `atUs` is the arrival, epoch µs; `shift` has the
+   * header's tables. Returns the intended send time at the nonce's first submit, else 0.
    */
   count(octets: Buffer, dataCoding: number, atUs: number, shift?: Shift): number {
     const ascii = asciiOf(octets, dataCoding, shift);
@@ -35,13 +35,13 @@ export class Nonces {
     return { distinct, submits: this.#submits, duplicated: this.#duplicated, dropped: this.#dropped };
   }
 
-  /** How often this nonce came. */
+  /** How often this nonce arrived. */
   countOf(nonce: number): number {
     const slot = this.#slots.get(nonce);
     return slot === undefined ? 0 : this.#counts[slot]!;
   }
 
-  /** Nonces that came more than once, at most `max`. */
+  /** Nonces that arrived more than once, at most `max`. */
   duplicates(max: number): { nonce: string; count: number }[] {
     const list: { nonce: string; count: number }[] = [];
     for (const [nonce, slot] of this.#slots) {
@@ -51,7 +51,7 @@ export class Nonces {
     return list;
   }
 
-  /** All of them, 24 bytes each, little endian: nonce f64, first arrival in epoch µs f64, count f64. */
+  /** All nonces, 24 octets each, little endian: nonce f64, first arrival in epoch µs f64, count f64. */
   toBinary(): Buffer {
     const bytes = Buffer.allocUnsafe(this.#slots.size * 24);
     let at = 0;
@@ -63,7 +63,7 @@ export class Nonces {
     return bytes;
   }
 
-  /** True for a nonce that was not seen before. */
+  /** True for a new nonce. */
   #add(nonce: number, intendedUs: number, atUs: number): boolean {
     this.#submits += 1;
     const known = this.#slots.get(nonce);
@@ -96,7 +96,7 @@ export class Nonces {
 
 const hash = 0x23;
 
-// The default alphabet has digits, letters and the mark where ASCII has them; other tables may not.
+// The default alphabet has digits, letters and # at their ASCII positions; national tables may not.
 function asciiOf(octets: Buffer, dataCoding: number, shift: Shift | undefined): Buffer {
   if (dataCoding === 8) return Buffer.from(decodeText(octets, 8), 'latin1');
   return shift === undefined ? octets : Buffer.from(decodeText(octets, 0, shift), 'latin1');

@@ -1,4 +1,4 @@
-// What a simulator can be given at its start. Names and defaults only; the command line is command.ts.
+// The options of a simulator with their defaults; command.ts parses the command line.
 import type { InboundForm } from './inbound.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -9,13 +9,13 @@ import { type AlphabetOptions, plainAlphabet } from './reading.ts';
 
 export const receiptForms = ['text', 'tlv', 'both'] as const;
 export type ReceiptForm = (typeof receiptForms)[number];
-/** How ids are written; the last answers in hex and reports in decimal, as some carriers do. */
+/** The form of message ids; the last has hex in the response and decimal in the receipt, as some carriers do. */
 export const idStyles = ['decimal', 'hex', 'resp-hex-receipt-decimal'] as const;
 export type IdStyle = (typeof idStyles)[number];
 
 /**
- * `tps` is the account's submits in any one second, over all its sessions; 0 is no limit. With `systemType` a bind
- * that names another is refused.
+ * `tps`: submits of the account in any one second over all its sessions; 0 is no limit. With `systemType` a bind with
+ * another system_type is refused.
  */
 export type AccountOptions = { systemId: string; password: string; tps: number; systemType?: string | undefined };
 
@@ -25,9 +25,9 @@ export type SimulatorOptions = {
   port: number;
   statsPort: number;
   accounts: AccountOptions[];
-  /** More binds than this of one account are answered ESME_RALYBND; 0 is no limit. */
+  /** Further binds of one account get ESME_RALYBND; 0 is no limit. */
   bindsMax: number;
-  /** From the answer to the receipt, and from the submit to its answer. */
+  /** From the response to the receipt, and from the submit to its response. */
   latency: Latency;
   response: Latency;
   receipts: ReceiptForm;
@@ -37,11 +37,11 @@ export type SimulatorOptions = {
   magic: boolean;
   /** Inbound messages per second to each account that can receive. */
   moPerS: number;
-  /** What they say; {n} in the text counts them. */
+  /** Their fields; {n} in the text counts them. */
   mo: { from: string; to: string; text: string; as: InboundForm };
   recordMax: number;
   alphabet: AlphabetOptions;
-  /** PEM: with it the port speaks TLS. With `ca` clients must show a certificate of that authority. */
+  /** PEM: the port uses TLS. With `ca` clients need a certificate of that authority. */
   tls: { cert: string; key: string; ca?: string | undefined } | undefined;
   faults: { name: FaultName; args: FaultArgs }[];
   clock: Clock;

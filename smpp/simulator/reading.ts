@@ -1,5 +1,5 @@
-// How the simulator reads the text of a submit: parts tied by header or SAR, septets packed or not, the alphabet its
-// data_coding means. What data_coding cannot say (packed or not) the simulator is told, as an SMSC is by contract.
+// Reads the text of a submit: concatenation by header or SAR, packed or unpacked septets, the alphabet of its
+// data_coding. What data_coding does not contain (packed or not) is an option, as it is part of a carrier's contract.
 import { type Concatenation, readConcatenation } from '../../model/text/concatenation.ts';
 import { decodeText } from '../../model/text/octets.ts';
 import { type Shift } from '../../model/text/national-languages.ts';
@@ -18,7 +18,7 @@ export type Body = {
   headerOctets: number;
 };
 
-/** The octets behind the header, and which part of a long message they are. */
+/** The octets after the header, and which part of a long message they are. */
 export function bodyOf(pdu: ShortMessagePdu): Body {
   const sar = pdu.tlvs !== undefined && pdu.tlvs.length > 0 ? sarOf(pdu) : undefined;
   if ((pdu.esmClass & udhIndicator) === 0) {
@@ -28,7 +28,7 @@ export function bodyOf(pdu: ShortMessagePdu): Body {
   return { concatenation: concatenation ?? sar, shift, body, headerOctets: pdu.octets.length - body.length };
 }
 
-/** The text's octets with one septet per octet where it is GSM-7. */
+/** The text's octets; GSM-7 with one septet per octet. */
 export function plainOctets(pdu: ShortMessagePdu, read: Body, alphabet: AlphabetOptions): Buffer {
   const isPacked = alphabet.gsm7Form === 'packed' && isGsm7(pdu.dataCoding, alphabet);
   return isPacked ? unpackSeptets(read.body, fillBitsAfter(read.headerOctets)) : read.body;

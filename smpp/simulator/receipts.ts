@@ -1,5 +1,5 @@
-// Message ids and receipts as carriers make them: ids in decimal or hex, receipts as text, TLVs or both. It
-// builds values; when and where they are sent is for smsc.ts and deliveries.ts.
+// Builds message ids and receipts as carriers do: ids in decimal or hex, receipts as text, TLVs or both. smsc.ts and
+// deliveries.ts send them.
 import { limits } from '../../platform/limits.ts';
 import { type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
 import type { ReceiptState } from '../receipt.ts';
@@ -8,21 +8,21 @@ import type { SimulatedSession } from './contract.ts';
 import type { IdStyle, ReceiptForm } from './options.ts';
 import { type AlphabetOptions, bodyOf, textOf } from './reading.ts';
 
-/** A submit the carrier took. */
+/** An accepted submit. */
 export type Taken = {
   responseId: string;
   receiptId: string;
   pdu: ShortMessagePdu;
   session: SimulatedSession;
   submittedAtMs: number;
-  /** When the client meant to send it, epoch µs, where the text has it; else 0. */
+  /** The intended send time, epoch µs, if the text has one; else 0. */
   intendedUs: number;
 };
 
 export class MessageIds {
   readonly #style: IdStyle;
   readonly #from: bigint;
-  /** The ids of one run stay numbers where they fit: a BigInt costs ten times as much. */
+  /** Ids are numbers where they fit: a BigInt costs ten times as much. */
   readonly #fromNumber: number | undefined;
   #count = 0;
   readonly #settled = new Map<string, { state: ReceiptState; doneAtMs: number | undefined }>();
@@ -41,7 +41,7 @@ export class MessageIds {
     return { responseId, receiptId };
   }
 
-  /** Remembers the last outcomes for query_sm. */
+  /** Keeps the last outcomes for query_sm. */
   settle(taken: Taken, state: ReceiptState, doneAtMs: number): void {
     if (this.#settled.size >= limits.simulator.recordMax) this.#settled.delete(this.#settled.keys().next().value!);
     this.#settled.set(taken.responseId, { state, doneAtMs });
@@ -91,7 +91,7 @@ export function receiptFor(
   };
 }
 
-/** A message_state nobody defined. */
+/** An undefined message_state. */
 const ownState = 200;
 
 function receiptTlvs(receiptId: string, state: number, errorCode: string): Tlv[] {

@@ -1,5 +1,5 @@
-// What the simulator was sent, for tests and for `GET /messages`: the last recordMax accepted submits, kept as
-// octets and only read as text, with long messages put together again, when somebody asks.
+// The last recordMax accepted submits, for tests and for `GET /messages`: stored as octets, decoded and reassembled
+// only on request.
 import { limits } from '../../platform/limits.ts';
 import type { ShortMessagePdu } from '../pdu.ts';
 import { type AlphabetOptions, bodyOf, isPart, plainAlphabet, textOf } from './reading.ts';
@@ -10,12 +10,12 @@ export type RecordedMessage = {
   source: string;
   destination: string;
   text: string;
-  /** How many parts have come, and how many there are. */
+  /** Parts received, and their total. */
   parts: number;
   partsTotal: number;
   /** Wall time of the first part, milliseconds since the epoch. */
   at: number;
-  /** Of the first part. */
+  /** The fields of the first part. */
   wire: RecordedWire;
 };
 
@@ -30,7 +30,7 @@ export type RecordedWire = {
   validity: string;
   registeredDelivery: number;
   dataCoding: number;
-  /** Of short_message or message_payload, the header included. */
+  /** Length of short_message or message_payload, the header included. */
   octets: number;
   /** Hexadecimal, by tag in hexadecimal. */
   tlvs: Record<string, string>;
@@ -52,7 +52,7 @@ export class Recording {
     this.#alphabet = alphabet;
   }
 
-  /** Messages begun: single ones and first-seen parts of long ones. */
+  /** Messages: single ones and those of which a part arrived. */
   get messages(): number {
     return this.#messages;
   }
@@ -100,7 +100,7 @@ export class Recording {
       }
       const key = keyOf(pdu, concatenation);
       let entry = open.get(key);
-      // A part that was there already: the same reference again is another copy.
+      // The same part again under this reference starts another copy.
       if (!entry || entry.texts[concatenation.part - 1] !== undefined) {
         const partsTotal = concatenation.total;
         entry = { message: { id, source, destination, text: '', parts: 0, partsTotal, at, wire }, texts: [] };
@@ -133,7 +133,7 @@ export class Recording {
   }
 }
 
-/** The fields a carrier's configuration shapes. */
+/** The fields that a carrier's configuration changes. */
 function wireOf(pdu: ShortMessagePdu): RecordedWire {
   return {
     serviceType: pdu.serviceType ?? '',

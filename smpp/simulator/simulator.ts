@@ -1,5 +1,5 @@
-// The bundled SMSC: a real SMPP 3.4 server over TCP, the sandbox's carrier, the demo's, the tests' and the benches'
-// SMSC peer. This file starts and stops it; the carrier is smsc.ts. It never sees anything of the product but PDUs.
+// The bundled SMSC: an SMPP 3.4 server over TCP for the sandbox, the demo, tests and benches. This file starts and
+// stops it; smsc.ts is the carrier. It shares nothing with the product but PDUs.
 import net from 'node:net';
 import tls from 'node:tls';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -70,7 +70,7 @@ function startServer(smsc: Smsc, options: SimulatorOptions): net.Server {
     smsc.counters.handshakesFailed += 1;
     socket.destroy();
   });
-  // A client that never finishes its handshake is no session yet, and must not keep the port open.
+  // A client with an unfinished handshake is no session yet, and must not keep the port open.
   const raw = new Set<net.Socket>();
   server.on('connection', (socket: net.Socket) => {
     raw.add(socket);

@@ -1,5 +1,5 @@
-// How many things happened within the last second, exactly: a ring of their times. Used for the TPS limit and for
-// the peak in the statistics. At most `capacity` are remembered; beyond it the count says `capacity`.
+// Counts events within the last second exactly, in a ring of their times, for the TPS limit and the peak in the
+// statistics. It stores at most `capacity` times and then counts `capacity`.
 
 export class SlidingRate {
   readonly #times: Float64Array;
@@ -16,7 +16,7 @@ export class SlidingRate {
     return this.#peak;
   }
 
-  /** How many fell into the second that ends now. */
+  /** Events in the second that ends at `nowMs`. */
   count(nowMs: number): number {
     const sinceMs = nowMs - 1_000;
     while (this.#size > 0 && this.#times[this.#oldest]! <= sinceMs) {

@@ -1,5 +1,5 @@
-// The server's side of one SMPP connection: bind with system id and password, keepalive, unbind, and the frame
-// for submits and deliveries. What becomes of a submit is decided in smsc.ts; faults of the line are played here.
+// The server side of one SMPP connection: bind with system id and password, keepalive, unbind, receiving submits and
+// sending deliveries. smsc.ts decides about submits; connection faults are injected here.
 import type { Socket } from 'node:net';
 import { limits } from '../../platform/limits.ts';
 import { encodeBindResp } from '../codec.ts';
@@ -12,7 +12,7 @@ import type { Account, Delivery, SimulatedCarrier, SimulatedSession } from './co
 
 export class SmscSession implements SimulatedSession {
   readonly link: Link;
-  /** Deliveries sent and not answered, by sequence number, oldest first. */
+  /** Deliveries without a response, by sequence number, oldest first. */
   readonly unanswered = new Map<number, { delivery: Delivery; sentAtMs: number }>();
   readonly #smsc: SimulatedCarrier;
   #state: SessionState = 'open';
@@ -35,7 +35,7 @@ export class SmscSession implements SimulatedSession {
         onWritable: () => this.#account?.deliveries.pump(),
         onBroken: () => {
           smsc.counters.broken += 1;
-          this.#closed('the client sent what is no PDU');
+          this.#closed('the client sent octets that are no PDU');
         },
         onGone: (why) => this.#closed(why),
       },
@@ -59,7 +59,7 @@ export class SmscSession implements SimulatedSession {
     return this.#bind?.interfaceVersion ?? 0x34;
   }
 
-  /** The bind it was opened with; undefined before. */
+  /** The accepted bind; undefined before it. */
   get bind(): BindPdu | undefined {
     return this.#bind;
   }
@@ -120,7 +120,7 @@ export class SmscSession implements SimulatedSession {
       case 'unbind_resp':
         this.link.end();
         return this.#closed('unbound by the simulator');
-      // The simulator takes no data_sm; deliveries that a client nacks come again through the sweep.
+      // The simulator refuses data_sm; sweep() repeats deliveries that a client nacks.
       case 'data_sm':
         return this.link.sendBare(commandId.data_sm_resp, commandStatus.ESME_RINVCMDID, pdu.sequence);
     }

@@ -1,6 +1,6 @@
-// The carrier itself: which binds it admits, what it answers to a submit, which receipt follows and when. It owns
-// the accounts and everything counted; sockets belong to smsc-session.ts, the far side of deliveries to
-// deliveries.ts. It must stay cheap: a bench counts this process against the product's budget.
+// The simulated carrier: which binds it accepts, the response to a submit, its receipt and when. It owns the accounts
+// and all counters; smsc-session.ts owns the sockets, deliveries.ts the deliver_sm. It must stay cheap: a bench counts
+// this process against the product's budget.
 import type { Socket } from 'node:net';
 import { type Cancel, type Clock, epochUs } from '../../platform/clock.ts';
 import { commandStatus } from '../command-status.ts';
@@ -28,7 +28,7 @@ import { refusalOf } from './validation.ts';
 export class Smsc implements SimulatedCarrier {
   readonly clock: Clock;
   readonly faults = new Faults();
-  /** From the numbers SMPP leaves to carriers on. */
+  /** Starts at the vendor-specific statuses. */
   #oddStatus = 0x400;
   readonly counters = new Counters();
   readonly sessions = new Set<SmscSession>();
@@ -41,7 +41,7 @@ export class Smsc implements SimulatedCarrier {
   readonly #onClose: (() => void)[] = [];
   #recording: Recording;
   #nonces = new Nonces();
-  /** A receipt that waits for the next one to overtake it. */
+  /** A receipt held until the next one overtakes it. */
   #overtaken: Delivery | undefined;
 
   constructor(options: SimulatorOptions) {
@@ -68,7 +68,7 @@ export class Smsc implements SimulatedCarrier {
     return this.#nonces;
   }
 
-  /** Forgets recording and nonces, for the next measurement. */
+  /** Clears the recording and the nonces, for the next measurement. */
   forget(): void {
     this.#recording = new Recording(this.#options.recordMax, this.#options.alphabet);
     this.#nonces = new Nonces();
@@ -81,7 +81,7 @@ export class Smsc implements SimulatedCarrier {
     if (this.faults.has('stall')) socket.pause();
   }
 
-  /** Run when it closes. */
+  /** Adds a callback for close(). */
   onClose(run: () => void): void {
     this.#onClose.push(run);
   }
@@ -265,8 +265,8 @@ export class Smsc implements SimulatedCarrier {
 }
 
 const asUsual: Fate = { status: 0 };
-/** How far a receipt runs ahead of its response, when that fault is played. */
+/** How far a receipt precedes its response with that fault. */
 const earlyMs = 50;
 const overtakenMs = 300;
-/** From a receipt that goes before to the last one. */
+/** From a preceding receipt to the final one. */
 const lastReceiptMs = 3_000;

@@ -1,5 +1,5 @@
-// The simulator's own HTTP server, for people, benches and tests in another process: counters, recorded messages,
-// nonces and faults. JSON, loopback, no authentication: it is a test instrument and says nothing to SMPP.
+// The simulator's HTTP server, for people, benches and tests in other processes: counters, recorded messages, nonces
+// and faults. JSON, loopback, no authentication, because it is a test instrument.
 import http, { type IncomingMessage } from 'node:http';
 import { withDeadline } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';

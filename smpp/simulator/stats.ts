@@ -1,4 +1,4 @@
-// What the simulator has counted, as one value: for tests in process and for GET /stats.
+// The simulator's counters as one value: for tests in the same process and for GET /stats.
 import { nameOfStatus } from '../command-status.ts';
 import type { Smsc } from './smsc.ts';
 
@@ -23,7 +23,7 @@ export function statsOf(smsc: Smsc) {
       parts: counters.parts,
       unanswered: counters.unanswered,
       byStatus,
-      /** The most in any one second, and the last second's. */
+      /** The peak of any one second, and the last second. */
       peakPerS: counters.rate.peak,
       lastPerS: counters.rate.count(smsc.clock.monotonicMs()),
     },

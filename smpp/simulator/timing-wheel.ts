@@ -1,5 +1,5 @@
-// Thousands of things that are due some milliseconds from now, with one timer: each millisecond has a slot, the
-// slots go round, and the timer runs only while something waits. Order within a millisecond is that of adding.
+// A timing wheel: thousands of items due in some milliseconds with one timer. Each millisecond has a slot, and the
+// timer runs only while items wait. Items due in the same millisecond keep their order.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 
 type Waiting<T> = { dueMs: number; item: T };
@@ -27,13 +27,13 @@ export class TimingWheel<T> {
       this.#turnedToMs = nowMs;
       this.#cancel = this.#clock.every(tickMs, () => this.#turn());
     }
-    // Never into a slot that was turned already: that would wait a whole round.
+    // Never into a slot already processed: the item would wait a whole revolution.
     const dueMs = Math.max(nowMs + Math.ceil(delayMs), this.#turnedToMs + 1);
     this.#slots[dueMs & slotMask]!.push({ dueMs, item });
     this.#size += 1;
   }
 
-  /** Forgets everything. */
+  /** Removes all items. */
   clear(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -48,7 +48,7 @@ export class TimingWheel<T> {
       const slot = this.#slots[atMs & slotMask]!;
       if (slot.length === 0) continue;
       this.#slots[atMs & slotMask] = [];
-      // What is added while this runs must land behind the turn.
+      // Items added meanwhile go into a later slot.
       this.#turnedToMs = atMs;
       for (const waiting of slot) {
         if (waiting.dueMs > nowMs) this.#slots[atMs & slotMask]!.push(waiting);

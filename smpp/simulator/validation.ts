@@ -1,10 +1,10 @@
-// What a strict SMSC refuses in a submit_sm, field by field with the status SMPP 3.4 §5.1.3 has for it: so that a
-// wrong setting of a carrier shows here and not at the carrier. It looks at one PDU and remembers nothing.
+// Validates a submit_sm as a strict SMSC does, field by field with the status of SMPP 3.4 §5.1.3, so that a wrong
+// carrier setting fails here and not at the carrier. It is stateless.
 import { commandStatus } from '../command-status.ts';
 import { type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
 import { readTime } from '../times.ts';
 
-/** 0, or the status the submit is refused with. `nowMs` is wall time. */
+/** The status that refuses the submit, or 0. `nowMs` is wall time. */
 export function refusalOf(pdu: ShortMessagePdu, interfaceVersion: number, nowMs: number): number {
   if (pdu.sourceTon > 6) return commandStatus.ESME_RINVSRCTON;
   if (pdu.destinationTon > 6) return commandStatus.ESME_RINVDSTTON;
@@ -21,7 +21,7 @@ export function refusalOf(pdu: ShortMessagePdu, interfaceVersion: number, nowMs:
   const hasUdh = (pdu.esmClass & 0x40) !== 0;
   if (hasUdh && (pdu.octets[0] ?? 0xff) >= pdu.octets.length) return commandStatus.ESME_RINVESMCLASS;
   if (pdu.tlvs === undefined || pdu.tlvs.length === 0) return 0;
-  // Optional parameters came with 3.4 (§3.2.5.1).
+  // Optional parameters exist since 3.4 (§3.2.5.1).
   return interfaceVersion < 0x34 ? commandStatus.ESME_RTLVNOTALLWD : tlvRefusal(pdu.tlvs);
 }
 

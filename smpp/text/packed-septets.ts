@@ -1,5 +1,5 @@
-// Septets packed into octets as they go over the air (3GPP TS 23.038 §6.1.2.1), for carriers that want the client to
-// pack. Septets begin on a septet boundary after a user data header, hence the fill bits. Pure; it knows no character.
+// Packs septets into octets (3GPP TS 23.038 §6.1.2.1), for carriers that require it of the client. Septets start on a
+// septet boundary after a user data header, hence the fill bits. Pure; it knows no characters.
 
 const carriageReturn = 0x0d;
 
@@ -12,12 +12,12 @@ export function packSeptets(septets: Uint8Array, fillBits = 0): Buffer {
     putSeptet(octets, at, septet);
     at += 7;
   }
-  // Seven bits left over would read as one more septet, an @: a carriage return is there instead (§6.1.2.3.1).
+  // Seven unused bits would read as one more septet, an @: they hold a carriage return (§6.1.2.3.1).
   if (octets.length * 8 - at === 7) putSeptet(octets, at, carriageReturn);
   return octets;
 }
 
-/** The septets of packed octets, one per octet; a carriage return that only fills the last octet is left out. */
+/** The septets of packed octets, one per octet; a carriage return that only fills the last octet is dropped. */
 export function unpackSeptets(octets: Uint8Array, fillBits = 0): Buffer {
   const count = Math.max(0, Math.floor((octets.length * 8 - fillBits) / 7));
   const septets = Buffer.alloc(count);
@@ -30,7 +30,7 @@ export function unpackSeptets(octets: Uint8Array, fillBits = 0): Buffer {
   return endsOnOctet && septets[count - 1] === carriageReturn ? septets.subarray(0, count - 1) : septets;
 }
 
-/** Zero bits between a header of this many octets and the first septet behind it. */
+/** Zero bits between a header of this many octets and the first septet after it. */
 export function fillBitsAfter(headerOctets: number): number {
   return (7 - ((headerOctets * 8) % 7)) % 7;
 }

@@ -1,6 +1,6 @@
-// The segments of a text as one carrier wants them on the wire: which alphabet, packed or not, tied together by a
-// user data header, by SAR TLVs or in one message_payload. Where a text is cut never changes, so that every carrier
-// takes as many segments as the client was told. Pure.
+// The segments of a text as a carrier wants them: alphabet, packed or not, concatenated by a user data header, by SAR
+// TLVs or in one message_payload. The cuts are the same for every carrier, so that each takes as many segments as the
+// API reported. Pure.
 import { assert } from '../../platform/assert.ts';
 import { type Concatenation, readConcatenation, withHeader } from '../../model/text/concatenation.ts';
 import { noShift, type Shift } from '../../model/text/national-languages.ts';
@@ -10,14 +10,14 @@ import type { TextRules } from '../../model/wire-rules.ts';
 import { type Tlv, tlvTag } from '../pdu.ts';
 import { fillBitsAfter, packSeptets } from './packed-septets.ts';
 
-/** `octets` is short_message; what travels as TLVs instead or besides is in `tlvs`. */
+/** `octets` is short_message; `tlvs` are sent instead or in addition. */
 export type WireSegment = EncodedSegment & { tlvs?: Tlv[] };
 
 type Alphabet = TextEncoding | 'latin1';
 
 /**
- * The parts of a text, each one submit_sm. `reference` ties them together. Encoding
- * and tables were decided at the ingress: a text they cannot hold asserts.
+ * The parts of a text, one submit_sm each. `reference` identifies the message. The ingress decided encoding and tables:
+ * a text that does not fit them asserts.
  */
 export function wireSegments(
   text: string,
@@ -57,7 +57,7 @@ export function wireSegments(
   }
 }
 
-/** One segment that a client's own submit_sm brought, already cut: GSM-7 there is unpacked with data_coding 0. */
+/** One segment from a client's own submit_sm, already cut; its GSM-7 is unpacked with data_coding 0. */
 export function wireOctets(
   body: { octets: Uint8Array; dataCoding: number; udh: Uint8Array | null },
   rules: TextRules,
@@ -81,7 +81,7 @@ function alphabetOf(text: string, encoding: TextEncoding, rules: TextRules): Alp
   return isLatin1(text) ? 'latin1' : encoding;
 }
 
-// The C1 controls have no agreed meaning; what has one in neither table goes as before.
+// The C1 controls have no agreed meaning: a text with one keeps its encoding.
 function isLatin1(text: string): boolean {
   for (let index = 0; index < text.length; index += 1) {
     const codeUnit = text.charCodeAt(index);
@@ -108,7 +108,8 @@ function bodyOf(text: string, alphabet: Alphabet, shift: Shift, rules: TextRules
   return isPacked ? packSeptets(octets, fillBitsAfter(headerOctets)) : octets;
 }
 
-function sarTlvs(reference: number, total: number, part: number): Tlv[] {
+/** The TLVs of one part (SMPP 3.4, 5.3.2.22–24). */
+export function sarTlvs(reference: number, total: number, part: number): Tlv[] {
   return [
     { tag: tlvTag.sarReference, value: Buffer.from([reference >>> 8, reference & 0xff]) },
     { tag: tlvTag.sarTotal, value: Buffer.from([total]) },
@@ -116,7 +117,7 @@ function sarTlvs(reference: number, total: number, part: number): Tlv[] {
   ];
 }
 
-/** A header that is a concatenation and nothing else: only then SAR can say the same. */
+/** The concatenation of a header without other elements: only that can be expressed by SAR. */
 function onlyConcatenation(udh: Buffer) {
   if (udh.length !== 6 && udh.length !== 7) return undefined;
   const { concatenation } = readConcatenation(udh);

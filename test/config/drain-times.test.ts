@@ -21,7 +21,7 @@ test('a process has the time of its slowest carrier, no less than any child and 
   expect(allowing(5_000, 1)).toBe(5_000);
 });
 
-test('without a word of the operator the longest response timer has its time', () => {
+test("without an operator's setting the longest response timer has its time", () => {
   const longest = { carriers: timed(responseTimerSMax), limits: { drainMsMax: carriersDrainMsMax } };
   expect(actorsDrainMs(longest)).toBeGreaterThanOrEqual(responseTimerSMax * 1_000 + steps);
 });

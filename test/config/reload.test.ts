@@ -35,7 +35,7 @@ const verdictOn = (find: string, put: string) => {
 };
 const more = (name: string, how: string) => `carriers:\n  - name: ${name}\n    tps: 5\n    ${how}\n`;
 
-describe('what a change asks for', () => {
+describe('what a change requires', () => {
   test.each([
     ['a contract', 'tps: 10', 'tps: 11', ['carriers alpha: live']],
     ['what a status means', 'tps: 10', 'tps: 10\n    errors: { ESME_RSYSERR: next }', ['carriers alpha: live']],
@@ -107,7 +107,7 @@ describe('what a change asks for', () => {
     });
   });
 
-  test('a running actor takes what does not touch its binds', () => {
+  test('a running actor applies what does not concern its binds', () => {
     const [alpha] = before.carriers;
     expect(isLiveChange(alpha!, { ...alpha!, tps: 99, errors: { '1025': 'next' } })).toBe(true);
     expect(isLiveChange(alpha!, { ...alpha!, receiptId: 'hex' })).toBe(false);
@@ -132,7 +132,7 @@ describe('the watch', () => {
   });
   const tpsOf = (configuration: Configuration | undefined) => configuration?.carriers[0]?.tps;
 
-  test('puts a change in effect within a second, also one that comes by a rename', async () => {
+  test('puts a change in effect within a second, also one by a rename', async () => {
     const promised = within(1_000);
     writeFileSync(file, text.replace('tps: 10', 'tps: 11'));
     await until('the change', () => tpsOf(applied.at(-1)) === 11, promised);
@@ -142,7 +142,7 @@ describe('the watch', () => {
     expect(applied).toHaveLength(2);
   });
 
-  test('a bad file changes nothing and is told; the next good one is taken', async () => {
+  test('a bad file changes nothing and is reported; the next good one is applied', async () => {
     writeFileSync(file, text.replace('tps: 10', 'tps: fast'));
     const problems = await until('the refusal', () => watch.refused());
     expect(problems).toEqual([expect.stringContaining('8:10: carriers[0].tps: found "fast"')]);

@@ -35,7 +35,7 @@ describe('settings', () => {
     expect(() => loadSettings(env)).toThrow(sentence);
   });
 
-  it('that nothing reads are told, with the one that was meant', () => {
+  it('that nothing reads are reported, with the one that was meant', () => {
     const env = { HELIOGRAPH_HTP_PORT: '9', HELIOGRAPH_HTTP_PORT: '8', HELIOGRAPH_ALPHA_SECRET: 'hunter2', OTHER: 'x' };
     expect(unknownVariables(env, ['hunter2'])).toEqual([
       'HELIOGRAPH_HTP_PORT is set, and there is no such setting: did you mean HELIOGRAPH_HTTP_PORT?',

@@ -26,7 +26,7 @@ const bindOf = (lines: string): BindConfig =>
   parseConfiguration(fileWith('', lines), 'heliograph.yaml').carriers[0]!.binds[0]!;
 const problemsOf = (text: string) => problemsIn(() => parseConfiguration(text, 'heliograph.yaml'));
 
-describe('a carrier that says nothing', () => {
+describe('a carrier without settings', () => {
   it('is plain SMPP 3.4', () => {
     const destination = { ...plainWire.destination, callingCode: '880', nationalDigitsMax: 10 };
     expect(carrierOf('').wire).toEqual({ ...plainWire, destination });
@@ -34,7 +34,7 @@ describe('a carrier that says nothing', () => {
   });
 });
 
-describe('a carrier that says how its PDUs look', () => {
+describe('a carrier with PDU settings', () => {
   it.each<[string, Partial<CarrierConfig['wire']>]>([
     [
       'text: { gsm7: packed, gsm7_data_coding: 0xF1, latin1: first, concatenation: sar }',

@@ -8,7 +8,7 @@ const publicIds = fc.string({ unit: base62, minLength: 12, maxLength: 12 });
 const secrets = fc.string({ unit: base62, minLength: 32, maxLength: 32 });
 
 describe('API keys', () => {
-  test('a new key comes apart into what it was made of, and only its own secret fits', () => {
+  test('a new key splits into its parts, and only its own secret matches', () => {
     for (const livemode of [true, false]) {
       const key = newApiKey(livemode);
       expect(key.token).toMatch(livemode ? /^hk_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{32}$/ : /^hk_test_/);

@@ -60,7 +60,7 @@ test('accepted is published by the ingress and by the actor with one identity, a
   expect(statusesOf([acceptedEvent(message), ...expandEvent(intent)])).toEqual(['accepted']);
 });
 
-test('every kind that can be the first sign of a message stands for its acceptance too', () => {
+test('every kind that can be the first event of a message implies its acceptance too', () => {
   for (const kind of [
     'expired',
     'rejected',
@@ -76,7 +76,7 @@ test('every kind that can be the first sign of a message stands for its acceptan
   }
 });
 
-test('a scheduled message becomes accepted when its time comes', () => {
+test('a scheduled message becomes accepted when it is due', () => {
   const scheduled = eventOfMessage(message, { kind: 'scheduled', atMs: at - 5 });
   expect(fold([scheduled]).status).toBe('scheduled');
   const state = fold([scheduled, acceptedEvent(message)]);
@@ -131,7 +131,7 @@ test('ten segments, the most there can be, fit the bits', () => {
   expect(fold(list).status).toBe('delivered');
 });
 
-test('a message sent once more tells so once, stays open, and ends as the first of its copies says', () => {
+test('a resent message is marked once, stays open, and ends as the first of its copies', () => {
   const resent = [1, 2].map((segment) => ({ kind: 'resent', segment, error: 'resent_by_policy:no_response' }) as const);
   const waiting = fold([acceptedEvent(long), ...events(long, ...resent)]);
   expect(waiting).toMatchObject({ status: 'accepted', resent: true });
@@ -209,7 +209,7 @@ test('once terminal, a status only changes from unknown, and history never holds
   );
 });
 
-test('where acceptances and intents stand among the events does not matter', () => {
+test('the positions of acceptances and intents among the events do not matter', () => {
   fc.assert(
     fc.property(anyEvents, fc.nat(), (drafts, where) => {
       const list = events(long, ...drafts.filter((each) => each.kind !== 'accepted'));

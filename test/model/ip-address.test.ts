@@ -43,7 +43,7 @@ test('an IPv4 address and its mapped form are the same address', () => {
   expect(ipOfOctets(Uint8Array.of(1, 2, 3))).toBeNull();
 });
 
-test('a network with bits behind its prefix is told with the one that was meant', () => {
+test('a network with bits behind its prefix is reported with the intended one', () => {
   expect(networkProblem('10.0.0.1/8')).toContain('expected 10.0.0.0/8, or 10.0.0.1 alone');
   expect(networkProblem('2001:db8::1/33')).toContain('expected 2001:db8:0:0:0:0:0:0/33');
   fc.assert(
@@ -56,7 +56,7 @@ test('a network with bits behind its prefix is told with the one that was meant'
   expect(networkProblem('::1')).toBeNull();
 });
 
-test('membership is what BlockList says, at every prefix length', () => {
+test('membership equals that of BlockList, at every prefix length', () => {
   fc.assert(
     fc.property(fc.tuple(v4, v4, fc.nat(32)), ([base, other, bits]) => {
       const network = masked(`${base}`, bits, 96);

@@ -9,7 +9,7 @@ import { messageWith } from '../support/messages.ts';
 const context = messageWith({ carrier: '', segments: 0, recipient: '+88017******78' });
 const refused = eventOfMessage(context, { kind: 'refused', atMs: context.acceptedAtMs, error: 'content_blocked' });
 
-test('it stands for itself alone: whatever counts accepted messages does not see it', () => {
+test('it implies no other event: counts of accepted messages exclude it', () => {
   expect(expandEvent(refused)).toEqual([refused]);
 });
 

@@ -36,7 +36,7 @@ test.each([
   expect(senderKindOf(sender)).toBeNull();
 });
 
-test('whatever is taken has 1 to 16 printable ASCII characters: the database holds no more', () => {
+test('every accepted sender has 1 to 16 printable ASCII characters: the database holds no more', () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 20 }), (sender) => {
       if (senderKindOf(sender) !== null) expect(sender).toMatch(/^[\x20-\x7e]{1,16}$/);

@@ -25,7 +25,7 @@ test('a block holds exactly the numbers that were put in, each once', () => {
   );
 });
 
-test('with every cut a place lies in the block whose places include it', () => {
+test('with every number of bits a place is in the block whose places include it', () => {
   fc.assert(
     fc.property(number, fc.constantFrom(0, 3, 6, 8), (each, bits) => {
       const place = suppressionPlaceOf(each);
@@ -44,7 +44,7 @@ test('neighbouring numbers spread over all places', () => {
   expect(Math.min(...counts)).toBeGreaterThan(30);
 });
 
-test('a list is cut more finely from both sides of each bound on', () => {
+test('a list gets more blocks at each bound', () => {
   expect([0, 2_000, 2_001, 16_000, 16_001, 128_000, 128_001, 1_000_000].map(suppressionBitsFor)).toEqual([
     0, 0, 3, 3, 6, 6, 8, 8,
   ]);

@@ -5,7 +5,7 @@ import { serverAheadMs } from '../../platform/clock-votes.ts';
 
 const hour = 3_600_000;
 
-test('the server counts alone, beside one machine, and in a draw; most machines against it count more', () => {
+test("the server's clock counts alone, beside one machine, and in a draw; a majority of machines against it wins", () => {
   expect(serverAheadMs([])).toBe(0);
   expect(serverAheadMs([hour])).toBe(0);
   expect(serverAheadMs([-hour, 3])).toBe(0);
@@ -14,7 +14,7 @@ test('the server counts alone, beside one machine, and in a draw; most machines 
   expect(serverAheadMs([-hour, -hour, -hour, 5])).toBe(-hour);
 });
 
-test('while most voters agree, no others move the result out of what they say', () => {
+test('while most voters agree, the others do not move the result out of their range', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 1, maxLength: 10 }),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-test('the first is said at once, then one in each while with how many were not', () => {
+test('the first is logged at once, then one in each interval with the number of suppressed ones', () => {
   const clock = new ManualClock();
   const throttle = new LogThrottle(1_000, clock);
   expect(throttle.allow()).toBe(0);

@@ -16,7 +16,7 @@ function work() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a thousand who ask while one run is under way share the next one', async () => {
+test('a thousand callers during one run share the next one', async () => {
   const { run, ends } = work();
   const first = run.result();
   await turn();
@@ -45,7 +45,7 @@ test('a run that fails fails for those who waited for it, and the next one begin
   expect(await next).toBe(7);
 });
 
-test('property: each result is of a run that began after the question, and no two run at once', async () => {
+test('property: each result is of a run that started after the call, and no two run at once', async () => {
   const steps = fc.array(fc.constantFrom('ask' as const, 'end' as const, 'fail' as const), { maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {

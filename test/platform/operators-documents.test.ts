@@ -35,7 +35,7 @@ ${rows.sort().join('\n')}
   await expect(page).toMatchFileSnapshot('../../docs/metrics.md');
 });
 
-test('docs/operations.md says of every alarm what it means and what to do', () => {
+test('docs/operations.md explains every alarm and what to do', () => {
   const rooms = ['actors', 'analytics', 'api', 'cluster', 'platform', 'policy', 'smpp'];
   const alarms = rooms
     .flatMap(filesOf)

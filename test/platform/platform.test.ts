@@ -30,7 +30,7 @@ describe('the ring queue', () => {
       }),
     );
   });
-  test('without a bound there is none', () => {
+  test('a queue needs a bound', () => {
     for (const capacity of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => new RingQueue(capacity)).toThrow(AssertionFailed);
     }
@@ -44,7 +44,7 @@ describe('deadlines', () => {
     await expect(withDeadline('work', 10, Promise.reject(new Error('no')), clock)).rejects.toThrow('no');
     expect(clock.timers).toBe(0);
   });
-  test('work that never ends is given up at its deadline, not before', async () => {
+  test('work that never ends is rejected at its deadline, not before', async () => {
     const clock = new ManualClock();
     let given: unknown = null;
     const waiting = withDeadline('the peer', 10, new Promise(() => {}), clock).catch(
@@ -58,7 +58,7 @@ describe('deadlines', () => {
     expect(given).toBeInstanceOf(DeadlineExceeded);
     expect(given).toMatchObject({ what: 'the peer', afterMs: 10 });
   });
-  test('until gives what the condition gives, and names what it waited for in vain', async () => {
+  test('until returns the result of the condition, and names what it waited for in vain', async () => {
     let asked = 0;
     expect(await until('third', () => (asked += 1) === 3 && 'yes', { everyMs: 1 })).toBe('yes');
     await expect(until('never', () => false, { limitMs: 5, everyMs: 1 })).rejects.toThrow('never');
@@ -137,18 +137,18 @@ test('a masked number shows at most eight of its characters and hides at least t
   );
 });
 
-test('an error that goes by is counted under its reason', async () => {
+test('an ignored error is counted under its reason', async () => {
   ignoring(new Error('x'), 'a test lets it go');
   const { values } = await metrics.errorsIgnored.get();
   expect(values.find((each) => each.labels.why === 'a test lets it go')?.value).toBe(1);
 });
 
-test('an assertion says what would have gone wrong', () => {
+test('an assertion states what would have gone wrong', () => {
   expect(() => assert(false, 'two would own one bind')).toThrow('two would own one bind');
   expect(() => assert(1, 'never')).not.toThrow();
 });
 
-test('of a host with several addresses every failure is told', () => {
+test('of a host with several addresses every failure is reported', () => {
   const refused = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}:1`));
   expect(messageOf(new AggregateError(refused))).toBe('connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1');
   expect(messageOf(new AggregateError(refused, 'all of them'))).toBe('all of them');

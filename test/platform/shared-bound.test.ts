@@ -8,7 +8,7 @@ import { SharedBound, type Use } from '../../platform/shared-bound.ts';
 const boundOf = (share: Share) => new SharedBound('publish_slots', share);
 
 describe('a bound that accounts share', () => {
-  it('gives an account its share and not one unit more', () => {
+  it('grants an account its share and not one unit more', () => {
     const bound = boundOf({ total: 10, perAccount: 3, reserve: 2 });
     expect([1, 2, 3, 4].map(() => bound.take('a'))).toEqual(['taken', 'taken', 'taken', 'account_full']);
     bound.giveBack('a');
@@ -46,10 +46,10 @@ describe('a bound that accounts share', () => {
 
   it('refuses to take back more than was taken', () => {
     const bound = boundOf({ total: 10, perAccount: 4, reserve: 4 });
-    expect(() => bound.giveBack('a')).toThrow(/more given back/);
+    expect(() => bound.giveBack('a')).toThrow(/returned more units/);
   });
 
-  it('says what is expected when the numbers of a share do not fit', () => {
+  it('states what is expected when the numbers of a share do not fit', () => {
     expect(shareProblem({ total: 10, perAccount: 8, reserve: 2 })).toBeNull();
     expect(shareProblem({ total: 10, perAccount: 9, reserve: 2 })).toMatch(/at most 8 for one account/);
     expect(shareProblem({ total: 10, perAccount: 1, reserve: 10 })).toMatch(/a reserve below the total/);
@@ -58,7 +58,7 @@ describe('a bound that accounts share', () => {
     );
   });
 
-  it('never exceeds the total, a share or the reserve, whatever comes in whatever order', () => {
+  it('never exceeds the total, a share or the reserve, whatever is taken in whatever order', () => {
     const share = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.nat(39), fc.nat(39)).map(([total, a, b]): Share => {
       const reserve = a % total;
       return { total, reserve, perAccount: 1 + (b % (total - reserve)) };

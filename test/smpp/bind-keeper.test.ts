@@ -54,7 +54,7 @@ const refused = (status: number): CloseCause => ({ kind: 'bind_refused', status,
 const failed: CloseCause = { kind: 'connect_failed', why: 'no route' };
 
 describe('the keeper', () => {
-  test('rests when it is told to, and opens nothing until it is woken', async () => {
+  test('rests on request, and opens nothing until wake()', async () => {
     const run = scripted();
     run.opened[0]!.onBound();
     await run.keeper.rest('drained', 1_000);
@@ -95,7 +95,7 @@ describe('the keeper', () => {
     expect(slow.keeper.state).toBe('connecting');
   });
 
-  test('tries at once when a person asks for it, also instead of a long wait', () => {
+  test('retries at once on request, also instead of a long wait', () => {
     const run = scripted();
     run.end(refused(commandStatus.ESME_RALYBND));
     run.keeper.retry();
@@ -160,7 +160,7 @@ describe('the keeper', () => {
     expect(run.opened.length).toBe(2);
   });
 
-  test('goes on after any other refusal', () => {
+  test('continues after any other refusal', () => {
     const run = scripted();
     run.end(refused(commandStatus.ESME_RSYSERR));
     run.clock.advance(1_000);
@@ -176,7 +176,7 @@ describe('the keeper', () => {
     expect(run.clock.timers).toBe(0);
   });
 
-  test('shares a budget with the others: 200 binds come back evenly', () => {
+  test('shares a budget with the others: 200 binds reconnect evenly', () => {
     const clock = new ManualClock();
     const times: number[] = [];
     const open = (() => void times.push(clock.monotonicMs())) as unknown as typeof openSession;
@@ -192,7 +192,7 @@ describe('the keeper', () => {
   });
 });
 
-test('a stalled event loop sends no burst of connections afterwards: turns that are long over are taken again', () => {
+test('a stalled event loop causes no burst of connections: expired slots are reserved again', () => {
   const clock = new ManualClock();
   const times: number[] = [];
   const open = (() => void times.push(clock.monotonicMs())) as unknown as typeof openSession;
@@ -215,7 +215,7 @@ test('a stalled event loop sends no burst of connections afterwards: turns that 
 });
 
 describe('the keepalive', () => {
-  test('does not take a stalled event loop of its own for a dead peer', () => {
+  test('does not mistake its own stalled event loop for a dead peer', () => {
     const keepalive = new Keepalive(1_000);
     expect(keepalive.tick(1_000)).toBe('ask');
     expect(keepalive.tick(4_000)).toBe('wait');
@@ -231,7 +231,7 @@ describe('the keeper with the simulator', () => {
     await Promise.all(keepers.splice(0).map((keeper) => keeper.close('test is over', 0)));
   });
 
-  test('comes back after a cut, and after the carrier was away', async () => {
+  test('reconnects after a cut, and after the carrier was down', async () => {
     const port = await freePort();
     const first = await startSimulator({ port });
     const closes: string[] = [];
@@ -260,7 +260,7 @@ describe('the keeper with the simulator', () => {
     await second.close();
   });
 
-  test('asks once with a wrong password, and never storms', async () => {
+  test('binds once with a wrong password, and does not retry', async () => {
     const smsc = await startSimulator();
     const reasons: string[] = [];
     const bind = { type: 'transceiver' as const, ...bindFields('heliograph', 'wrong') };

@@ -112,7 +112,7 @@ describe('submit_sm and deliver_sm', () => {
     );
   });
 
-  test('are read back as they were written, wherever they lie', () => {
+  test('are decoded as they were encoded, at any offset', () => {
     fc.assert(
       fc.property(fc.constantFrom('submit_sm', 'deliver_sm'), sequence, shortMessage, (command, number, message) => {
         const written = Buffer.concat([Buffer.alloc(7, 1), byUs(command, number, message), Buffer.alloc(3, 1)]);
@@ -179,7 +179,7 @@ describe('responses', () => {
 });
 
 describe('the other commands', () => {
-  test('bind and its response go through', () => {
+  test('bind and its response are encoded and decoded', () => {
     const bind = bindFields('me', 'secret', 'VMS');
     for (const command of ['bind_transmitter', 'bind_receiver', 'bind_transceiver'] as const) {
       const written = encodeBind(command, 7, bind);
@@ -191,7 +191,7 @@ describe('the other commands', () => {
     }
   });
 
-  test('query goes through', () => {
+  test('query_sm is encoded and decoded', () => {
     const fields = { messageId: '77', sourceTon: 5, sourceNpi: 0, source: 'me' };
     const query = encodeQuery(3, fields);
     expect(decodePdu(query, 0, query.length)).toMatchObject({ command: 'query_sm', ...fields });
@@ -209,7 +209,7 @@ describe('the other commands', () => {
     }
   });
 
-  test('nobody here speaks are told apart by their id', () => {
+  test('that are not supported keep their command id', () => {
     for (const id of [0x21, 0x102, 0xabc, 0x80000abc]) {
       const target = Buffer.alloc(16);
       encodeBare(target, 0, id, 0, 9);

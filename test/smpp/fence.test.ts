@@ -27,7 +27,7 @@ test('a submit is refused, and what was submitted before the fence and not writt
   expect(smsc.stats().submits.total).toBe(1);
 });
 
-test('a session is cut without an unbind, and tells what was on its way', async () => {
+test('a session is cut without an unbind, and returns the outstanding submits', async () => {
   const seen = await boundWitness(smsc.port, { mayWrite: () => true });
   smsc.setFault('no-resp');
   seen.session.submit(message('on its way'), 'on its way');

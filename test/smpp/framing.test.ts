@@ -25,7 +25,7 @@ function header(size: number): Buffer {
 }
 
 describe('framing', () => {
-  test('gives the same PDUs however the stream is cut', () => {
+  test('returns the same PDUs however the stream is cut', () => {
     const sizes = fc.array(fc.integer({ min: 16, max: 400 }), { maxLength: 12 });
     const cuts = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 40 });
     fc.assert(

@@ -28,7 +28,7 @@ describe('a text', () => {
     fc.string({ unit: fc.constantFrom('আ', 'ম', 'ি', ' ', '😀', 'x', 'é'), minLength: 1, maxLength: 300 }),
   );
 
-  test('in whatever parts it comes is the text that was written', () => {
+  test('is the same text in whatever parts it arrives', () => {
     fc.assert(
       fc.property(anyText, fc.constantFrom(...inboundForms), (text, form) => {
         const pdus = asPdus(text, form);
@@ -109,7 +109,7 @@ describe('data_coding', () => {
   });
 });
 
-describe('a tie that makes no sense ties nothing', () => {
+describe('an invalid concatenation is ignored', () => {
   const header = (...octets: number[]) =>
     inboundPartOf(deliverSm({ octets: Buffer.from([octets.length, ...octets, 0x41]), esmClass: 0x40 }), rules);
 
@@ -124,7 +124,7 @@ describe('a tie that makes no sense ties nothing', () => {
     expect(header(...octets).octets.toString('latin1')).toBe('A');
   });
 
-  it('and one that does is known by its form', () => {
+  it('a valid one has its form', () => {
     expect(header(0x00, 3, 7, 2, 1).tie).toEqual({ form: 'udh8', reference: 7, total: 2, part: 1 });
     expect(header(0x08, 4, 1, 7, 2, 2).tie).toEqual({ form: 'udh16', reference: 263, total: 2, part: 2 });
   });

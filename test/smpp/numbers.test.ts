@@ -42,7 +42,7 @@ describe('a sender', () => {
   });
 });
 
-describe('what a carrier calls a subscriber', () => {
+describe("a carrier's form of a subscriber's number", () => {
   const home = { format: 'national', callingCode: '880', nationalPrefix: '0', nationalDigitsMax: 10 } as const;
   const bare = { ...home, nationalPrefix: '' };
 
@@ -63,7 +63,7 @@ describe('what a carrier calls a subscriber', () => {
     expect(subscriberDigits(address, rules)).toBe(digits);
   });
 
-  test('goes there and back for every number of the country', () => {
+  test('is converted and back for every number of the country', () => {
     const national = fc.stringMatching(/^[1-9][0-9]{7,9}$/);
     const rules = fc.record({
       format: fc.constantFrom('e164_digits' as const, 'national' as const, 'plus' as const),

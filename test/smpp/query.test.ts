@@ -27,7 +27,7 @@ function ask(seen: Witness, messageId: string): QueryAnswer[] {
   return answers;
 }
 
-test('tells the final state of a delivered and of an undelivered message', async () => {
+test('returns the final state of a delivered and of an undelivered message', async () => {
   const seen = await boundWitness(smsc.port);
   seen.session.submit(message('x', { destination: '8801700010000' }), 'good');
   seen.session.submit(message('x', { destination: '8801700010001' }), 'bad');
@@ -43,7 +43,7 @@ test('tells the final state of a delivered and of an undelivered message', async
   expect(smsc.stats().queries).toBe(2);
 });
 
-test('tells that a message is still on its way', async () => {
+test('returns that a message is still en route', async () => {
   const seen = await boundWitness(smsc.port);
   seen.session.submit(message('x', { destination: '8801700010005' }), 'x');
   const { carrierMessageId } = await until('the response', () => seen.responses.get('x'));
@@ -51,7 +51,7 @@ test('tells that a message is still on its way', async () => {
   expect(await until('the answer', () => answers[0])).toMatchObject({ ok: true, state: 'enroute' });
 });
 
-test('is refused for a message nobody knows', async () => {
+test('is refused for an unknown message', async () => {
   const seen = await boundWitness(smsc.port);
   const answers = ask(seen, 'nobody');
   const status = commandStatus.ESME_RQUERYFAIL;
@@ -72,7 +72,7 @@ test('unanswered ends at the response timer, once, and the session lives', async
   expect(seen.closes).toEqual([]);
 });
 
-test('takes no place in the window, has few places of its own, and ends with the session', async () => {
+test('uses no slot of the window, has few slots of its own, and ends with the session', async () => {
   const seen = await boundWitness(smsc.port, { windowPdusMax: 2 });
   smsc.setFault('no-query-resp');
   const all = Array.from({ length: limits.smpp.queriesMax }, (_, index) => ask(seen, String(index)));

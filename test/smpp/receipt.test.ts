@@ -96,7 +96,7 @@ describe('a receipt as text', () => {
     expect(receiptOf(delivery(text, { esmClass }))).toMatchObject({ carrierMessageId: '5', state });
   });
 
-  test('believes nothing that is in the client’s own words', () => {
+  test('reads no field from the client’s text', () => {
     const read = receiptOf(delivery('id:1 stat:DELIVRD err:000 text:id:2 stat:UNDELIV err:999'));
     expect(read).toMatchObject({ carrierMessageId: '1', state: 'delivered', errorCode: '000' });
   });
@@ -130,7 +130,7 @@ describe('a receipt as TLVs', () => {
     }
   });
 
-  test('is believed before the text', () => {
+  test('takes precedence over the text', () => {
     const read = receiptOf(delivery('id:1 stat:UNDELIV err:099', { tlvs: tlvs('2', 2) }));
     expect(read).toMatchObject({ carrierMessageId: '2', state: 'delivered', errorCode: '099' });
   });

@@ -35,7 +35,7 @@ describe('a peer that breaks the protocol ends only its own session', () => {
     await healthy.close();
   });
 
-  test('an unknown command is answered with generic_nack and the session goes on', async () => {
+  test('an unknown command is answered with generic_nack and the session continues', async () => {
     const seen = await boundWitness(smsc.port);
     smsc.setFault('unknown-command', { limit: 1 });
     seen.session.submit(message('x'), 'x');
@@ -61,7 +61,7 @@ describe('a peer that breaks the protocol ends only its own session', () => {
     expect(seen.responses.size).toBe(5);
   });
 
-  test('an unbind mid-window gives back what is outstanding', async () => {
+  test('an unbind mid-window returns the outstanding submits', async () => {
     const seen = await boundWitness(smsc.port);
     smsc.setFault('no-resp', { limit: 1 });
     seen.session.submit(message('x'), 'x');
@@ -71,7 +71,7 @@ describe('a peer that breaks the protocol ends only its own session', () => {
     expect(await closed(seen)).toMatchObject({ cause: { kind: 'peer_unbind' }, outstanding: ['x', 'y'] });
   });
 
-  test('a cut connection gives back what is outstanding, once', async () => {
+  test('a cut connection returns the outstanding submits, once', async () => {
     const seen = await boundWitness(smsc.port);
     smsc.setFault('drop', { limit: 1 });
     seen.session.submit(message('x'), 'x');

@@ -35,7 +35,7 @@ describe('a session', () => {
     await until('the receipt to be acknowledged', () => smsc.stats().receipts.acked === 1);
   });
 
-  test('never has more outstanding than its window, and says when there is room again', async () => {
+  test('never has more outstanding than its window, and reports when a slot is free again', async () => {
     await smsc.close();
     smsc = await startSimulator({ ...fast, response: parseLatency('fixed:50')! });
     const seen = await boundWitness(smsc.port, { windowPdusMax: 3 });
@@ -57,7 +57,7 @@ describe('a session', () => {
     expect(transmitter.receipts).toEqual([]);
   });
 
-  test('that closes waits for the answers it is owed, then unbinds', async () => {
+  test('that closes waits for pending responses, then unbinds', async () => {
     await smsc.close();
     smsc = await startSimulator({ ...fast, response: parseLatency('fixed:100')! });
     const seen = await boundWitness(smsc.port);
@@ -69,7 +69,7 @@ describe('a session', () => {
     expect(seen.closes[0]).toEqual({ cause: { kind: 'asked', why: 'drain' }, outstanding: [] });
   });
 
-  test('that closes without an answer gives back what it owes', async () => {
+  test('that closes without a response returns the outstanding submits', async () => {
     const seen = await boundWitness(smsc.port);
     smsc.setFault('no-resp');
     seen.session.submit(message('x'), 'x');
@@ -97,7 +97,7 @@ describe('a session', () => {
 });
 
 describe('the response timer', () => {
-  test('frees the place of an unanswered submit, and a late answer still tells the id', async () => {
+  test('frees the slot of an unanswered submit, and a late response still has the id', async () => {
     await smsc.close();
     smsc = await startSimulator({ ...fast, response: parseLatency('fixed:300')! });
     const seen = await boundWitness(smsc.port, { windowPdusMax: 1, responseTimerMs: 100 });
@@ -190,7 +190,7 @@ describe('a bind', () => {
     });
   });
 
-  test('can be given up before it is there', async () => {
+  test('can be canceled before it is bound', async () => {
     smsc.setFault('no-bind-resp');
     const seen = witness(smsc.port);
     await seen.session.close('changed my mind', 1_000);
@@ -199,7 +199,7 @@ describe('a bind', () => {
 });
 
 describe('deliveries', () => {
-  test('are answered only when their owner says so', async () => {
+  test('are answered only by their owner', async () => {
     const seen = await boundWitness(smsc.port);
     seen.answerWith = undefined;
     seen.session.submit(message('x'), 'x');
@@ -208,7 +208,7 @@ describe('deliveries', () => {
     expect(smsc.stats().receipts.acked).toBe(0);
   });
 
-  test('that were not acknowledged come again on the next bind', async () => {
+  test('that were not acknowledged are repeated on the next bind', async () => {
     const seen = await boundWitness(smsc.port);
     seen.answerWith = undefined;
     seen.session.submit(message('x'), 'x');
@@ -221,7 +221,7 @@ describe('deliveries', () => {
     await until('the acknowledgement', () => smsc.stats().receipts.acked === 1);
   });
 
-  test('refused for now come again', async () => {
+  test('refused temporarily are repeated', async () => {
     const seen = await boundWitness(smsc.port);
     seen.answerWith = commandStatus.ESME_RX_T_APPN;
     seen.session.submit(message('x'), 'x');
@@ -231,7 +231,7 @@ describe('deliveries', () => {
     await until('the acknowledgement', () => smsc.stats().receipts.acked === 1);
   });
 
-  test('of a long inbound message come as one payload', async () => {
+  test('of a long inbound message arrive as one payload', async () => {
     const seen = await boundWitness(smsc.port);
     smsc.sendInbound({ from: '+8801712345678', to: '16000', text: 'y'.repeat(300) });
     const octets = await until('the message', () => seen.inbound[0]);

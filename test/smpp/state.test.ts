@@ -16,23 +16,23 @@ const allowed = (side: 'esme' | 'smsc', command: Parameters<typeof mayReceive>[2
   states.filter((state) => mayReceive(side, state, command));
 
 describe('the state table', () => {
-  test('lets a server take submits only from a bound transmitter', () => {
+  test('lets a server receive submits only from a bound transmitter', () => {
     expect(allowed('smsc', 'submit_sm')).toEqual(['bound_tx', 'bound_trx']);
     expect(allowed('esme', 'submit_sm')).toEqual([]);
   });
 
-  test('lets a client take deliveries only as a receiver, and until it is gone', () => {
+  test('lets a client receive deliveries only as a receiver, until it is closed', () => {
     expect(allowed('esme', 'deliver_sm')).toEqual(['bound_rx', 'bound_trx', 'unbinding']);
     expect(allowed('smsc', 'deliver_sm')).toEqual([]);
   });
 
-  test('lets a bind come once, and its answer only while it is awaited', () => {
+  test('allows one bind, and its response only while it is awaited', () => {
     expect(allowed('smsc', 'bind_transceiver')).toEqual(['open']);
     expect(allowed('esme', 'bind_transceiver_resp')).toEqual(['binding']);
     expect(allowed('smsc', 'bind_transceiver_resp')).toEqual([]);
   });
 
-  test('lets enquire_link come at any time of a connection', () => {
+  test('allows enquire_link in every state of a connection', () => {
     expect(allowed('esme', 'enquire_link')).toEqual([
       'open',
       'binding',
@@ -43,7 +43,7 @@ describe('the state table', () => {
     ]);
   });
 
-  test('has no way back from closed and no way to be bound twice', () => {
+  test('has no transition from closed and none to a second bind', () => {
     expect(become('open', 'binding', 'test')).toBe('binding');
     expect(() => become('closed', 'open', 'test')).toThrow('closed to open');
     expect(() => become('bound_tx', 'bound_rx', 'test')).toThrow();

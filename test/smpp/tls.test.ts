@@ -56,12 +56,12 @@ describe('a session over TLS', () => {
     expect(localhost.cause.kind).toBe('connect_failed');
   });
 
-  test('goes on without verification only when told so', async () => {
+  test('connects without verification only when configured', async () => {
     await start();
     await boundWitness(smsc.port, { tls: { verify: false } });
   });
 
-  test('shows its own certificate where one is asked for', async () => {
+  test('sends its own certificate where one is required', async () => {
     await start({ mutual: true });
     const caFile = files.path('ca.pem');
     const own = { certFile: files.path('client.pem'), keyFile: files.path('client.key') };

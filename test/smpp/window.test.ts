@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Window } from '../../smpp/window.ts';
 
 describe('the window', () => {
-  test('takes as many as it may and not one more', () => {
+  test('holds exactly its size', () => {
     const window = new Window<string>(2, 1_000);
     expect(window.take('a', 0)).toBe(1);
     expect(window.take('b', 0)).toBe(2);
@@ -14,7 +14,7 @@ describe('the window', () => {
     expect(window.free).toBe(1);
   });
 
-  test('gives up at the response timer and not before', () => {
+  test('expires at the response timer and not before', () => {
     const window = new Window<string>(5, 1_000);
     window.take('a', 0);
     window.take('b', 1);
@@ -29,7 +29,7 @@ describe('the window', () => {
     expect(window.settleLate(1)).toBeUndefined();
   });
 
-  test('remembers no more late ones than it is wide', () => {
+  test('remembers no more late submits than its size', () => {
     const window = new Window<number>(2, 1);
     for (let turn = 0; turn < 3; turn += 1) {
       window.take(turn, turn * 10);

@@ -1,4 +1,4 @@
-// Who changed what, and when: one row per change, written in the change's own transaction.
+// The audit log: one row per change, written in the change's own transaction.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

@@ -1,5 +1,5 @@
-// What the gates ask beyond keys and senders: networks, rates, templates, content rules and suppressed numbers. A
-// suppressed number carries its place (model/suppression.ts), so that one block of a long list can be read alone.
+// The data of gates other than keys and senders: networks, rates, templates, content rules and suppressed numbers. A
+// suppressed number has its place (model/suppression.ts), so that one block of a long list can be read alone.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
@@ -37,7 +37,7 @@ export const gates: Migration = {
         created_at timestamptz not null default now(),
         unique (account_id, name)
       )`.execute(db);
-    // An empty sender or category covers all of them: a null would let the same entry in twice.
+    // An empty sender or category covers all of them: with null the unique constraint would allow duplicates.
     await sql`
       create table suppressions (
         id text primary key,
@@ -52,7 +52,7 @@ export const gates: Migration = {
       )`.execute(db);
     await sql`create index suppressions_of_account on suppressions (account_id, id desc)`.execute(db);
     await sql`create index suppressions_of_block on suppressions (account_id, place)`.execute(db);
-    // Which content a block has: a new token with every change, so that a comparison needs no numbers.
+    // A block's version: a new token with every change, so that a comparison needs no numbers.
     await sql`
       create table suppression_blocks (
         account_id text not null references accounts (id),

@@ -1,5 +1,5 @@
-// For which categories an account wants a message sent once more when nobody knows whether its carrier took it. An
-// empty list, which every account begins with, is never.
+// The categories whose messages an account wants resent when it is unknown whether the carrier took them. Default:
+// none.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

@@ -1,5 +1,5 @@
-// The audit log takes what operators ordered, each record once however often it is written, says from where a change
-// came, and becomes append-only for everybody who asks as Heliograph does.
+// The audit log records operator commands, each once however often it is written, and the origin of a change; it
+// becomes append-only for the application role.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

@@ -1,5 +1,5 @@
-// What subscribers decide with a keyword: the last word of each about each sender of an account, so that words which
-// come late or twice change nothing; and what an account wants of its subscribers' messages.
+// Subscribers' decisions by keyword: the last one of each subscriber about each sender of an account, so that late and
+// repeated ones change nothing; and the account's settings for subscribers' messages.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
@@ -9,7 +9,7 @@ export const inbound: Migration = {
       alter table accounts
         add column keep_inbound_text boolean not null default false,
         add column help_text text`.execute(db);
-    // An empty sender covers all of them. `at_ms` is the moment the carrier brought the word.
+    // An empty sender covers all of them. `at_ms` is when the carrier delivered the keyword.
     await sql`
       create table subscriber_decisions (
         account_id text not null references accounts (id),

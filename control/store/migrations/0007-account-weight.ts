@@ -1,5 +1,4 @@
-// How large an account's share of a carrier's lane is beside others that wait there too: 1 unless the operator says
-// otherwise.
+// An account's weight in a carrier's lane beside other waiting accounts: 1 unless the operator sets it.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

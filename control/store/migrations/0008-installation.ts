@@ -1,5 +1,5 @@
-// A name for the database itself, made once: what a NATS server remembers of whose accounts and keys it holds. A copy
-// or a restored dump keeps it.
+// A name of the database itself, created once, by which NATS identifies the owner of the directory. A copy or a
+// restored dump keeps it.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { secretBytes } from '../../../platform/random.ts';

@@ -1,6 +1,6 @@
-// The audit log becomes a chain of hashes in monthly partitions, which an operator may detach. Partitions are made by a
-// function that runs as the tables' owner: who writes records needs no right to make tables. Rows that are there already
-// become the beginning of the chain.
+// The audit log becomes a chain of hashes in monthly partitions, which an operator may detach. A function that runs as
+// the tables' owner creates partitions, so that writers need no right to create tables. Existing rows become the start
+// of the chain.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { auditHash, genesisHash } from '../audit-hash.ts';
@@ -52,7 +52,7 @@ export const auditChain: Migration = {
         recorded_at timestamptz not null,
         month text not null
       )`.execute(db);
-    // A statement on a partition fires no trigger of the table above it: each gets its own.
+    // A statement on a partition does not fire the parent table's triggers: each partition gets its own.
     await sql`
       create function ensure_audit_partition(month text) returns void
       language plpgsql security definer set search_path from current as $$

@@ -1,6 +1,6 @@
-// The function that makes partitions of the audit log for a role that may not: it looks for tables in one schema only,
-// takes nothing but a month, and is executed by whoever was given that right. Before, a temporary table of the caller's
-// with the name of a partition, or any other name in its argument, would have been taken for one.
+// Hardens the function that creates partitions for a role that may not: it searches one schema only, accepts only a
+// month, and only granted roles may execute it. Before, a temporary table of the caller with the name of a partition,
+// or another name in the argument, would have been used.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

@@ -1,4 +1,4 @@
-// The day on which a key was last used, so that keys nobody needs can be found and revoked.
+// The day on which a key was last used, so that unused keys can be found and revoked.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

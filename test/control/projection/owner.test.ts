@@ -74,7 +74,7 @@ async function stop(projector: Projector): Promise<void> {
 
 const accepts = (key: string) => directory.authenticate(key).ok;
 
-test('a second database changes nothing in the directory, and its projector says whose it is', async () => {
+test('a second database changes nothing in the directory, and its projector names the owner', async () => {
   const first = project(ours);
   await until('our key is accepted', () => accepts(ours.key), waiting);
   const second = project(theirs);
@@ -90,7 +90,7 @@ test('a second database changes nothing in the directory, and its projector says
   expect([accepts(ours.key), accepts(theirs.key), first.failure()]).toEqual([true, false, null]);
 }, 60_000);
 
-test('given free, it belongs to the next database that comes, and the one before is refused', async () => {
+test('after a release it belongs to the next database, and the previous one is refused', async () => {
   const first = project(ours);
   await until('our key is accepted', () => accepts(ours.key), waiting);
   await stop(first);
@@ -102,7 +102,7 @@ test('given free, it belongs to the next database that comes, and the one before
   await until('it has found out', () => again.failure()?.includes('made from another PostgreSQL'), waiting);
 }, 60_000);
 
-test('of two that come at once one has it, however often they ask', async () => {
+test('of two concurrent ones one becomes the owner, however often they try', async () => {
   const bucket = await openBucket(bus, 'directory');
   for (let round = 0; round < 5; round += 1) {
     const asked = [ours, theirs, theirs, ours, ours, theirs];

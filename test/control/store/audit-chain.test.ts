@@ -115,7 +115,7 @@ describe('the chain', () => {
     expect(await broken()).toBe(row);
   });
 
-  test('a chain that was rewritten is found with a head that was noted elsewhere', async () => {
+  test('a rewritten chain is found with a head kept elsewhere', async () => {
     await someAccounts(4);
     const noted = await verifyAudit(store);
     if (!noted.ok) throw new Error(noted.why);
@@ -130,7 +130,7 @@ describe('the chain', () => {
     expect(await verifyAudit(store, [noted.head])).toMatchObject({ ok: false, brokenAt: 4 });
   });
 
-  test('whatever a detail holds, what PostgreSQL gives back has the hash of what was written', async () => {
+  test('whatever a detail holds, the row that PostgreSQL returns has the hash of the written one', async () => {
     const value = fc.dictionary(
       fc.string({ unit: 'grapheme', maxLength: 6 }).map((name) => name.replaceAll('\u0000', '')),
       fc.jsonValue({ maxDepth: 2, noUnicodeString: false }),
@@ -170,7 +170,7 @@ describe('the chain', () => {
 describe('months', () => {
   const nextMonth = () => clock.step(31 * 86_400_000);
 
-  test('are made as they come; the oldest is detached, its table stays, and the rest is still verified', async () => {
+  test('are made when needed; the oldest is detached, its table stays, and the rest is still verified', async () => {
     await someAccounts(3);
     nextMonth();
     await someAccounts(2);
@@ -223,7 +223,7 @@ describe('months', () => {
   });
 });
 
-test('a change of security says who, from where, and from what to what', async () => {
+test('a security change is recorded with who, from where, and from what to what', async () => {
   const accountId = await newAccount(store);
   const by = { name: 'key_1', from: '198.51.100.7' };
   const made = await createKey(store, { accountId, livemode: true, scopes: ['sms:send'], actor: by });

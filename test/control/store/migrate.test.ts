@@ -29,7 +29,7 @@ describe('migrations', () => {
     expect(await migrateStore(url)).toEqual([]);
   });
 
-  test('a database of the version before, with data, comes along without loss', async () => {
+  test('a database of the previous version, with data, is migrated without loss', async () => {
     const url = await emptyDatabase('version_before');
     await migrateStore(url, names.at(-2));
     const accountId = newAccountId(1_000);
@@ -67,7 +67,7 @@ describe('migrations', () => {
     await store.close();
   });
 
-  test('a database of a newer version stops the start with a sentence', async () => {
+  test('a database of a newer version stops the start with an error', async () => {
     const url = await emptyDatabase('newer');
     await migrateStore(url);
     await sql(url, `insert into kysely_migration (name, timestamp) values ('9999-future', now()::text)`);

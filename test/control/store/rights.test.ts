@@ -93,7 +93,7 @@ describe('the application role', () => {
     await expect(asked(url.href, 'select 1')).rejects.toMatchObject({ code: '42501' });
   });
 
-  test('writes, reads and verifies the audit log, into months that nobody has made yet', async () => {
+  test('writes, reads and verifies the audit log, into months without a partition', async () => {
     clock.step(31 * 86_400_000);
     const accountId = await newAccount(store);
     expect(await suspendAccount(store, accountId)).toBe(true);
@@ -117,7 +117,7 @@ describe('the application role', () => {
     },
   );
 
-  test('makes partitions in the schema of the log, whatever its own search path says', async () => {
+  test('makes partitions in the schema of the log, whatever its own search path is', async () => {
     await asked(
       database.url,
       'set search_path = pg_temp, pg_catalog; select public.ensure_audit_partition($$2031-05$$)',
@@ -137,7 +137,7 @@ describe('the application role', () => {
 });
 
 describe('the list of rights', () => {
-  test('has every table, sequence and function of the database, and the role has what it says and nothing more', async () => {
+  test('has every table, sequence and function of the database, and the role has those rights and no more', async () => {
     const tables = await asOwner(
       `select relname as name from pg_class where relnamespace = 'public'::regnamespace
          and relkind in ('r', 'p', 'v', 'm') and relname !~ '^audit_log_' order by relname`,
@@ -183,7 +183,7 @@ describe('preparing', () => {
     await both.close();
   });
 
-  test('without the owner: nothing is left to do, or a sentence says who must do it', async () => {
+  test('without the owner: nothing is left to do, or an error names who must do it', async () => {
     const { url: databaseUrl, ownerUrl } = await postgres.emptyDatabase('without_owner');
     await expect(prepared({ databaseUrl, ownerUrl: null })).rejects.toThrow('DATABASE_OWNER_URL');
     await prepared({ databaseUrl, ownerUrl });
@@ -192,7 +192,7 @@ describe('preparing', () => {
     await expect(prepared({ databaseUrl, ownerUrl: null })).rejects.toThrow('DATABASE_OWNER_URL');
   });
 
-  test('with one role for both does all, and says what to do about it', async () => {
+  test('with one role for both does all, and warns', async () => {
     const { url, ownerUrl } = await postgres.emptyDatabase('one_role');
     await prepared({ databaseUrl: ownerUrl, ownerUrl: null });
     const alone = openStore(ownerUrl);

@@ -38,7 +38,7 @@ const audit = async () =>
     .execute();
 
 describe('accounts', () => {
-  test('an account is active, is suspended and activated again, and each step is told and recorded', async () => {
+  test('an account is active, is suspended and activated again, and each step is in the outbox and recorded', async () => {
     expect(await findAccount(store, accountId)).toMatchObject({ name: 'Test', status: 'active' });
     expect(await suspendAccount(store, accountId)).toBe(true);
     expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
@@ -80,7 +80,7 @@ describe('API keys', () => {
     expect(await outbox()).toEqual([`key ${parts?.publicId}`]);
   });
 
-  test('a revoked key is told once, however often it is revoked, and only by its own account', async () => {
+  test('a revoked key is in the outbox once, however often it is revoked, and only by its own account', async () => {
     const created = await createKey(store, { accountId, livemode: false, scopes: [] });
     if (!created.ok) throw new Error(created.code);
     const { id } = created.key;
@@ -116,7 +116,7 @@ describe('API keys', () => {
     expect(raced.filter((one) => one.ok)).toHaveLength(1);
   });
 
-  test('a list comes newest first, in pages, without gaps', async () => {
+  test('a list is newest first, in pages, without gaps', async () => {
     for (let count = 0; count < 5; count += 1) await createKey(store, { accountId, livemode: true, scopes: [] });
     const first = await listKeys(store, accountId, { limit: 3, after: null });
     const second = await listKeys(store, accountId, { limit: 3, after: first.next });
@@ -161,7 +161,7 @@ describe('revoked keys', () => {
 });
 
 describe('senders', () => {
-  test('a sender is asked for, approved and deleted, and the account is told each time', async () => {
+  test('a sender is requested, approved and deleted, and the account is in the outbox each time', async () => {
     const created = await createSender(store, { accountId, name: 'HELIOGRAPH', status: 'pending' });
     if (!created.ok) throw new Error(created.code);
     expect(created.sender).toMatchObject({ kind: 'alphanumeric', status: 'pending' });
@@ -186,7 +186,7 @@ describe('senders', () => {
     expect(other).toMatchObject({ ok: true, sender: { kind: 'short_code' } });
   });
 
-  test('what no handset could show is refused', async () => {
+  test('a sender that no handset could show is refused', async () => {
     const refused = await createSender(store, { accountId, name: 'TWELVE-CHARS', status: 'pending' });
     expect(refused).toEqual({ ok: false, code: 'invalid_sender' });
   });
@@ -214,7 +214,7 @@ describe('senders', () => {
   });
 });
 
-describe('a database that is away', () => {
+describe('an unavailable database', () => {
   test('in the middle of a transaction fails that transaction and not the process', async () => {
     const failed = store.db
       .transaction()
@@ -232,7 +232,7 @@ describe('a database that is away', () => {
     expect(await findAccount(store, accountId)).toMatchObject({ id: accountId });
   });
 
-  test('says so with an error that can be told from a bug, and is used again when it is back', async () => {
+  test("fails with an error that differs from a bug's, and is used again when it is back", async () => {
     await database.postgres.kill9();
     // A server process whose parent was killed may answer one question more.
     const refusal = () =>

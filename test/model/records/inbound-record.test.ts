@@ -98,7 +98,7 @@ const anyPart: fc.Arbitrary<PartRecord> = fc.record({
 });
 
 describe('parts', () => {
-  test('any part comes back as it went', () => {
+  test('any part is decoded as it was encoded', () => {
     fc.assert(
       fc.property(anyPart, (part) => {
         expect(decodeInbound(encodeInbound(part, cipher), cipher)).toEqual(part);
@@ -106,7 +106,7 @@ describe('parts', () => {
     );
   });
 
-  test('their words are nowhere in the record', () => {
+  test('their text is nowhere in the record', () => {
     const record = encodeInbound({ ...goldenPart, octets: Buffer.from('my secret words') }, cipher);
     expect(record.includes('secret')).toBe(false);
   });
@@ -122,7 +122,7 @@ describe('parts', () => {
     expect(decodeInbound(packr.pack([...fields, 'new', 7]), cipher)).toEqual(goldenPart);
   });
 
-  test('what is none is poison', () => {
+  test('other octets are poison', () => {
     const fields = packr.unpack(Buffer.from(goldenPartHex, 'hex')) as unknown[];
     const broken = [
       Buffer.from('not msgpack'),
@@ -140,13 +140,13 @@ describe('parts', () => {
   });
 });
 
-describe('what is told', () => {
+describe('events', () => {
   test('the golden events of version 1 are still read', () => {
     expect(decodeEvents(Buffer.from(goldenInboundHex, 'hex'))).toEqual(goldenInbound);
     expect(decodeEvents(encodeEvents(goldenInbound))).toEqual(goldenInbound);
   });
 
-  test('the same message has the same event, whoever tells it and whenever', () => {
+  test('the same message has the same event, whoever publishes it and whenever', () => {
     const [first] = goldenInbound;
     const again = receivedEvent(
       { ...published, accountId: '', receivedAtMs: published.receivedAtMs + 5 },
@@ -169,7 +169,7 @@ describe('decisions', () => {
     messageId: published.messageId,
   };
 
-  test('come back as they went', () => {
+  test('are decoded as they were encoded', () => {
     for (const each of [decision, { ...decision, sender: null, keyword: 'start' } as const]) {
       expect(decodeDecision(encodeDecision(each))).toEqual(each);
     }

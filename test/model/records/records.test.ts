@@ -27,7 +27,7 @@ const rewritten = (octets: Uint8Array, change: (fields: unknown[]) => unknown): 
   packr.pack(change(packr.unpack(octets) as unknown[]));
 
 describe('messages', () => {
-  test('any message comes back as it went', () => {
+  test('any message is decoded as it was encoded', () => {
     fc.assert(
       fc.property(anyMessage, (message) => {
         expect(decodeMessage(encodeMessage(message, cipher), cipher)).toEqual(message);
@@ -99,7 +99,7 @@ describe('messages', () => {
     }
   });
 
-  test('a category nobody knows is poison, never a message without a lane', () => {
+  test('an unknown category is poison, never a message without a lane', () => {
     for (const category of [3, -1, 0.5, null, 'otp']) {
       const other = rewritten(encodeMessage(messageWith(), cipher), (fields) => fields.with(7, category));
       expect(() => decodeMessage(other, cipher)).toThrow(RejectMessage);
@@ -190,7 +190,7 @@ const anyEvent: fc.Arbitrary<DeliveryEvent> = fc
   .map(({ message, ...draft }) => eventOfMessage(message, draft));
 
 describe('events', () => {
-  test('any batch comes back as it went', () => {
+  test('any batch is decoded as it was encoded', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 20 }), (batch) => {
         expect(decodeEvents(encodeEvents(batch))).toEqual(batch);
@@ -202,7 +202,7 @@ describe('events', () => {
     expect(decodeEvents(Buffer.from(goldenEventsHex, 'hex'))).toEqual(goldenEvents);
   });
 
-  test('the kinds keep their places, because a place is what travels', () => {
+  test('the kinds keep their positions, because records contain positions', () => {
     expect(eventKinds.slice(0, 19)).toEqual([
       'accepted',
       'scheduled',
@@ -234,7 +234,7 @@ describe('events', () => {
     expect(decodeEvents(longer)).toEqual(goldenEvents);
   });
 
-  test('an event that lacks what readers count with is not read, and those beside it are', () => {
+  test('an event without a required field is not read, and the others of its batch are', () => {
     for (const place of [0, 1, 2, 3, 10, 14, 23, 24]) {
       const other = rewritten(Buffer.from(goldenEventsHex, 'hex'), ([version, batch]) => [
         version,

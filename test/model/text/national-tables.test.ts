@@ -128,7 +128,7 @@ describe('national tables are taken', () => {
     expect(countSegments(`ç${'a'.repeat(99)}`, 'auto', ['turkish', 'spanish'])).toMatchObject({ shift: { single: 1 } });
   });
 
-  test('for gsm7 too, and then the character to blame is one no table has', () => {
+  test('for gsm7 too, and the character named is one that no table has', () => {
     expect(countSegments('ş', 'gsm7', ['turkish'])).toMatchObject({ ok: true, encoding: 'gsm7' });
     expect(countSegments('ন্ত😀', 'gsm7', ['turkish', 'bengali'])).toMatchObject({ character: '😀', index: 3 });
     expect(countSegments('নন😀', 'auto', ['bengali'])).toMatchObject({ forcedBy: { character: '😀', index: 2 } });

@@ -110,7 +110,7 @@ describe('a capture', () => {
     );
   });
 
-  it('is empty, and still a capture, when nothing was recorded; and nothing of a connection that never stood', () => {
+  it('is empty, and still a capture, when nothing was recorded; and nothing of a connection that never opened', () => {
     const flight = new BindFlight(bindFlightBytes(1), new ManualClock());
     flight.closed('connect_failed: ECONNREFUSED', 'us');
     expect(flight.read(0, 1_000)).toBeNull();

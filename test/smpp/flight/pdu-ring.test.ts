@@ -57,7 +57,7 @@ describe('a ring of octets', () => {
     );
   });
 
-  it('gives away nothing that was in its memory before', () => {
+  it('returns nothing that was in its memory before', () => {
     const ring = new PduRing(256);
     ring.memory.fill(0xee);
     for (let octets = 0; octets < 40; octets += 1) ring.put(recordKind.sent, 0, Buffer.alloc(octets), 0, octets);
@@ -74,7 +74,7 @@ describe('a ring of octets', () => {
     ]);
   });
 
-  it('is read as far as it makes sense when it was cut or comes from elsewhere', () => {
+  it('is read up to the first invalid record when it was cut or comes from elsewhere', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
         for (const record of readRecords(Buffer.from(octets))) expect(record.octets.length).toBeLessThan(200);

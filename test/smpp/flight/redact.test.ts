@@ -158,7 +158,7 @@ describe('a receipt', () => {
   const deliver = (text: string, changes: Partial<ShortMessage> = {}) =>
     encoded({ ...plain, esmClass: 4, octets: Buffer.from(text), ...changes }, 'deliver_sm');
 
-  it('says the same about its message as before, without the words it quotes', () => {
+  it('has the same fields as before, without the quoted text', () => {
     const pdu = deliver(buildReceiptText(fields));
     const after = read(redacted(pdu));
     const published = (reading: ReturnType<typeof parseReceipt>) =>
@@ -221,12 +221,12 @@ describe('a user data header', () => {
   };
   const x = 0x2a;
 
-  it('stays when it says how the message is put together', () => {
+  it('stays when it describes the concatenation', () => {
     expect(body([5, 0, 3, 1, 2, 1, 65, 66])).toEqual([5, 0, 3, 1, 2, 1, x, x]);
     expect(body([10, 8, 4, 1, 2, 3, 1, 0x25, 1, 5, 0, 65])).toEqual([10, 8, 4, 1, 2, 3, 1, 0x25, 1, 5, 0, x]);
   });
 
-  it('is emptied where it could hold words', () => {
+  it('is emptied where it could hold text', () => {
     expect(body([6, 0x22, 4, 65, 66, 67, 68, 69])).toEqual([6, 0x22, 4, 0, 0, 0, 0, x]);
     expect(body([5, 0, 9, 65, 66, 67, 68])).toEqual([5, 0, 0, 0, 0, 0, x]);
     expect(body([40, 65, 66])).toEqual([0, 0, 0]);
@@ -264,7 +264,7 @@ describe('other PDUs', () => {
     expect(redacted(published).toString('latin1', 16)).toBe('7\0\x00\x1d\x00\x06******');
   });
 
-  it('a question about a message hides the number', () => {
+  it('query_sm hides the number', () => {
     const query = { messageId: '77', sourceTon: 1, sourceNpi: 1, source: '8801712345678' };
     const pdu = redacted(encodeQuery(4, query));
     expect(decodePdu(pdu, 0, pdu.length)).toMatchObject({ ...query, source: '880171*****78' });

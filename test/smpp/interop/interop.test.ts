@@ -219,7 +219,7 @@ describe('answers and receipts', () => {
     expect(answered).toMatchObject({ status: 0 });
   });
 
-  test('a refused submit brings its status', async () => {
+  test('a refused submit has its status', async () => {
     const seen = await boundWitness(smsc.port, bindAs('transceiver'));
     await submit(seen, 'hello', {}, '+8801712345679');
     expect(seen.responses.get('0')).toMatchObject({ status: 0x0b, carrierMessageId: '' });
@@ -276,7 +276,7 @@ describe('unbind', () => {
     await until('the unbind', () => smsc.of('unbind').length === 1);
   });
 
-  test('by the other side is answered and told', async () => {
+  test('by the other side is answered and reported', async () => {
     const seen = await boundWitness(smsc.port, bindAs('transceiver'));
     smsc.unbind();
     expect((await closed(seen)).cause.kind).toBe('peer_unbind');

@@ -25,7 +25,7 @@ const tlv = (tag: number, ...octets: number[]) => ({ tag, value: Buffer.from(oct
 const sar = (total: number, part: number) => [tlv(0x020c, 0, 9), tlv(0x020e, total), tlv(0x020f, part)];
 
 describe('a bind', () => {
-  test('is told with everything but its password', async () => {
+  test('is reported with everything but its password', async () => {
     await start();
     const fields = { interfaceVersion: 0x50, addressTon: 1, addressNpi: 2, addressRange: '^88' };
     await boundWitness(smsc.port, {

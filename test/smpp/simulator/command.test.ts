@@ -17,7 +17,7 @@ function run(args: string[]) {
 }
 
 describe('heliograph smsc', () => {
-  test('says where it listens, serves, and stops on SIGTERM', async () => {
+  test('prints where it listens, serves, and stops on SIGTERM', async () => {
     const {
       child,
       run: output,

@@ -86,7 +86,7 @@ describe('a client that sends', () => {
     ]);
   });
 
-  test('what has no place is told so, and may go on', async () => {
+  test('a PDU that is not allowed gets an error, and the session continues', async () => {
     const { socket, pdus } = raw();
     socket.write(Buffer.concat([bare(0xabc, 5), bare(commandId.unbind, 6), bare(0x80000abc, 7), bare(0x102, 8)]));
     socket.write(Buffer.concat([bind, bare(commandId.enquire_link, 9)]));
@@ -99,7 +99,7 @@ describe('a client that sends', () => {
     ]);
   });
 
-  test('query_sm is told the state', async () => {
+  test('query_sm is answered with the state', async () => {
     const seen = await boundWitness(smsc.port);
     seen.session.submit(message('x'), 'x');
     const { carrierMessageId } = await until('the receipt', () => seen.receipts[0]);

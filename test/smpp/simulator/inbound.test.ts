@@ -22,7 +22,7 @@ const post = (body: object) =>
   fetch(`http://127.0.0.1:${simulator?.statsPort}/mo`, { method: 'POST', body: JSON.stringify(body) });
 
 describe('POST /mo', () => {
-  test('sends a long text in the form that was asked for', async () => {
+  test('sends a long text in the requested form', async () => {
     simulator = await startSimulator();
     const seen = await boundWitness(simulator.port);
     const from = '+8801712345678';
@@ -59,7 +59,7 @@ describe('POST /mo', () => {
 });
 
 describe('--mo', () => {
-  test('sends so many a second, with a count in their words, in parts where they are long', async () => {
+  test('sends the configured number a second, with a count in the text, in parts where it is long', async () => {
     const words = `{n} ${'A long question. '.repeat(12)}`;
     const options = ['--port', '0', '--json', '--mo', '20', '--mo-text', words, '--mo-to', '17000', '--mo-as', 'udh8'];
     const child = spawn(process.execPath, [main, ...options], { stdio: ['ignore', 'pipe', 'ignore'] });

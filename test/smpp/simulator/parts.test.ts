@@ -17,7 +17,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { message } from '../messages.ts';
 
 describe('a latency', () => {
-  test('is what its distribution says', () => {
+  test('follows its distribution', () => {
     const random = seededRandom(1);
     const samples = (text: string) =>
       Array.from({ length: 2_000 }, () => parseLatency(text)!(random)).sort((a, b) => a - b);
@@ -59,7 +59,7 @@ describe('the timing wheel', () => {
     );
   });
 
-  test('loses nothing when the event loop stands still for longer than a round', () => {
+  test('loses nothing when the event loop stalls for longer than a round', () => {
     const clock = new ManualClock();
     const fired: number[] = [];
     const wheel = new TimingWheel<number>(clock, (item) => fired.push(item));
@@ -232,7 +232,7 @@ describe('the recording', () => {
     ]);
   });
 
-  test('forgets the oldest and says how many', () => {
+  test('drops the oldest and counts them', () => {
     const recording = new Recording(2);
     for (const text of ['a', 'b', 'c']) recording.add(text, submit({ octets: encodeText(text, 'gsm7') }), 0);
     expect(recording.list().map((recorded) => recorded.text)).toEqual(['b', 'c']);

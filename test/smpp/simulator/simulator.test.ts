@@ -83,7 +83,7 @@ describe('receipts', () => {
     expect(BigInt(ids === 'decimal' ? responded[0]! : `0x${responded[0]}`)).toBeGreaterThan(2n ** 60n);
   });
 
-  test('come only when they were asked for', async () => {
+  test('are sent only when they were requested', async () => {
     const smsc = await start();
     const seen = await boundWitness(smsc.port);
     seen.session.submit(message('no', { registeredDelivery: 0 }), 'no');
@@ -95,7 +95,7 @@ describe('receipts', () => {
     expect(smsc.stats().receipts.sent).toBe(2);
   });
 
-  test('wait until somebody is bound to take them', async () => {
+  test('wait until a receiver is bound', async () => {
     const smsc = await start();
     const transmitter = await boundWitness(smsc.port, { type: 'transmitter' });
     submitAll(transmitter, 5);

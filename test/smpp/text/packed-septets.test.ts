@@ -5,7 +5,7 @@ import { encodeText } from '../../../model/text/octets.ts';
 import { fillBitsAfter, packSeptets, unpackSeptets } from '../../../smpp/text/packed-septets.ts';
 
 describe('packed septets', () => {
-  test('are those everybody knows', () => {
+  test("are those of the standard's examples", () => {
     expect(packSeptets(encodeText('hellohello', 'gsm7')).toString('hex')).toBe('e8329bfd4697d9ec37');
     expect(packSeptets(Buffer.alloc(0)).toString('hex')).toBe('');
   });

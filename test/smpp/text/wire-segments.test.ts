@@ -86,7 +86,7 @@ describe('octets of a client', () => {
     }
   });
 
-  test('give up a header that is only a concatenation for SAR, and keep any other', () => {
+  test('replace a header that is only a concatenation by SAR, and keep any other', () => {
     const rules = { ...plain, concatenation: 'sar' } as const;
     const part = wireOctets({ octets: Buffer.from('abc'), dataCoding: 0, udh }, rules);
     expect(part).toMatchObject({ octets: Buffer.from('abc'), hasUdh: false });
