@@ -1,17 +1,24 @@
 // How the tests run: each file in a process of its own (native addons and uncaught errors stay apart), against
 // real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite it is.
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { killSuite, systemSuite } from './test/suites.ts';
 
 export default defineConfig({
   test: {
     setupFiles: ['test/support/property-sizes.ts'],
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
-    // A test that leaves a log line per message behind would hide the one that matters.
-    env: { HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error' },
+    env: {
+      // A test that leaves a log line per message behind would hide the one that matters.
+      HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
+      // Tests start hundreds of processes of the product: each would strip and compile the same files again.
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '.runtime', 'compile-cache'),
+    },
     projects: [
       {
         extends: true,
@@ -24,13 +31,14 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
         },
       },
+      // One pool for both: the order of the files keeps it at two whole systems and a carrier that is killed.
       {
         extends: true,
         test: { name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
-        test: { name: 'systems', include: [...systemSuite], maxWorkers: 2, sequence: { groupOrder: 2 } },
+        test: { name: 'systems', include: [...systemSuite], maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
     ],
   },

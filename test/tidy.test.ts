@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { circlesOf } from './support/import-circles.ts';
+import { slowFileSeconds } from './durations.ts';
 import { killSuite, systemSuite } from './suites.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -207,6 +208,10 @@ describe('layout', () => {
   it('names in test/suites.ts only test files that exist', () => {
     const folderOrFile = (glob: string) => join(root, glob.replace('/**/*.test.ts', ''));
     expect([...killSuite, ...systemSuite].filter((glob) => !existsSync(folderOrFile(glob)))).toEqual([]);
+  });
+
+  it('names in test/durations.ts only test files that exist', () => {
+    expect(Object.keys(slowFileSeconds).filter((file) => !existsSync(join(root, file)))).toEqual([]);
   });
 
   it('has no folder and no file called utils', () => {

@@ -98,6 +98,17 @@ export function carrierWith(
   };
 }
 
+/** A harness of one test, which may run beside others: it stops when the test has ended. */
+export async function carrierHarnessOf(
+  onTestFinished: (run: () => Promise<void>) => void,
+  options: Parameters<typeof openCarrierHarness>[0] = {},
+  releases = true,
+): Promise<CarrierHarness> {
+  const harness = await openCarrierHarness(options, null, releases);
+  onTestFinished(() => harness.stop());
+  return harness;
+}
+
 /** `latency` and `response` as on the simulator's command line. */
 export async function openCarrierHarness(
   options: Partial<Omit<SimulatorOptions, 'latency' | 'response'>> & { latency?: string; response?: string } = {},

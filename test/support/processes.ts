@@ -3,14 +3,30 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type ProcessEntry, listProcesses } from '../../cluster/embedded/processes.ts';
 import { until } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
 
 /** Living processes whose command names the folder: servers, roles, tethers and guardians all do. */
 export async function processesOf(dataDir: string): Promise<string[]> {
-  return (await listProcesses())
-    .filter(
-      ({ command, pid }) => pid !== process.pid && (command.includes(`${dataDir}/`) || command.includes(`=${dataDir}`)),
-    )
-    .map(({ pid, command }) => `${pid} ${command.replaceAll(/\s+/g, ' ').slice(-160)}`);
+  const entries = await entriesOf(dataDir);
+  return entries.map(({ pid, command }) => `${pid} ${command.replaceAll(/\s+/g, ' ').slice(-160)}`);
+}
+
+/** Ends all of them at once, without the grace that embedded servers have when their supervisor dies. */
+export async function killProcessesOf(dataDir: string): Promise<void> {
+  for (const { pid, command } of await entriesOf(dataDir)) {
+    try {
+      // PostgreSQL removes its shared memory before it exits, but not when it is killed.
+      process.kill(pid, command.includes('/bin/postgres -D ') && !command.includes('tether-') ? 'SIGQUIT' : 'SIGKILL');
+    } catch (error) {
+      ignoring(error, 'it has ended by now');
+    }
+  }
+}
+
+async function entriesOf(dataDir: string): Promise<ProcessEntry[]> {
+  return (await listProcesses()).filter(
+    ({ command, pid }) => pid !== process.pid && (command.includes(`${dataDir}/`) || command.includes(`=${dataDir}`)),
+  );
 }
 
 export async function nothingIsLeftOf(dataDir: string, limitMs = 15_000): Promise<void> {

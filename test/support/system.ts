@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
 import { until } from '../../platform/deadline.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
-import { nothingIsLeftOf } from './processes.ts';
+import { killProcessesOf, nothingIsLeftOf } from './processes.ts';
 
 export type TestSystem = {
   readonly dataDir: string;
@@ -102,12 +102,13 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
   return system;
 }
 
-/** For afterEach: whatever a failed test left is ended, and the folders go. */
+/** For afterEach and afterAll: what still runs is ended at once, and the folders go. */
 export async function endSystems(): Promise<void> {
   for (const system of started.splice(0)) {
     if (system.process.exitCode === null && system.process.signalCode === null) {
       system.process.kill('SIGKILL');
       await system.exit();
+      await killProcessesOf(system.dataDir);
       await nothingIsLeftOf(system.dataDir);
     }
     rmSync(system.dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });

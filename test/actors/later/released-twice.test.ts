@@ -1,7 +1,7 @@
 // A scheduled message that is released twice, because the releaser died between the publish and the ack, so long ago that
 // the stream would take the second publish. Whatever became of its carrier between the two, and whatever today's
 // routes say: one SMS. A real nats-server, real releasers, real actors, the real event store; counted at the simulator.
-import { afterEach, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { serveRemoved } from '../../../actors/removed/removed-carrier.ts';
 import { RemovedCarriers } from '../../../actors/removed/removed-carriers.ts';
 import { ReleaseRules } from '../../../actors/later/release-rules.ts';
@@ -22,16 +22,11 @@ import { limits } from '../../../platform/limits.ts';
 import type { RoutingRules } from '../../../policy/contract.ts';
 import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
 import { offer, rules } from '../../policy/rules.ts';
-import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
+import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../support/carrier-harness.ts';
 import { bodyKey } from '../../support/host-process.ts';
 import { messageWith } from '../../support/messages.ts';
 
-let harness: CarrierHarness;
-const ends: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-  await harness.stop();
-});
+type AtEnd = (run: () => Promise<void>) => void;
 
 const cipher = bodyCipher(bodyKey);
 const rulesOf = (...carriers: string[]): RoutingRules => ({
@@ -39,13 +34,13 @@ const rulesOf = (...carriers: string[]): RoutingRules => ({
   carriers: carriers.map((name) => offer(name)),
   routes: [{ prefix: '+880', classes: [], carriers, choose: 'listed' }],
 });
-const left = async () => {
+const left = async (harness: CarrierHarness) => {
   const streams = await Promise.all(['MT_TXN', 'SCHEDULED'].map((each) => harness.bus.manager.streams.info(each)));
   return streams.reduce((sum, { state }) => sum + state.messages, 0);
 };
 
 /** The first release is durable and its ack was lost: the record waits in SCHEDULED, delivered before. */
-async function releasedOnce(): Promise<string> {
+async function releasedOnce(harness: CarrierHarness): Promise<string> {
   const nonce = 'twice';
   const dueAtMs = systemClock.nowMs() - limits.bus.duplicateWindowMs;
   const message = messageWith({
@@ -72,58 +67,61 @@ async function releasedOnce(): Promise<string> {
   return nonce;
 }
 
-async function releaseAgain(rulesNow: ReleaseRules): Promise<void> {
+async function releaseAgain(harness: CarrierHarness, rulesNow: ReleaseRules, atEnd: AtEnd): Promise<void> {
   const publisher = new Publisher(harness.bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(publisher);
   const releasers = new Releasers(harness.bus, { scheduled: { rules: rulesNow, events } });
   await releasers.start();
-  ends.push(async () => {
+  atEnd(async () => {
     await releasers.stop();
     events.close();
     publisher.close();
   });
-  await until('it is released again', async () => (await scheduled()) === 0, { limitMs: 60_000 });
+  await until('it is released again', async () => (await scheduled(harness)) === 0, { limitMs: 60_000 });
 }
-const scheduled = async () => (await harness.bus.manager.streams.info('SCHEDULED')).state.messages;
+const scheduled = async (harness: CarrierHarness) =>
+  (await harness.bus.manager.streams.info('SCHEDULED')).state.messages;
 
 const healthOf = (alpha: CarrierState) => ({
   stateOf: (name: string) => (name === 'alpha' ? alpha : ('good' as const)),
   reasonOf: () => 'no_bind',
 });
 
-test.each(['is back before it moved anything', 'has no bind and moves the first', 'is gone from the configuration'])(
-  'a second release, when the carrier of the first %s, makes no second SMS',
-  async (what) => {
-    harness = await openCarrierHarness({}, null, false);
-    await harness.eventStore();
-    const nonce = await releasedOnce();
-    const isGone = what.startsWith('is gone');
-    const releaseRules = isGone
-      ? new ReleaseRules(rulesOf('beta'), cipher, everyCarrierIsGood)
-      : new ReleaseRules(rulesOf('alpha', 'beta'), cipher, healthOf('down'));
-    await harness.actor(carrierWith(harness.simulator, { name: 'beta' }));
-    await releaseAgain(releaseRules);
-    // Whoever was given it now may send it before the first is looked at.
-    await until('beta has looked at what it was given', async () => (await waitingFor('beta')) === 0);
-    if (isGone) await serveGone(releaseRules);
-    else if (what.startsWith('is back')) await harness.actor(carrierWith(harness.simulator));
-    else
-      await harness.actor(carrierWith({ port: 1 }), systemClock, {
-        otpFailoverAfterMs: 0,
-        othersFailoverAfterMs: 0,
-      });
-    await until('nothing waits', async () => (await left()) === 0, { limitMs: 40_000 });
-    expect(harness.simulator.nonceCount(nonce)).toBe(1);
-  },
-  90_000,
-);
+describe.concurrent('a message that was released long ago', () => {
+  test.for(['is back before it moved anything', 'has no bind and moves the first', 'is gone from the configuration'])(
+    'a second release, when the carrier of the first %s, makes no second SMS',
+    { timeout: 90_000 },
+    async (what, { onTestFinished }) => {
+      const harness = await carrierHarnessOf(onTestFinished, {}, false);
+      await harness.eventStore();
+      const nonce = await releasedOnce(harness);
+      const isGone = what.startsWith('is gone');
+      const releaseRules = isGone
+        ? new ReleaseRules(rulesOf('beta'), cipher, everyCarrierIsGood)
+        : new ReleaseRules(rulesOf('alpha', 'beta'), cipher, healthOf('down'));
+      await harness.actor(carrierWith(harness.simulator, { name: 'beta' }));
+      await releaseAgain(harness, releaseRules, onTestFinished);
+      // Whoever was given it now may send it before the first is looked at.
+      await until('beta has looked at what it was given', async () => (await waitingFor(harness, 'beta')) === 0);
+      if (isGone) await serveGone(harness, releaseRules, onTestFinished);
+      else if (what.startsWith('is back')) await harness.actor(carrierWith(harness.simulator));
+      else
+        await harness.actor(carrierWith({ port: 1 }), systemClock, {
+          otpFailoverAfterMs: 0,
+          othersFailoverAfterMs: 0,
+        });
+      await until('nothing waits', async () => (await left(harness)) === 0, { limitMs: 40_000 });
+      expect(harness.simulator.nonceCount(nonce)).toBe(1);
+    },
+  );
+});
 
-const waitingFor = async (carrier: string) => {
+const waitingFor = async (harness: CarrierHarness, carrier: string) => {
   const { state } = await harness.bus.manager.streams.info('MT_TXN', { subjects_filter: `mt.txn.${carrier}.*` });
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 };
 
-async function serveGone(releaseRules: ReleaseRules): Promise<void> {
+async function serveGone(harness: CarrierHarness, releaseRules: ReleaseRules, atEnd: AtEnd): Promise<void> {
   const removed = new RemovedCarriers({
     bus: harness.bus,
     isConfigured: (name) => releaseRules.isConfigured(name),
@@ -137,6 +135,6 @@ async function serveGone(releaseRules: ReleaseRules): Promise<void> {
         like: carrierWith(harness.simulator),
       }),
   });
-  ends.push(() => removed.stop());
+  atEnd(() => removed.stop());
   await removed.look();
 }

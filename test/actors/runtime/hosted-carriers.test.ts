@@ -1,6 +1,6 @@
 // The carriers of one thread when their configuration changes or the thread stops, with a carrier that takes its time to
 // answer. Counted at the simulator and in EVENTS: a clean end leaves nothing unknown.
-import { afterEach, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CarrierActor } from '../../../actors/carrier/carrier-actor.ts';
 import { HostedCarriers } from '../../../actors/runtime/hosted-carriers.ts';
 import type { BindLeases } from '../../../actors/lease/contract.ts';
@@ -15,30 +15,29 @@ import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
-import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
+import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../support/carrier-harness.ts';
 import { bodyKey } from '../../support/host-process.ts';
 import { startProxy } from '../../support/bus.ts';
 import { account } from '../../support/invariant.ts';
 
-let harness: CarrierHarness;
-const ends: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
-  await harness.stop();
-});
+type AtEnd = (run: () => Promise<void>) => void;
 
 const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
-const submits = () => harness.simulator.stats().submits;
+const submitsOf = (harness: CarrierHarness) => harness.simulator.stats().submits.total;
 const allAnswered = { twice: [], never: [], statuses: { delivered: 20 } };
 
-/** All that were made, the last one last. */
-const actors: CarrierActor[] = [];
-
-/** Who listens for reconnects of the bus. */
-let listeners = 0;
+type Host = {
+  readonly hosted: HostedCarriers;
+  /** All that were made, the last one last. */
+  readonly actors: readonly CarrierActor[];
+  /** How many listen for reconnects of the bus. */
+  listeners(): number;
+};
 
 /** As a thread hosts them: one bus, one publisher, one epoch. */
-async function host(natsUrl = harness.nats.url, leases: BindLeases = singleNodeLeases): Promise<HostedCarriers> {
+async function hostAt(natsUrl: string, atEnd: AtEnd, leases: BindLeases = singleNodeLeases): Promise<Host> {
+  const actors: CarrierActor[] = [];
+  let listeners = 0;
   const connected = await connectBus(natsUrl, 'host');
   const bus: Bus = {
     ...connected,
@@ -59,12 +58,12 @@ async function host(natsUrl = harness.nats.url, leases: BindLeases = singleNodeL
     actors.push(actor);
     return actor;
   });
-  ends.push(async () => {
+  atEnd(async () => {
     await hosted.drain(1_000);
     publisher.close();
     await bus.close();
   });
-  return hosted;
+  return { hosted, actors, listeners: () => listeners };
 }
 
 const withWindow = (carrier: CarrierConfig, window: number): CarrierConfig => ({
@@ -72,102 +71,110 @@ const withWindow = (carrier: CarrierConfig, window: number): CarrierConfig => ({
   binds: carrier.binds.map((bind) => ({ ...bind, window })),
 });
 
-test('a stop waits as long as the carrier may take to answer, and no longer than that', async () => {
-  harness = await openCarrierHarness({ response: 'fixed:8000' });
-  const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
-  const running = await harness.host([carrier]);
-  const sent = await harness.send(20);
-  await until('all are out', () => submits().total === 20);
-  const beganAtMs = systemClock.monotonicMs();
-  const drainMsMax = limits.supervision.carriersDrainMsMax;
-  expect(await running.drain(actorsDrainMs({ carriers: [carrier], limits: { drainMsMax } }))).toBe(0);
-  expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(30_000);
-  await harness.host([carrier]);
-  expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
-}, 90_000);
-
-test('with less time than that, most of it is for the answers', async () => {
-  // More than half of the time for a stop, and far enough from its end for a machine that stalls a second.
-  harness = await openCarrierHarness({ response: 'fixed:6500' });
-  const carrier = carrierWith(harness.simulator, { responseTimerMs: 10_000 });
-  const running = await harness.host([carrier]);
-  const sent = await harness.send(20);
-  await until('all are out', () => submits().total === 20);
-  expect(await running.drain(limits.supervision.drainMs)).toBe(0);
-  await harness.host([carrier]);
-  expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
-}, 90_000);
-
-test('a carrier whose binds are reopened is waited for in the same way', async () => {
-  harness = await openCarrierHarness({ response: 'fixed:7000' });
-  const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
-  const hosted = await host();
-  await hosted.start([carrier], moves);
-  const sent = await harness.send(20);
-  await until('all are out', () => submits().total === 20);
-  await hosted.configure([withWindow(carrier, 40)], moves);
-  const later = await harness.send(20);
-  expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
-  expect(await harness.settled(later, 30_000)).toMatchObject(allAnswered);
-}, 90_000);
-
-test('a stop in the middle of that waits for it, and its siblings are drained meanwhile', async () => {
-  harness = await openCarrierHarness({ response: 'fixed:6000' });
-  const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
-  const sibling = { ...carrier, name: 'beta' };
-  const hosted = await host();
-  await hosted.start([carrier, sibling], moves);
-  const sent = await harness.send(20);
-  const siblings = await harness.send(20, { carrier: 'beta' });
-  await until('all are out', () => submits().total === 40);
-  void hosted.configure([withWindow(carrier, 40), sibling], moves);
-  await hosted.drain(12_000);
-  expect(hosted.status.every(({ bindsBound }) => bindsBound === 0)).toBe(true);
-  expect(harness.simulator.stats().binds.total).toBe(4);
-  // Some receipts find no bind any more.
-  const { statuses, twice } = await account(harness.bus, harness.simulator, [...sent, ...siblings]);
-  expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
-}, 90_000);
-
 /** As one of several nodes, with NATS behind a proxy for everything but its leases. */
-async function sharingHost() {
+async function sharingHost(harness: CarrierHarness, atEnd: AtEnd) {
   const proxy = await startProxy(harness.nats.url);
   const leaseBus = await connectBus(harness.nats.url, 'leases');
   const leases = await openLeases(leaseBus, { node: 'n1', thread: 'actors-1', place: 'n1', process: 'n1' });
-  const hosted = await host(proxy.url, leases);
-  ends.push(async () => {
+  atEnd(async () => {
     await leases.close();
     await leaseBus.close();
     await proxy.close();
   });
-  return { proxy, hosted };
+  return { proxy, ...(await hostAt(proxy.url, atEnd, leases)) };
 }
 
-test('NATS is away while a carrier is reopened: what was chosen by then goes in its next incarnation, and none is unknown', async () => {
-  harness = await openCarrierHarness();
-  const carrier = carrierWith(harness.simulator, { tps: 20, responseTimerMs: 1_000 });
-  const { proxy, hosted } = await sharingHost();
-  await hosted.start([carrier], moves);
-  const sent = await harness.send(100);
-  await until('under way', () => submits().total >= 10, { limitMs: 15_000 });
-  // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
-  proxy.silence();
-  proxy.heal();
-  // An actor that holds nothing would begin its next incarnation at once, ask the connection that is deaf and take the
-  // thread with it.
-  await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
-  await hosted.configure([withWindow(carrier, 40)], moves);
-  expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
-}, 120_000);
+// Each waits for its carrier most of its time.
+describe.concurrent('carriers of one thread', () => {
+  test('a stop waits as long as the carrier may take to answer, and no longer than that', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:8000' });
+    const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
+    const running = await harness.host([carrier]);
+    const sent = await harness.send(20);
+    await until('all are out', () => submitsOf(harness) === 20);
+    const beganAtMs = systemClock.monotonicMs();
+    const drainMsMax = limits.supervision.carriersDrainMsMax;
+    expect(await running.drain(actorsDrainMs({ carriers: [carrier], limits: { drainMsMax } }))).toBe(0);
+    expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(30_000);
+    await harness.host([carrier]);
+    expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
+  }, 90_000);
 
-test('a carrier that is reopened again and again leaves no listener behind', async () => {
-  harness = await openCarrierHarness();
-  const carrier = carrierWith(harness.simulator);
-  const { hosted } = await sharingHost();
-  await hosted.start([carrier], moves);
-  const before = listeners;
-  for (const window of [40, 30, 20]) await hosted.configure([withWindow(carrier, window)], moves);
-  expect(listeners).toBe(before);
-  await hosted.drain(2_000);
-  expect(listeners).toBeLessThan(before);
-}, 60_000);
+  test('with less time than that, most of it is for the answers', async ({ onTestFinished }) => {
+    // More than half of the time for a stop, and far enough from its end for a machine that stalls a second.
+    const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:6500' });
+    const carrier = carrierWith(harness.simulator, { responseTimerMs: 10_000 });
+    const running = await harness.host([carrier]);
+    const sent = await harness.send(20);
+    await until('all are out', () => submitsOf(harness) === 20);
+    expect(await running.drain(limits.supervision.drainMs)).toBe(0);
+    await harness.host([carrier]);
+    expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
+  }, 90_000);
+
+  test('a carrier whose binds are reopened is waited for in the same way', async ({ onTestFinished }) => {
+    const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:7000' });
+    const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
+    const { hosted } = await hostAt(harness.nats.url, onTestFinished);
+    await hosted.start([carrier], moves);
+    const sent = await harness.send(20);
+    await until('all are out', () => submitsOf(harness) === 20);
+    await hosted.configure([withWindow(carrier, 40)], moves);
+    const later = await harness.send(20);
+    expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
+    expect(await harness.settled(later, 30_000)).toMatchObject(allAnswered);
+  }, 90_000);
+
+  test('a stop in the middle of that waits for it, and its siblings are drained meanwhile', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:6000' });
+    const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
+    const sibling = { ...carrier, name: 'beta' };
+    const { hosted } = await hostAt(harness.nats.url, onTestFinished);
+    await hosted.start([carrier, sibling], moves);
+    const sent = await harness.send(20);
+    const siblings = await harness.send(20, { carrier: 'beta' });
+    await until('all are out', () => submitsOf(harness) === 40);
+    void hosted.configure([withWindow(carrier, 40), sibling], moves);
+    await hosted.drain(12_000);
+    expect(hosted.status.every(({ bindsBound }) => bindsBound === 0)).toBe(true);
+    expect(harness.simulator.stats().binds.total).toBe(4);
+    // Some receipts find no bind any more.
+    const { statuses, twice } = await account(harness.bus, harness.simulator, [...sent, ...siblings]);
+    expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
+  }, 90_000);
+
+  test('NATS is away while a carrier is reopened: what was chosen by then goes in its next incarnation, and none is unknown', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    const carrier = carrierWith(harness.simulator, { tps: 20, responseTimerMs: 1_000 });
+    const { proxy, hosted, actors } = await sharingHost(harness, onTestFinished);
+    await hosted.start([carrier], moves);
+    const sent = await harness.send(100);
+    await until('under way', () => submitsOf(harness) >= 10, { limitMs: 15_000 });
+    // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
+    proxy.silence();
+    proxy.heal();
+    // An actor that holds nothing would begin its next incarnation at once, ask the connection that is deaf and take the
+    // thread with it.
+    await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
+    await hosted.configure([withWindow(carrier, 40)], moves);
+    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+  }, 120_000);
+
+  test('a carrier that is reopened again and again leaves no listener behind', async ({ onTestFinished }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    const carrier = carrierWith(harness.simulator);
+    const { hosted, listeners } = await sharingHost(harness, onTestFinished);
+    await hosted.start([carrier], moves);
+    const before = listeners();
+    for (const window of [40, 30, 20]) await hosted.configure([withWindow(carrier, window)], moves);
+    expect(listeners()).toBe(before);
+    await hosted.drain(2_000);
+    expect(listeners()).toBeLessThan(before);
+  }, 60_000);
+});

@@ -17,7 +17,12 @@ import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { endOf } from '../../../support/bus.ts';
-import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
+import {
+  type CarrierHarness,
+  carrierHarnessOf,
+  carrierWith,
+  openCarrierHarness,
+} from '../../../support/carrier-harness.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
@@ -26,37 +31,38 @@ afterEach(() => harness?.stop());
 
 const minutes = (count: number) => count * 60_000;
 const withWallClock = (aheadMs: number): Clock => ({ ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs });
-const submits = () => harness.simulator.stats().submits.total;
+const submits = (of: CarrierHarness) => of.simulator.stats().submits.total;
 
 /** Runs the purge as it would have run in that time, with everything recorded. */
-async function purgeFor(ms: number): Promise<void> {
+async function purgeFor({ bus }: CarrierHarness, ms: number): Promise<void> {
   let skippedMs = 0;
-  const end = await endOf(harness.bus, 'EVENTS');
+  const end = await endOf(bus, 'EVENTS');
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
-  const purge = startPurge(harness.bus, () => end, clock);
+  const purge = startPurge(bus, () => end, clock);
   for (; skippedMs <= ms; skippedMs += minutes(5)) await purge.run();
   purge.stop();
 }
 
-describe('kill -9 with a window out', () => {
-  test.each([
+// Each waits for a carrier that answers after three seconds, and for what a killed process held.
+describe.concurrent('kill -9 with a window out', () => {
+  test.for([
     ['nobody for 31 minutes', 31],
     ['nobody for ten hours', 600],
     ['a wall clock that is 31 minutes behind at the next start', -31],
     ['a wall clock that is ten hours behind at the next start', -600],
-  ])('and %s: nothing is sent again', async (_name, aheadMinutes) => {
-    harness = await openCarrierHarness({ response: 'fixed:3000' });
-    harness.simulator.setFault('no-receipt');
-    const carrier = carrierWith(harness.simulator, { bind: { window: 20, count: 1 } });
-    const first = await harness.host([carrier]);
+  ] as const)('and %s: nothing is sent again', { timeout: 60_000 }, async ([, aheadMinutes], { onTestFinished }) => {
+    const own = await carrierHarnessOf(onTestFinished, { response: 'fixed:3000' });
+    own.simulator.setFault('no-receipt');
+    const carrier = carrierWith(own.simulator, { bind: { window: 20, count: 1 } });
+    const first = await own.host([carrier]);
     const changes = { category: 'transactional', validUntilMs: systemClock.nowMs() + minutes(2_000) } as const;
-    const sent = await harness.send(20, changes);
-    await until('a window is out', () => submits() === 20);
+    const sent = await own.send(20, changes);
+    await until('a window is out', () => submits(own) === 20);
     await first.kill9();
-    harness.simulator.setFault(null);
-    await purgeFor(minutes(Math.abs(aheadMinutes)));
-    await harness.actor(carrier, withWallClock(minutes(aheadMinutes)));
-    expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], statuses: { unknown: 20 } });
+    own.simulator.setFault(null);
+    await purgeFor(own, minutes(Math.abs(aheadMinutes)));
+    await own.actor(carrier, withWallClock(minutes(aheadMinutes)));
+    expect(await own.settled(sent, 20_000)).toMatchObject({ twice: [], statuses: { unknown: 20 } });
   });
 });
 
@@ -101,11 +107,11 @@ test('the floor of a drained carrier keeps nothing, that of a killed one what it
   expect(await floors.read('alpha')).toMatchObject({ stopped: true });
   const killed = await harness.host([carrier]);
   await harness.send(5);
-  await until('a window is out', () => submits() === 5);
+  await until('a window is out', () => submits(harness) === 5);
   await killed.kill9();
   const floor = await floors.read('alpha');
   expect(floor).toMatchObject({ stopped: false });
-  await purgeFor(minutes(60));
+  await purgeFor(harness, minutes(60));
   const { state } = await harness.bus.manager.streams.info('EVENTS');
   expect(state.first_seq).toBeLessThanOrEqual(floor?.seq ?? 0);
   expect(state.messages).toBeGreaterThan(0);
@@ -116,10 +122,10 @@ test('a begun message whose record a person took out of its stream keeps nothing
   const carrier = carrierWith(harness.simulator, { bind: { window: 5, count: 1 } });
   const killed = await harness.host([carrier]);
   await harness.send(5);
-  await until('a window is out', () => submits() === 5);
+  await until('a window is out', () => submits(harness) === 5);
   await killed.kill9();
   await harness.bus.manager.streams.purge('MT_TXN');
-  await purgeFor(minutes(60));
+  await purgeFor(harness, minutes(60));
   const { state } = await harness.bus.manager.streams.info('EVENTS');
   expect(state.messages).toBe(0);
 });

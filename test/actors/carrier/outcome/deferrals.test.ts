@@ -1,147 +1,162 @@
 // A carrier refuses for the moment and LATER does not take what has to wait: full, busy, or without a leader (it is not
 // there at all, which a publisher sees in the same way). Among other nodes, where an intent that nobody closes is waited
 // for by everybody. Counted at the simulator and in EVENTS.
-import { afterEach, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readDeferral } from '../../../../actors/carrier/outcome/deferral-event.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
-import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
+import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../../support/carrier-harness.ts';
 import { nodeNamed } from '../../../support/host-process.ts';
 import { type SentMessage, account, eventsOf, statesOf } from '../../../support/invariant.ts';
 
-let harness: CarrierHarness;
-afterEach(() => harness.stop());
-
-const submits = () => harness.simulator.stats().submits.total;
+const submits = (harness: CarrierHarness) => harness.simulator.stats().submits.total;
 /** The whole carrier rests half a minute after this refusal, and so does each of its messages: in LATER, if that takes it. */
 const restsLong = { ESME_RMSGQFUL: 'stop' } as const;
 
 /** LATER takes nothing more. Returns what makes room again. */
-async function fillLater(): Promise<() => Promise<void>> {
-  const { manager } = harness.bus;
+async function fillLater({ bus: { manager } }: CarrierHarness): Promise<() => Promise<void>> {
   const { config } = await manager.streams.info('LATER');
   await manager.streams.update('LATER', { ...config, max_bytes: 1 });
   return async () => void (await manager.streams.update('LATER', config));
 }
 
 /** LATER answers nobody. Returns what brings it back. */
-async function endLater(): Promise<() => Promise<void>> {
-  const { manager } = harness.bus;
+async function endLater({ bus: { manager } }: CarrierHarness): Promise<() => Promise<void>> {
   const { config } = await manager.streams.info('LATER');
   await manager.streams.delete('LATER');
   return async () => void (await manager.streams.add(config));
 }
 
 /** What each message's last event of its carrier is. */
-async function lastEvents(sent: readonly SentMessage[]) {
+async function lastEvents(harness: CarrierHarness, sent: readonly SentMessage[]) {
   const byMessage = Map.groupBy(await eventsOf(harness.bus), ({ messageId }) => messageId);
   return sent.map(({ messageId }) => byMessage.get(messageId)?.at(-1));
 }
 
-async function statusesOf(sent: readonly SentMessage[]) {
+async function statusesOf(harness: CarrierHarness, sent: readonly SentMessage[]) {
   const states = await statesOf(harness.bus);
   return new Set(sent.map(({ messageId }) => states.get(messageId)?.status));
 }
 
-test('LATER full while the carrier is full too: all of it waits in memory, and goes out once when both have room', async () => {
-  harness = await openCarrierHarness();
-  harness.simulator.setFault('queue-full');
-  const makeRoom = await fillLater();
-  await harness.host([carrierWith(harness.simulator)], { shared: nodeNamed('n1'), logLevel: 'warn' });
-  const sent = await harness.send(200);
-  await until('most were refused three times', () => submits() > 500, { limitMs: 30_000 });
-  expect(await statusesOf(sent)).toEqual(new Set(['accepted']));
-  harness.simulator.setFault(null);
-  await makeRoom();
-  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
-}, 90_000);
+// Each waits most of its time.
+describe.concurrent('a refusal for the moment, and', () => {
+  test('LATER full while the carrier is full too: all of it waits in memory, and goes out once when both have room', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    harness.simulator.setFault('queue-full');
+    const makeRoom = await fillLater(harness);
+    await harness.host([carrierWith(harness.simulator)], { shared: nodeNamed('n1'), logLevel: 'warn' });
+    const sent = await harness.send(200);
+    await until('most were refused three times', () => submits(harness) > 500, { limitMs: 30_000 });
+    expect(await statusesOf(harness, sent)).toEqual(new Set(['accepted']));
+    harness.simulator.setFault(null);
+    await makeRoom();
+    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
+  }, 90_000);
 
-test('kill -9 while they wait in memory: another node knows that they were refused, and sends each once', async () => {
-  harness = await openCarrierHarness();
-  harness.simulator.setFault('queue-full');
-  await fillLater();
-  const carrier = carrierWith(harness.simulator, { errors: restsLong, tps: 5_000 });
-  const first = await harness.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
-  const sent = await harness.send(20);
-  // Refused, put off, and taken back because LATER is full: nothing of them is open.
-  await until('all of them rest', async () => {
-    const last = await lastEvents(sent);
-    return last.every((event) => event?.kind === 'deferred' && event.segment === 1 && readDeferral(event) === null);
-  });
-  await first.kill9();
-  harness.simulator.setFault(null);
-  await harness.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
-  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-}, 90_000);
+  test('kill -9 while they wait in memory: another node knows that they were refused, and sends each once', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    harness.simulator.setFault('queue-full');
+    await fillLater(harness);
+    const carrier = carrierWith(harness.simulator, { errors: restsLong, tps: 5_000 });
+    const first = await harness.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
+    const sent = await harness.send(20);
+    // Refused, put off, and taken back because LATER is full: nothing of them is open.
+    await until('all of them rest', async () => {
+      const last = await lastEvents(harness, sent);
+      return last.every((event) => event?.kind === 'deferred' && event.segment === 1 && readDeferral(event) === null);
+    });
+    await first.kill9();
+    harness.simulator.setFault(null);
+    await harness.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
+    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+  }, 90_000);
 
-test('LATER without a leader: what is put off waits for it, expires when its time is over, and nothing is unknown', async () => {
-  harness = await openCarrierHarness();
-  harness.simulator.setFault('queue-full');
-  const bringBack = await endLater();
-  await harness.host([carrierWith(harness.simulator, { errors: restsLong })], {
-    shared: nodeNamed('n1'),
-    logLevel: 'warn',
-  });
-  const sent = await harness.send(20);
-  const short = await harness.send(20, { validUntilMs: systemClock.nowMs() + 4_000 });
-  await until('refused', () => submits() >= 1);
-  harness.simulator.setFault(null);
-  await until('those expire', async () => [...(await statusesOf(short))].join() === 'expired', { limitMs: 15_000 });
-  expect(await statusesOf(sent)).toEqual(new Set(['accepted']));
-  await bringBack();
-  expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-  expect(await account(harness.bus, harness.simulator, short)).toMatchObject({ twice: [], statuses: { expired: 20 } });
-}, 120_000);
+  test('LATER without a leader: what is put off waits for it, expires when its time is over, and nothing is unknown', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    harness.simulator.setFault('queue-full');
+    const bringBack = await endLater(harness);
+    await harness.host([carrierWith(harness.simulator, { errors: restsLong })], {
+      shared: nodeNamed('n1'),
+      logLevel: 'warn',
+    });
+    const sent = await harness.send(20);
+    const short = await harness.send(20, { validUntilMs: systemClock.nowMs() + 4_000 });
+    await until('refused', () => submits(harness) >= 1);
+    harness.simulator.setFault(null);
+    await until('those expire', async () => [...(await statusesOf(harness, short))].join() === 'expired', {
+      limitMs: 15_000,
+    });
+    expect(await statusesOf(harness, sent)).toEqual(new Set(['accepted']));
+    await bringBack();
+    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+    expect(await account(harness.bus, harness.simulator, short)).toMatchObject({
+      twice: [],
+      statuses: { expired: 20 },
+    });
+  }, 120_000);
 
-test('kill -9 while LATER has no leader: another node puts them off in its stead, once, and nothing is unknown', async () => {
-  harness = await openCarrierHarness();
-  harness.simulator.setFault('queue-full');
-  const bringBack = await endLater();
-  const carrier = carrierWith(harness.simulator, { errors: restsLong, tps: 5_000 });
-  const first = await harness.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
-  const sent = await harness.send(20);
-  await until('all are told to be put off', async () => {
-    const last = await lastEvents(sent);
-    return last.every((event) => event !== undefined && readDeferral(event) !== null);
-  });
-  await first.kill9();
-  harness.simulator.setFault(null);
-  await harness.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
-  await bringBack();
-  expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-}, 120_000);
+  test('kill -9 while LATER has no leader: another node puts them off in its stead, once, and nothing is unknown', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    harness.simulator.setFault('queue-full');
+    const bringBack = await endLater(harness);
+    const carrier = carrierWith(harness.simulator, { errors: restsLong, tps: 5_000 });
+    const first = await harness.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
+    const sent = await harness.send(20);
+    await until('all are told to be put off', async () => {
+      const last = await lastEvents(harness, sent);
+      return last.every((event) => event !== undefined && readDeferral(event) !== null);
+    });
+    await first.kill9();
+    harness.simulator.setFault(null);
+    await harness.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
+    await bringBack();
+    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+  }, 120_000);
 
-test('LATER busy: what finds no place among the publishes in flight waits in memory, and goes out once', async () => {
-  harness = await openCarrierHarness();
-  harness.simulator.setFault('sys-err', { limit: 180 });
-  const publisher = new Publisher(harness.bus, { deadlineMs: Number.POSITIVE_INFINITY, inFlightMax: 1 });
-  const more = { publisher };
-  await harness.actor(carrierWith(harness.simulator), systemClock, undefined, undefined, undefined, more);
-  const sent = await harness.send(60);
-  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 60 } });
-  const { values } = await metrics.putOffsInMemory.get();
-  expect(values.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
-  publisher.close();
-}, 60_000);
+  test('LATER busy: what finds no place among the publishes in flight waits in memory, and goes out once', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    harness.simulator.setFault('sys-err', { limit: 180 });
+    const publisher = new Publisher(harness.bus, { deadlineMs: Number.POSITIVE_INFINITY, inFlightMax: 1 });
+    const more = { publisher };
+    await harness.actor(carrierWith(harness.simulator), systemClock, undefined, undefined, undefined, more);
+    const sent = await harness.send(60);
+    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 60 } });
+    const { values } = await metrics.putOffsInMemory.get();
+    expect(values.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
+    publisher.close();
+  }, 60_000);
 
-test('refused in memory more often than attempts are counted, then kill -9: still known as refused, and sent once', async () => {
-  harness = await openCarrierHarness();
-  harness.simulator.setFault('sys-err');
-  await fillLater();
-  const carrier = carrierWith(harness.simulator, { tps: 100 });
-  const first = await harness.host([carrier], { logLevel: 'warn' });
-  const sent = await harness.send(1, { category: 'otp' });
-  await until('seventeen tries', () => submits() >= 17, { limitMs: 60_000, everyMs: 5 });
-  // Not between that it is put off and that LATER has refused it: then only LATER may have it, and LATER stays full.
-  const isTakenBack = async () => {
-    const [event] = await lastEvents(sent);
-    return event?.kind === 'deferred' && readDeferral(event) === null;
-  };
-  await until('the last is taken back', isTakenBack, { everyMs: 5 });
-  await first.kill9();
-  harness.simulator.setFault(null);
-  await harness.host([carrier], { logLevel: 'warn' });
-  expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
-}, 120_000);
+  test('refused in memory more often than attempts are counted, then kill -9: still known as refused, and sent once', async ({
+    onTestFinished,
+  }) => {
+    const harness = await carrierHarnessOf(onTestFinished);
+    harness.simulator.setFault('sys-err');
+    await fillLater(harness);
+    const carrier = carrierWith(harness.simulator, { tps: 100 });
+    const first = await harness.host([carrier], { logLevel: 'warn' });
+    const sent = await harness.send(1, { category: 'otp' });
+    await until('seventeen tries', () => submits(harness) >= 17, { limitMs: 60_000, everyMs: 5 });
+    // Not between that it is put off and that LATER has refused it: then only LATER may have it, and LATER stays full.
+    const isTakenBack = async () => {
+      const [event] = await lastEvents(harness, sent);
+      return event?.kind === 'deferred' && readDeferral(event) === null;
+    };
+    await until('the last is taken back', isTakenBack, { everyMs: 5 });
+    await first.kill9();
+    harness.simulator.setFault(null);
+    await harness.host([carrier], { logLevel: 'warn' });
+    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
+  }, 120_000);
+});

@@ -47,8 +47,8 @@ function receipt(id: string, source: string, destination: string, sourceTon = 1)
   };
 }
 
-describe('with the id of the response, and as its source', () => {
-  test.each([
+describe('with the id of the response', () => {
+  const forms = [
     ['the number without its plus', '8801812345671', 1],
     ['the number with its plus', '+8801812345671', 1],
     ['a national number', '01812345671', 2],
@@ -56,19 +56,27 @@ describe('with the id of the response, and as its source', () => {
     ['a national number without its zero', '1812345671', 0],
     ['a national number without its zero that is called international', '1812345671', 1],
     ['the number behind two zeros', '008801812345671', 0],
-  ])('%s: found', async (_form, source, ton) => {
-    const { sent, taken } = await submittedTo('+8801812345671');
-    harness.simulator.deliver(receipt(taken.id, source, taken.source, ton));
-    await until('delivered', async () => (await statusOf(sent)) === 'delivered', waiting);
-    expect(await messagesIn('LATER')).toBe(0);
-  });
+  ] as const;
 
-  test('the sender, and the recipient as its destination: found', async () => {
+  test('every form of the recipient as its source, and the two the other way round: found', async () => {
     const { sent, taken } = await submittedTo('+8801812345671');
-    harness.simulator.deliver({ ...receipt(taken.id, taken.source, '01812345671', 5), destinationTon: 1 });
-    await until('delivered', async () => (await statusOf(sent)) === 'delivered', waiting);
+    const deliver = async (of: SentMessage, one: ShortMessage, form: string) => {
+      harness.simulator.deliver(one);
+      await until(`delivered: ${form}`, async () => (await statusOf(of)) === 'delivered', waiting);
+    };
+    await deliver(
+      sent,
+      { ...receipt(taken.id, taken.source, '01812345671', 5), destinationTon: 1 },
+      'the sender as its source, the recipient as its destination',
+    );
+    for (const [at, [form, source, ton]] of forms.entries()) {
+      const [next] = await harness.send(1, { recipient: '+8801812345671' });
+      const another = await until('it is there', () => harness.simulator.messages()[at + 1], waiting);
+      await until('submitted', async () => (await statusOf(next!)) === 'submitted', waiting);
+      await deliver(next!, receipt(another.id, source, another.source, ton), form);
+    }
     expect(await messagesIn('LATER')).toBe(0);
-  });
+  }, 60_000);
 
   test('another number: parked, and the first time told with both numbers, masked', async () => {
     const { host, sent, taken } = await submittedTo('+8801812345671');
