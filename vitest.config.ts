@@ -7,7 +7,7 @@ import { killSuite, systemSuite } from './test/suites.ts';
 
 export default defineConfig({
   test: {
-    setupFiles: ['test/support/property-sizes.ts'],
+    setupFiles: ['test/support/property-sizes.ts', 'test/support/leak-check.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,

@@ -1,0 +1,58 @@
+// Each kind of resource is seen while it is open and no longer: what the check after every test file relies on.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { watchOpenResources } from './open-resources.ts';
+
+const resources = watchOpenResources();
+const closed = () => until('all is closed', () => resources.now().length === 0);
+
+test('a server and both ends of a connection, until they are closed', async () => {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  expect(resources.now()).toEqual([`a TCP server at 127.0.0.1:${port}`]);
+  const accepted = once(server, 'connection');
+  const client = net.connect(port, '127.0.0.1');
+  const [end] = (await accepted) as [net.Socket];
+  expect(resources.now().toSorted()).toEqual([
+    `a TCP connection from 127.0.0.1:${end.remotePort} to 127.0.0.1:${port}`,
+    `a TCP connection from 127.0.0.1:${port} to 127.0.0.1:${end.remotePort}`,
+    `a TCP server at 127.0.0.1:${port}`,
+  ]);
+  client.destroy();
+  end.destroy();
+  server.close();
+  await closed();
+});
+
+test('a child process and its own, by their commands, until they have ended', async () => {
+  const child = spawn('/bin/sh', ['-c', 'sleep 61; true'], { detached: true });
+  await until('both run', () => resources.now().length === 2);
+  expect(resources.now()[0]).toContain(`the process ${child.pid} (/bin/sh -c sleep 61; true)`);
+  expect(resources.now()[1]).toMatch(/^the process \d+ \(sleep 61\)$/);
+  process.kill(-child.pid!, 'SIGKILL');
+  await closed();
+});
+
+test('a thread, until it has ended', async () => {
+  const worker = new Worker('require("node:worker_threads").parentPort.on("message", () => {})', { eval: true });
+  expect(resources.now()).toEqual([expect.stringContaining('a thread started at')]);
+  expect(resources.now()[0]).toContain('open-resources.test.ts');
+  await worker.terminate();
+  await closed();
+});
+
+test('a repeated timer, with who set it, until it is cancelled; not one that holds up no end', () => {
+  const cancel = systemClock.every(60_000, () => {});
+  const unref = globalThis.setInterval(() => {}, 60_000).unref();
+  expect(resources.now()).toHaveLength(1);
+  expect(resources.now()[0]).toMatch(/^a timer of every 60000 ms set at .*open-resources\.test\.ts/);
+  cancel();
+  clearInterval(unref);
+  expect(resources.now()).toEqual([]);
+});
