@@ -184,7 +184,6 @@ export async function openCarrierHarness(
         clock,
         ...more,
       });
-      await actor.start();
       const one: RunningActor = {
         actor,
         async drain(deadlineMs = 4_000) {
@@ -195,7 +194,9 @@ export async function openCarrierHarness(
           await bus.close();
         },
       };
+      // Before its start: what fails to start is drained too.
       running.add(one);
+      await actor.start();
       return one;
     },
     async host(carriers, hostOptions) {
