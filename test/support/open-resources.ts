@@ -16,13 +16,16 @@ export type OpenResources = {
 
 /** Counts from now on: what is open already is not this file's. */
 export function watchOpenResources(): OpenResources {
-  const before = new Set([...tcpSockets().keys(), ...childProcesses().keys()]);
-  const since = (entries: ReadonlyMap<string, string>) =>
-    [...entries].filter(([key]) => !before.has(key)).map(([, what]) => what);
+  const before = new Set(ownSockets());
   const threads = watchThreads();
   const timers = watchRepeatedTimers();
   return {
-    now: () => [...since(tcpSockets()), ...since(childProcesses()), ...threads(), ...timers()],
+    now: () => [
+      ...tcpSockets(ownSockets().filter((inode) => !before.has(inode))),
+      ...processesUnder(process.pid),
+      ...threads(),
+      ...timers(),
+    ],
     async endIdleConnections() {
       http.globalAgent.destroy();
       // Node's own fetch has its pool there.
@@ -32,28 +35,30 @@ export function watchOpenResources(): OpenResources {
   };
 }
 
+/** The inodes of this process's sockets, of any kind. */
+function ownSockets(): string[] {
+  return entriesOf('/proc/self/fd').flatMap((fd) => {
+    const inode = /^socket:\[(\d+)\]$/.exec(textOf(() => readlinkSync(`/proc/self/fd/${fd}`)))?.[1];
+    return inode === undefined ? [] : [inode];
+  });
+}
+
 const tcpState = { established: '01', closeWait: '08', listen: '0A' };
 
-/** Those of this process, by inode. One that both sides close is left out: the kernel ends it. */
-function tcpSockets(): Map<string, string> {
-  const sockets = new Map<string, string>();
-  if (process.platform !== 'linux') return sockets;
-  const own = new Set<string>();
-  for (const fd of readdirSync('/proc/self/fd')) {
-    const inode = /^socket:\[(\d+)\]$/.exec(textOf(() => readlinkSync(`/proc/self/fd/${fd}`)))?.[1];
-    if (inode !== undefined) own.add(inode);
-  }
-  for (const table of ['tcp', 'tcp6']) {
-    const rows = textOf(() => readFileSync(`/proc/self/net/${table}`, 'utf8'));
-    for (const row of rows.split('\n').slice(1)) {
+/** Those of these sockets that are TCP. One that both sides close is left out: the kernel ends it. */
+function tcpSockets(inodes: readonly string[]): string[] {
+  if (inodes.length === 0) return [];
+  const own = new Set(inodes);
+  const tables = ['tcp', 'tcp6'].map((table) => textOf(() => readFileSync(`/proc/self/net/${table}`, 'utf8')));
+  return tables.flatMap((table) =>
+    table.split('\n').flatMap((row) => {
       const [, local = '', remote = '', state = '', , , , , , inode = ''] = row.trim().split(/\s+/);
-      if (!own.has(inode)) continue;
-      if (state === tcpState.listen) sockets.set(inode, `a TCP server at ${addressOf(local)}`);
-      if (state === tcpState.established || state === tcpState.closeWait)
-        sockets.set(inode, `a TCP connection from ${addressOf(local)} to ${addressOf(remote)}`);
-    }
-  }
-  return sockets;
+      if (!own.has(inode)) return [];
+      if (state === tcpState.listen) return [`a TCP server at ${addressOf(local)}`];
+      const isOpen = state === tcpState.established || state === tcpState.closeWait;
+      return isOpen ? [`a TCP connection from ${addressOf(local)} to ${addressOf(remote)}`] : [];
+    }),
+  );
 }
 
 /** The kernel writes the octets of an IPv4 address backwards; of IPv6 the port says enough. */
@@ -64,31 +69,17 @@ function addressOf(text: string): string {
   return `${octets?.join('.') ?? '[IPv6]'}:${parseInt(port, 16)}`;
 }
 
-/** Those of this process and theirs, by process id and start time; zombies hold nothing. */
-function childProcesses(): Map<string, string> {
-  const children = new Map<string, string>();
-  if (process.platform !== 'linux') return children;
-  const byParent = new Map<number, { pid: number; state: string; startedAt: string }[]>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = textOf(() => readFileSync(`/proc/${name}/stat`, 'utf8'));
-    // The name of the program, in brackets, may hold anything.
-    const [state = '', parent, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const entry = { pid: Number(name), state, startedAt: rest[17] ?? '' };
-    byParent.set(Number(parent), [...(byParent.get(Number(parent)) ?? []), entry]);
-  }
-  const parents = [process.pid];
-  for (const parent of parents) {
-    for (const { pid, state, startedAt } of byParent.get(parent) ?? []) {
-      parents.push(pid);
-      if (state === 'Z' || state === 'X') continue;
-      const command = textOf(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-        .replaceAll(/[\0\s]+/g, ' ')
-        .trim();
-      if (command !== '') children.set(`${pid} ${startedAt}`, `the process ${pid} (${command.slice(0, 120)})`);
-    }
-  }
-  return children;
+/** Children, and theirs. A zombie has no command: it holds nothing, and only waits for its parent. */
+function processesUnder(parent: number): string[] {
+  const tasks = entriesOf(`/proc/${parent}/task`);
+  const lists = tasks.map((task) => textOf(() => readFileSync(`/proc/${parent}/task/${task}/children`, 'utf8')));
+  return (lists.join(' ').match(/\d+/g) ?? []).flatMap((pid) => {
+    const command = textOf(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+      .replaceAll(/[\0\s]+/g, ' ')
+      .trim();
+    const one = command === '' ? [] : [`the process ${pid} (${command.slice(0, 120)})`];
+    return [...one, ...processesUnder(Number(pid))];
+  });
 }
 
 function watchThreads(): () => string[] {
@@ -138,5 +129,15 @@ function textOf(read: () => string): string {
   } catch (error) {
     ignoring(error, 'a process or descriptor ended while it was read');
     return '';
+  }
+}
+
+/** Of a folder of /proc; none where there is no /proc. */
+function entriesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    ignoring(error, 'the process ended while it was read, or this is not Linux');
+    return [];
   }
 }
