@@ -7,7 +7,7 @@ import { killSuite, systemSuite } from './test/suites.ts';
 
 export default defineConfig({
   test: {
-    setupFiles: ['test/support/property-sizes.ts', 'test/support/leak-check.ts'],
+    setupFiles: ['test/support/property-sizes.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
@@ -25,6 +25,7 @@ export default defineConfig({
         // Most files wait for servers and timers; three at a time keep two cores busy.
         test: {
           name: 'quick',
+          setupFiles: ['test/support/leak-check.ts'],
           include: ['test/**/*.test.ts'],
           exclude: [...killSuite, ...systemSuite],
           maxWorkers: 3,
