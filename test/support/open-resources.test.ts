@@ -11,7 +11,10 @@ import { watchOpenResources } from './open-resources.ts';
 const resources = watchOpenResources();
 const closed = () => until('all is closed', () => resources.now().length === 0);
 
-test('a server and both ends of a connection, until they are closed', async () => {
+// Read from /proc.
+const onLinux = test.runIf(process.platform === 'linux');
+
+onLinux('a server and both ends of a connection, until they are closed', async () => {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as net.AddressInfo;
@@ -31,7 +34,7 @@ test('a server and both ends of a connection, until they are closed', async () =
   await closed();
 });
 
-test('a child process and its own, by their commands, until they have ended', async () => {
+onLinux('a child process and its own, by their commands, until they have ended', async () => {
   const child = spawn('/bin/sh', ['-c', 'sleep 61; true'], { detached: true });
   await until('both run', () => /^the process \d+ \(sleep 61\)$/.test(resources.now()[1] ?? ''));
   expect(resources.now()[0]).toBe(`the process ${child.pid} (/bin/sh -c sleep 61; true)`);
