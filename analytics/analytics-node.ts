@@ -27,13 +27,13 @@ import type { Engine } from './store/engine.ts';
 
 export type AnalyticsNode = {
   health(): { ok: boolean; detail: string };
-  /** Writes what was taken, answers what was asked, and lets go of the engine. */
+  /** Records the events read so far, answers pending queries, and closes the engine. */
   stop(deadlineMs: number): Promise<void>;
 };
 
 const watchEveryMs = 5_000;
 
-/** The schema must be in place. Resolves when the recorder reads and questions are answered. */
+/** The schema must be applied. Resolves when the recorder reads and queries are answered. */
 export async function startAnalytics(
   bus: Bus,
   engine: Engine,
@@ -62,7 +62,7 @@ export async function startAnalytics(
     });
     recorder = started;
     answers.beginToRecord();
-    // Only the node that records may reap and purge: it alone knows what is not flushed yet.
+    // Only the recording node may reap and purge: only it knows which events are not flushed yet.
     keepers = {
       reaper: startReaper({
         engine,
@@ -88,15 +88,15 @@ export async function startAnalytics(
     });
   }
 
-  /** As at a start, but that nobody waits for it. */
+  /** Starts to record in the background, with retries. */
   async function recordAgain(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
         return await record();
       } catch (error) {
-        log.warn({ error: messageOf(error) }, 'this node could not begin to record, it tries again');
+        log.warn({ error: messageOf(error) }, 'this node could not start to record and tries again');
       }
-      await clock.sleep(watchEveryMs, stopping.signal).catch((error: unknown) => ignoring(error, 'it is to stop'));
+      await clock.sleep(watchEveryMs, stopping.signal).catch((error: unknown) => ignoring(error, 'the node stops'));
     }
   }
 
@@ -141,7 +141,7 @@ export async function startAnalytics(
   };
 }
 
-/** Whether EVENTS has records that whoever wrote this progress has not begun to record. */
+/** Whether EVENTS has records that the owner of this progress has not started to record. */
 async function hasMoreThan(bus: Bus, progress: ProgressRecord | null, clock: Clock): Promise<boolean> {
   const { state } = await bus.manager.streams.info(streamNames.events);
   if (state.messages === 0) return false;

@@ -1,6 +1,6 @@
-// Purges EVENTS without taking a record from a reader: only records that are in ClickHouse, behind every reader,
-// older than two replay windows, and behind the replay floor of every carrier, however long it was down. A stream
-// that fills up all the same raises an alarm that names the carrier that keeps it, before the ingress has to answer
+// Purges EVENTS without removing a record that a reader needs: only records that are in ClickHouse, behind every
+// reader, older than two replay windows, and behind the replay floor of every carrier, however long it was down. A
+// stream that fills up nevertheless raises an alarm that names the blocking carrier, before the ingress must answer
 // 503.
 import { waitsFor } from '../cluster/bus/oldest-message.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
@@ -15,13 +15,13 @@ import { metrics } from '../platform/telemetry.ts';
 
 export type Purge = { run(): Promise<void>; stop(): void };
 
-/** Twice the replay window: an actor that starts while its replay is read still finds the whole of it. */
+/** Twice the replay window: an actor that starts while its replay is read still finds all of it. */
 const keepMs = limits.carrier.replayWindowMs * 2;
 
-/** What a reader of the stream has behind it. */
+/** The position of a reader of the stream. */
 export type ReaderPosition = {
   readonly name: string;
-  /** Durable consumers are nobody's of this system: all of its readers keep their positions themselves. */
+  /** Durable consumers belong to other programs: this system's readers keep their positions themselves. */
   readonly durable: boolean;
   readonly acks: boolean;
   readonly ackFloorSeq: number;
@@ -31,10 +31,10 @@ export type ReaderPosition = {
 
 export type Sample = { readonly atMs: number; readonly lastSeq: number };
 
-/** `recorded`: the last record that is in ClickHouse; nothing is purged of another EVENTS than the one it is of. */
+/** `recorded`: the last record in ClickHouse; a recreated EVENTS is not purged by it. */
 export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Clock = systemClock): Purge {
   const floors = new ReplayFloors(bus);
-  /** Where the stream ended at past moments: one for each run within the time that is kept, and one before. */
+  /** Past ends of the stream: one for each run within the kept time, and one before. */
   let samples: Sample[] = [];
   let samplesOf = '';
 
@@ -62,11 +62,11 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     metrics.eventsPurged.inc(purged);
   }
 
-  /** A floor binds as long as a record of its carrier waits anywhere: only then can something of it come again. */
+  /** A floor applies while a record of its carrier waits in any stream: only such a record can be redelivered. */
   async function keptByCarriers(upTo: number, all: ReadonlyMap<string, FloorRecord>, ends: StreamEnds): Promise<Kept> {
     let kept: Kept = { upTo, by: null };
     for (const [carrier, floor] of all) {
-      // A carrier whose floor is one of another stream has to read all of this one.
+      // A carrier whose floor is from another stream must read all of this one.
       const fromSeq = replayStart(floor, ends);
       if (floor.stopped || fromSeq > kept.upTo) continue;
       if (await waitsFor(bus, carrier)) kept = { upTo: fromSeq - 1, by: carrier };
@@ -80,15 +80,16 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
   return { run, stop: cancel };
 }
 
-/** What may be purged, and the carrier whose floor is the reason that it is not more. */
+/** The last purgeable sequence, and the carrier whose floor limits it. */
 type Kept = { readonly upTo: number; readonly by: string | null };
 
 function logFilling(bytes: number, max: number, { upTo, by }: Kept, recordedTo: number): void {
-  const why = by === null ? 'what is not recorded yet' : `carrier ${by}: what it has begun has no outcome`;
+  const why =
+    by === null ? 'events that are not recorded yet' : `carrier ${by}: messages it has started have no outcome`;
   log.error({ alarm: 'events_filling', bytes, max, keptFrom: upTo + 1, recordedTo, by, why }, 'EVENTS is filling up');
 }
 
-/** The last sequence nobody needs any more, of those from before `keptSinceMs`; 0 when there is none. */
+/** The last sequence that no reader needs, among those stored before `keptSinceMs`; 0 when there is none. */
 export function purgeableTo(
   samples: readonly Sample[],
   keptSinceMs: number,
@@ -99,16 +100,13 @@ export function purgeableTo(
   for (const sample of samples) if (sample.atMs <= keptSinceMs) upTo = Math.max(upTo, sample.lastSeq);
   upTo = Math.min(upTo, recordedTo);
   for (const reader of readers) {
-    if (reader.outstanding === 0) continue; // it has read all there is for it
+    if (reader.outstanding === 0) continue; // it has read all its records
     upTo = Math.min(upTo, reader.acks ? reader.ackFloorSeq : reader.deliveredSeq);
   }
   return upTo;
 }
 
-/**
- * An operator's durable consumer is waited for while there is room: beyond that it would stop all messages, and
- * it goes without what it has not read.
- */
+/** An operator's durable consumer counts while there is space: beyond, it would block all messages. */
 export function readersThatCount(all: readonly ReaderPosition[], fullness: number): readonly ReaderPosition[] {
   if (fullness <= limits.recorder.foreignReadersRatio) return all;
   const left = all.filter(({ durable, outstanding }) => durable && outstanding > 0);

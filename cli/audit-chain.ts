@@ -1,4 +1,4 @@
-// `audit verify|partitions|detach`: the chain of the audit log in the running system's database.
+// `audit verify|partitions|detach`: commands on the hash chain of the audit log, in the running system's database.
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
@@ -26,7 +26,7 @@ export async function verifyCommand(options: VerifyOptions): Promise<number> {
   print(options, { object: 'audit_verification', ok: true, rows, first_row: first, head: `${head.seq}:${head.hash}` }, [
     `Sound  ${rows} rows${first === null ? '' : `, from row ${first}`}`,
     `Head   ${head.seq}:${head.hash}`,
-    'Note the head on another machine: audit verify --expect finds a chain that was rewritten.',
+    'Keep the head on another machine: audit verify --expect detects a rewritten chain.',
   ]);
   return 0;
 }
@@ -59,7 +59,8 @@ export async function detachCommand(month: string, options: { json?: boolean }):
 const insufficientPrivilege = '42501';
 const whyNot = {
   no_such_month: 'see audit partitions',
-  not_the_oldest: 'only the oldest month can be taken away, so that what stays is unbroken: see audit partitions',
+  not_the_oldest:
+    'only the oldest month can be detached, so that the remaining chain is unbroken: see audit partitions',
   still_written: 'records of this month are still being written',
 } as const;
 

@@ -1,5 +1,5 @@
-// `carriers list|pause|drain|resume`: over NATS alone, so that a carrier can be stopped while the database is away; the
-// audit record is durable with the order and reaches the database when that is back.
+// `carriers list|pause|drain|resume`: uses NATS only, so that a carrier can be stopped while the database is
+// unavailable; the audit record is durable together with the command and is copied to the database later.
 import { SetupError, ignoring, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { type CarrierConfig } from '../config/configuration.ts';
@@ -42,8 +42,8 @@ export async function issueCommandFromCli(verb: CommandVerb, name: string, optio
   const inEffect = given.inEffect
     ? 'in effect'
     : given.carrier.servedBy === 0
-      ? 'recorded; nobody serves the carrier now, whoever does will follow it'
-      : 'recorded; not all nodes that serve the carrier follow it yet';
+      ? 'recorded; no node serves the carrier now, the next one will apply it'
+      : 'recorded; not all nodes that serve the carrier have applied it yet';
   print(options, commandJson(given), [
     `${done[verb]}  ${target}  ${inEffect}`,
     ...carrierLines(given.carrier),
@@ -53,7 +53,7 @@ export async function issueCommandFromCli(verb: CommandVerb, name: string, optio
 
 const done: Record<CommandVerb, string> = { pause: 'Paused', drain: 'Draining', resume: 'Resumed' };
 
-/** A word that outlasts the carrier's own: who resumes a carrier may not know that a bind was stopped for itself. */
+/** Commands that stay in effect after `resume`: the carrier's own, or those of single binds. */
 function stillCommanded(verb: CommandVerb, bind: number | null, carrier: CarrierView): string[] {
   if (verb !== 'resume') return [];
   if (bind !== null && carrier.desiredState !== 'running')
@@ -62,21 +62,21 @@ function stillCommanded(verb: CommandVerb, bind: number | null, carrier: Carrier
     .filter((each) => each.command !== null && each.bind !== bind)
     .map(
       (each) =>
-        `Bind ${each.bind} stays ${each.desiredState} by an order of its own: carriers resume ${carrier.name} --bind ${each.bind}`,
+        `Bind ${each.bind} stays ${each.desiredState} by its own command: carriers resume ${carrier.name} --bind ${each.bind}`,
     );
 }
 
 function carrierLines(carrier: CarrierView): string[] {
   const { name, desiredState, command, servedBy, inFlight, pace, binds } = carrier;
   const slowed = pace === null || pace.slowedBy === '' ? '' : `, ${paceText(pace)}`;
-  const condition = servedBy === 0 ? 'served by nobody' : `${stateText(carrier)}, ${inFlight} held${slowed}`;
+  const condition = servedBy === 0 ? 'served by no node' : `${stateText(carrier)}, ${inFlight} in flight${slowed}`;
   return [
     `${name}  ${desiredState}  ${condition}${commandText(command)}`,
     ...binds.map((bind) => `  ${bindText(name, bind)}`),
   ];
 }
 
-/** A carrier that had a fault stays avoided for a while: who sees its binds bound must be told why. */
+/** A carrier stays avoided for a while after a fault; this explains why although its binds are bound. */
 function stateText({ state, why, recovering }: CarrierView): string {
   if (state === null) return `not served${why === '' ? '' : ` (${why})`}`;
   if (recovering === null) return `${state}${why === '' ? '' : ` (${why})`}`;
@@ -108,12 +108,12 @@ export function commandText(command: OperatorCommand | null): string {
   return `  since ${new Date(atMs).toISOString()} by ${actor} (${from})${reason === '' ? '' : `: ${reason}`}`;
 }
 
-/** What runs may differ from the file: those who serve carriers say what they serve, too. */
+/** The carriers of the file; the nodes report theirs too, because the running system may differ. */
 async function configuredCarriers(): Promise<readonly CarrierConfig[]> {
   try {
     return (await readConfiguration(effectiveConfigFileOrWarn().file)).carriers;
   } catch (error) {
-    ignoring(error, 'the carriers are those that answer');
+    ignoring(error, 'only the carriers that nodes report are listed');
     return [];
   }
 }
@@ -143,7 +143,7 @@ async function answered<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     throw new SetupError(
-      `NATS did not answer: ${messageOf(error)}. Whether an order was taken is not known: look with carriers list, or give it again`,
+      `NATS did not answer: ${messageOf(error)}. It is not known whether the command was recorded: check with carriers list, or repeat it`,
       error,
     );
   }

@@ -1,13 +1,15 @@
-// `heliograph dead …`: what the commands are called and take. The work is done in dead.ts, loaded when it is needed.
+// Declares `heliograph dead …`; dead.ts has the code and is loaded on use.
 import type { Command } from 'commander';
 import type { DeadDropOptions, DeadListOptions, DeadReplayOptions } from './dead.ts';
 
 export function addDeadCommands(program: Command): void {
-  const dead = program.command('dead').description('records nobody could read or handle: the stream DEAD');
+  const dead = program
+    .command('dead')
+    .description('the dead-letter stream DEAD: records that could not be read or handled');
   dead
     .command('list')
-    .description('what is there, oldest first, and why')
-    .option('--stream <stream>', 'only what came from this stream, such as MT_TXN')
+    .description('list the records, oldest first, with the reason')
+    .option('--stream <stream>', 'only records from this stream, such as MT_TXN')
     .option('--limit <n>', 'how many (default: 50)')
     .option('--json', 'print one JSON object')
     .action(async (options: DeadListOptions) => {
@@ -16,7 +18,7 @@ export function addDeadCommands(program: Command): void {
     });
   dead
     .command('show')
-    .description('one record: its reason, its headers and what can be read of it; never a text')
+    .description('one record: its reason, its headers and its readable fields; never a text')
     .argument('<seq>', 'its number, as `dead list` shows it')
     .option('--json', 'print one JSON object')
     .action(async (seq: string, options: { json?: boolean }) => {
@@ -25,11 +27,11 @@ export function addDeadCommands(program: Command): void {
     });
   dead
     .command('replay')
-    .description('put records back where they came from, when what kept them from being handled is mended')
+    .description('publish records to their original subject again, after the cause is fixed')
     .argument('[seq...]', 'their numbers')
-    .option('--all', 'everything that is there now')
-    .option('--stream <stream>', 'with --all: only what came from this stream')
-    .option('--again', 'also what was put back before, without an answer: you know that it did not arrive')
+    .option('--all', 'all records that DEAD holds now')
+    .option('--stream <stream>', 'with --all: only records from this stream')
+    .option('--again', 'also records replayed before without an acknowledgement: you know that they did not arrive')
     .option('--json', 'print one JSON object')
     .action(async (seqs: string[], options: DeadReplayOptions) => {
       const { replayDeadCommand } = await import('./dead.ts');
@@ -39,7 +41,7 @@ export function addDeadCommands(program: Command): void {
     .command('drop')
     .description('delete a record for good')
     .argument('<seq>', 'its number')
-    .option('--yes', 'it shall really be deleted')
+    .option('--yes', 'confirm the deletion')
     .option('--json', 'print one JSON object')
     .action(async (seq: string, options: DeadDropOptions) => {
       const { dropDeadCommand } = await import('./dead.ts');

@@ -1,6 +1,6 @@
-// `dead list|show|replay|drop`: over NATS, and for a replay of messages the event store, which knows whether a carrier
-// has begun with them. What was begun is never put back: nobody shall get a message twice. The audit log gets a record
-// of what was put back or dropped; that the database is away keeps nobody from it.
+// `dead list|show|replay|drop`: uses NATS, and to replay messages the event store, which knows whether a carrier has
+// started them. A started message is never replayed, so that nobody gets it twice. Replays and deletions are audited;
+// an unavailable database does not prevent them.
 import { newAuditId } from '../model/ids.ts';
 import type { Message } from '../model/message.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -78,7 +78,7 @@ export async function replayDeadCommand(texts: readonly string[], options: DeadR
   if (options.all !== true && from !== null) throw new SetupError('--stream goes with --all');
   const given = texts.map(seqOf);
   const results = await withBus(async (bus) => {
-    // Known before the first goes: what comes back at once is not put back for ever.
+    // Listed before the first replay: a record that returns at once is not replayed for ever.
     const { entries } =
       options.all === true ? await answered(listDead(bus, from, limits.operations.deadReadMax)) : none;
     const seqs = options.all === true ? entries.map(({ seq }) => seq) : [...new Set(given)];
@@ -96,7 +96,7 @@ export async function replayDeadCommand(texts: readonly string[], options: DeadR
   }));
   print(options, { data, audited: failure === null }, [
     ...results.map(({ seq, code, detail, entry }) =>
-      code === 'replayed' ? `${seq}  put back: ${entry?.subject ?? ''}` : `${seq}  not put back, ${code}: ${detail}`,
+      code === 'replayed' ? `${seq}  replayed: ${entry?.subject ?? ''}` : `${seq}  not replayed, ${code}: ${detail}`,
     ),
     ...(results.length === 0 ? ['DEAD is empty'] : []),
     ...(failure === null ? [] : [failure]),
@@ -108,7 +108,7 @@ const none = { entries: [] as readonly DeadEntry[] };
 
 export async function dropDeadCommand(text: string, options: DeadDropOptions): Promise<void> {
   const seq = seqOf(text);
-  if (options.yes !== true) throw new SetupError(`dead drop deletes record ${seq} for good: say so with --yes`);
+  if (options.yes !== true) throw new SetupError(`dead drop deletes record ${seq} for good: confirm with --yes`);
   const record = await withBus(async (bus) => {
     const found = await answered(readDead(bus, seq));
     return found !== null && (await answered(dropDead(bus, seq))) ? found : null;
@@ -121,12 +121,12 @@ export async function dropDeadCommand(text: string, options: DeadDropOptions): P
   ]);
 }
 
-/** Never rejects: what went before it is printed and audited whatever becomes of this one. */
+/** Never rejects: a failure must not prevent printing and auditing the earlier ones. */
 async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Result> {
   try {
     return await tryReplay(bus, seq, again);
   } catch (error) {
-    const detail = `NATS did not answer (${messageOf(error)}): run it again, what was done is not done twice`;
+    const detail = `NATS did not answer (${messageOf(error)}): run it again, nothing is replayed twice`;
     return { seq, code: 'no_answer', detail };
   }
 }
@@ -136,15 +136,20 @@ async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Result>
   if (record === null) return { seq, code: 'not_found', detail: 'DEAD holds no record of that number' };
   const contents = contentsOf(record);
   if (contents === null) {
-    return { seq, entry: record, code: 'unreadable', detail: 'this version cannot read it either: it would come back' };
+    return {
+      seq,
+      entry: record,
+      code: 'unreadable',
+      detail: 'this version cannot read it either: it would return to DEAD',
+    };
   }
   const begun = contents.message === null ? 'no' : await wasEverBegun(bus, contents.message);
   if (begun === 'yes') {
-    const detail = 'a carrier has it already, or it has ended: put back it could go out twice. Drop it';
+    const detail = 'a carrier has it already, or it is final: a replay could send it twice. Drop it';
     return { seq, entry: record, code: 'begun', detail };
   }
   if (begun === 'unclear') {
-    const detail = 'the event store does not answer whether a carrier has it: run it again when it does';
+    const detail = 'the event store is unavailable, so it is unknown whether a carrier has it: run it again later';
     return { seq, entry: record, code: 'unclear', detail };
   }
   const replayed = await replayDead(bus, record, { again });
@@ -152,7 +157,7 @@ async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Result>
   return { seq, entry: record, code: replayed.code, detail: replayed.detail };
 }
 
-/** Whether any carrier ever had a part of it: stricter than what carriers ask each other, because a person can wait. */
+/** Whether any carrier ever had a part of it: stricter than the carriers' check, because an operator can wait. */
 function wasEverBegun(bus: Bus, message: Message): Promise<EventStoreAnswer> {
   return askEventStore(
     bus,
@@ -161,7 +166,7 @@ function wasEverBegun(bus: Bus, message: Message): Promise<EventStoreAnswer> {
   );
 }
 
-/** Null, or why there is no record of it. */
+/** Null, or why the audit record could not be written. */
 async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]): Promise<string | null> {
   if (entries.length === 0) return null;
   const atMs = systemClock.nowMs();
@@ -178,7 +183,7 @@ async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]
     await withStore((store) => addAuditRecords(store, records));
     return null;
   } catch (error) {
-    ignoring(error, 'the database is away: the records wait on the bus, which was there just now');
+    ignoring(error, 'the database is unavailable: the records are published to NATS, which was reachable just now');
   }
   try {
     const by = operatorName();

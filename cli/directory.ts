@@ -1,5 +1,5 @@
-// `directory owner|release`, and the doctor's look at the same. Over NATS alone: who releases has no database that is
-// right, and the wrong one must not be asked.
+// `directory owner|release`, and the same check for the doctor. Uses NATS only: an operator who releases has no valid
+// database, and the wrong one must not be queried.
 import { readFileSync } from 'node:fs';
 import { SetupError, ignoring } from '../platform/errors.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
@@ -21,24 +21,24 @@ export type DirectoryOptions = { readonly yes?: boolean; readonly json?: boolean
 
 export async function ownerCommand(options: DirectoryOptions): Promise<void> {
   const owner = await withBus(directoryOwner);
-  print(options, asJson(owner), [owner === null ? 'Nobody: the next role control has it' : lineOf(owner)]);
+  print(options, asJson(owner), [owner === null ? 'None: the next control role becomes the owner' : lineOf(owner)]);
 }
 
 export async function releaseCommand(options: DirectoryOptions): Promise<void> {
   if (options.yes !== true) {
     throw new SetupError(
-      'The next role control that starts makes the directory its own: accounts and keys that its PostgreSQL does not have are refused from then on. Stop every role control of the old one first, then: heliograph directory release --yes',
+      'The next control role that starts becomes the owner of the directory: accounts and keys that its PostgreSQL does not have are refused from then on. Stop every control role of the old one first, then: heliograph directory release --yes',
     );
   }
   const owner = await withBus(async (bus) => {
     const before = await directoryOwner(bus);
     if (before === null) return null;
-    // First: what cannot be recorded is not done.
+    // Recorded first: a release that cannot be audited must not happen.
     const detail = { database: before.database, since: new Date(before.sinceMs).toISOString(), host: before.host };
     await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: operatorName() });
     return releaseDirectory(bus);
   });
-  print(options, asJson(owner), [owner === null ? 'Nobody had it' : `Released  ${lineOf(owner)}`]);
+  print(options, asJson(owner), [owner === null ? 'It had no owner' : `Released  ${lineOf(owner)}`]);
 }
 
 const lineOf = (owner: DirectoryOwner) => `database ${owner.database}, ${sinceOf(owner)}`;
@@ -51,20 +51,20 @@ function asJson(owner: DirectoryOwner | null): Record<string, unknown> {
 
 export type DirectoryCheck = {
   readonly natsUrl: string;
-  /** Null: it is this machine's own and does not run now. */
+  /** Null: it is this machine's embedded one and does not run now. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
 };
 
-/** What the doctor says of it; throws OwnedByAnother when this machine's role control would not start. */
+/** The doctor's line about the directory; throws OwnedByAnother when this machine's control role would not start. */
 export async function directoryState({ natsUrl, databaseUrl, dataDir }: DirectoryCheck): Promise<string> {
   const bus = await connectBus(natsUrl, 'doctor', answersWithinMs);
   try {
     const owner = await directoryOwner(bus);
-    if (owner === null) return 'nobody has filled it yet';
+    if (owner === null) return 'not filled yet';
     const ours = databaseUrl === null ? lastUsed(dataDir) : await nameOf(databaseUrl);
     if (owner.database !== ours) throw new OwnedByAnother(owner, ours ?? 'a new one');
-    return `made from ${lineOf(owner)}`;
+    return `projected from ${lineOf(owner)}`;
   } finally {
     await bus.close();
   }
@@ -72,7 +72,7 @@ export async function directoryState({ natsUrl, databaseUrl, dataDir }: Director
 
 const answersWithinMs = 3_000;
 
-/** Null for a database that no role control has used yet. */
+/** Null for a database that no control role has used yet. */
 async function nameOf(databaseUrl: string): Promise<string | null> {
   const store = openStore(databaseUrl);
   try {
@@ -92,7 +92,7 @@ function lastUsed(dataDir: string): string | null {
   try {
     return readFileSync(databaseNameFile(dataDir), 'utf8').trim();
   } catch (error) {
-    ignoring(error, 'no role control has run on this data folder');
+    ignoring(error, 'no control role has run on this data folder');
     return null;
   }
 }

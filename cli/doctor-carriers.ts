@@ -1,5 +1,6 @@
-// The doctor's look at the carriers: each bind of a real carrier is bound once, as configured, and unbound; it never
-// submits. Where a running system has the binds it is asked instead, because a carrier allows only so many sessions.
+// The doctor's check of carriers: binds each bind of a real carrier once, as configured, and unbinds; it never submits.
+// Where a running system has the binds it reads that system's report instead, because a carrier allows only so many
+// sessions.
 import { SetupError, ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { probeBind } from '../smpp/probe.ts';
@@ -9,23 +10,22 @@ import { type CarrierView, viewsOf } from '../cluster/operator-commands/carriers
 import type { CarrierCommands } from '../cluster/operator-commands/contract.ts';
 import { readCommands } from '../cluster/operator-commands/commands.ts';
 import { askForCarriers } from '../cluster/operator-commands/reports.ts';
-import { aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
 import { probeMessages } from './probe-messages.ts';
 
 export type CarrierCheck = {
   readonly carriers: readonly CarrierConfig[];
-  /** Only this one. */
+  /** Only this carrier. */
   readonly only?: string | undefined;
-  /** Bind even where the running system does. */
+  /** Also bind where the running system has the bind. */
   readonly force: boolean;
-  /** Where a running system would be asked; null: nothing runs, as far as this machine knows. */
+  /** The NATS of the running system; null: none runs, as far as this machine knows. */
   readonly natsUrl: string | null;
   /** A system runs on the data folder. */
   readonly isRunning: boolean;
-  /** And serves carriers; in an installation of many machines not every one does. */
+  /** That system serves carriers; not every machine of an installation does. */
   readonly servesCarriers?: boolean;
-  /** How long each step of a bind may take. */
+  /** Deadline of each step of a bind. */
   readonly stepMs?: number;
 };
 
@@ -62,7 +62,7 @@ export async function examineCarriers({
   return findings.flat();
 }
 
-/** One after the other: a carrier that allows few sessions must not refuse us for our own haste. */
+/** Sequentially: a carrier that allows few sessions must not refuse us because of parallel attempts. */
 async function probed(carrier: CarrierConfig, running: CarrierView | null, stepMs: number): Promise<Finding[]> {
   const findings: Finding[] = [];
   let first = 1;
@@ -91,7 +91,7 @@ function wireOf(bind: BindConfig): Pick<Parameters<typeof probeBind>[0], 'host' 
   };
 }
 
-/** What may be done about a real one. */
+/** The advice to use --force, for a real carrier. */
 function forced({ name, simulate }: CarrierConfig): string {
   return simulate === null ? `; doctor --carrier ${name} --force binds all the same` : '';
 }
@@ -99,10 +99,10 @@ function forced({ name, simulate }: CarrierConfig): string {
 const notAsked = (carrier: CarrierConfig): Finding => ({
   check: carrier.name,
   ok: false,
-  detail: `the system runs and nobody answers for this carrier\n→ look at the log of the actors${forced(carrier)}`,
+  detail: `the system runs and no node reports this carrier\n→ see the log of the actors${forced(carrier)}`,
 });
 
-/** The system here has no actors, and no other node answers for it. Nobody misses a simulated one. */
+/** This machine's system has no actors, and no other node reports the carrier. Without effect for a simulated one. */
 function servedByNobody(carrier: CarrierConfig, othersAre: boolean): Finding {
   const what = !othersAre
     ? 'no node runs the role carriers\n→ start one that does'
@@ -116,14 +116,14 @@ const simulated = ({ name }: CarrierConfig): Finding => ({
   detail: 'simulated: there is nothing to bind to while the system does not run',
 });
 
-/** A system that cannot be asked may have its binds all the same. */
+/** A system that cannot be queried may still have its binds. */
 const notKnown = (carrier: CarrierConfig): Finding => ({
   check: carrier.name,
   ok: false,
   detail: `NATS does not answer, so it is not known whether a running system has this carrier\n→ see what NATS says${forced(carrier)}`,
 });
 
-/** Null when the server is away. */
+/** Null when the server cannot be reached. */
 async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): Promise<CarrierView[] | null> {
   try {
     const bus = await connectBus(natsUrl, 'doctor', limits.operations.callTimeoutMs);
@@ -133,7 +133,7 @@ async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): P
       await bus.close();
     }
   } catch (error) {
-    ignoring(error, 'NATS was not asked about the carriers');
+    ignoring(error, 'the carriers could not be queried over NATS');
     return null;
   }
 }
@@ -142,7 +142,7 @@ async function commandsOn(bus: Bus): Promise<ReadonlyMap<string, CarrierCommands
   try {
     return await readCommands(bus);
   } catch (error) {
-    ignoring(error, 'a server that no system has run on yet has no orders');
+    ignoring(error, 'a server that no system has used yet has no operator commands');
     return new Map();
   }
 }

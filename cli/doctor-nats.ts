@@ -1,11 +1,11 @@
-// What the doctor says of nats-server: of its version, because in a cluster older ones have faults that no client can
-// hide, and of its clock, which must be this machine's too.
+// The doctor's checks of nats-server: its version, because older ones have faults in a cluster that no client can
+// compensate, and its clock, which must agree with this machine's.
 import { limits } from '../platform/limits.ts';
 import { aheadOfServerMs } from '../cluster/bus/cluster-clock.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 
-/** From here on a compare-and-set of a new key is checked in a cluster, and a repeat of what is not stored is refused. */
+/** From this version on a cluster checks the compare-and-set of a new key, and refuses repeats of unstored records. */
 const clusterMin = [2, 10, 26] as const;
 
 /** A version that cannot be read counts as old. */
@@ -16,20 +16,20 @@ export function isOldForCluster(version: string): boolean {
   return place >= 0 && (parts[place] as number) < (clusterMin[place] as number);
 }
 
-/** Null when nothing is to be said: streams with one copy, or a server that is new enough. */
+/** Null with one replica, or a server that is new enough. */
 export function noteOnCluster(version: string, streamReplicas: number): string | null {
   if (streamReplicas <= 1 || !isOldForCluster(version)) return null;
   const min = clusterMin.join('.');
   return `nats-server ${version} in a cluster (limits.stream_replicas ${streamReplicas}): use ${min} or newer, docs/upgrades.md says why`;
 }
 
-/** Rejects when the clocks are further apart than a machine may be that takes work. */
+/** Rejects when the clocks differ by more than a working machine's may. */
 export async function clockState(url: string, withinMs: number): Promise<string> {
   const bus = await connectBus(url, 'doctor', withinMs);
   try {
     await openBucket(bus, 'clock');
     const aheadMs = await aheadOfServerMs(bus);
-    if (aheadMs === null) return 'the answer of nats-server took too long to compare clocks';
+    if (aheadMs === null) return 'the response of nats-server took too long to compare clocks';
     const seconds = (aheadMs / 1_000).toFixed(3);
     if (Math.abs(aheadMs) > limits.clusterClock.offMsMax)
       throw new Error(`this machine's clock is ${seconds} s ahead of the nats-server's: set one of them right (NTP)`);

@@ -1,21 +1,23 @@
-// What the doctor makes of a carrier that the running system serves: how its binds are there, what was ordered of it, and
-// whether it is sent less than its contract. It opens nothing and asks nobody.
+// The doctor's findings about a carrier that the running system serves: its binds, operator commands in effect, and
+// whether it is sent less than its contract. It does no I/O.
 import { limits } from '../platform/limits.ts';
 import { type BindConfig, type CarrierConfig, bindsOf } from '../config/configuration.ts';
 import type { BindView, CarrierView } from '../cluster/operator-commands/carriers.ts';
 import type { Pace } from '../cluster/operator-commands/contract.ts';
 import { commandText, paceText, seconds } from './carriers.ts';
-import type { Finding } from './finding.ts';
 import type { Sessions } from './probe-messages.ts';
 import { reportMessages } from './report-messages.ts';
 
-/** `forced`: what may be done about a real one. */
+/** The result of one check. `note`: nothing is wrong, but worth reporting. */
+export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
+
+/** `forced`: the advice to use --force. */
 export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced: string): Finding[] {
   const configured = bindsOf(carrier, {});
   return view.binds.map((bind) => {
     const config = configured[bind.bind - 1];
     const check = `${carrier.name}/${bind.bind}`;
-    // What others have, or a person stopped, is as it should be.
+    // A bind of another node, or one that an operator stopped, is correct.
     const ok = bind.state === 'bound' || bind.state === 'resting' || bind.state === 'elsewhere';
     if (!ok) return { check, ok, detail: notBound(carrier, config, bind, view, forced) };
     const hint = bind.state === 'bound' ? ` (the running system has it${forced})` : '';
@@ -38,19 +40,20 @@ function notBound(
   forced: string,
 ): string {
   const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
-  // Nobody but the running system can reach a simulated one, and its address means nothing.
+  // Only the running system can reach a simulated carrier, and its address means nothing.
   const words =
     config === undefined || carrier.simulate !== null
       ? null
       : reportMessages(config, reason, sessionsOf(carrier, config, view));
   const found = `${type} is ${state}${reason === '' ? '' : `: ${reason}`}${next}`;
-  const todo = words?.todo ?? (reason === '' ? 'look again in a moment' : 'carriers list, and the log of the actors');
+  const todo =
+    words?.todo ?? (reason === '' ? 'run the doctor again in a moment' : 'see carriers list and the log of the actors');
   const again = state === 'stopped' ? `, then: carriers resume ${carrier.name}` : '';
   const what = words === null ? '' : `; ${words.what}`;
   return `${found}${what} (as the running system reports it${forced})\n→ ${todo}${again}`;
 }
 
-/** Of these credentials at this address: what is bound anywhere, and what heliograph.yaml asks for. */
+/** Sessions with these credentials at this address: those bound anywhere, and those that heliograph.yaml configures. */
 export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: BindConfig, view: CarrierView): Sessions {
   const same = bindsOf(carrier, {}).map(
     (bind) => bind.host === host && bind.port === port && bind.systemId === systemId,
@@ -59,7 +62,7 @@ export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: Bin
   return { bound, wanted: same.filter(Boolean).length };
 }
 
-/** What is true of the carrier as a whole, and no bind can show. */
+/** Findings about the carrier as a whole. */
 export function aboutCarrier({ name, desiredState, command, pace }: CarrierView): Finding[] {
   const findings: Finding[] = [];
   if (command !== null)
@@ -72,10 +75,10 @@ export function aboutCarrier({ name, desiredState, command, pace }: CarrierView)
 }
 
 function stands(desiredState: string, command: NonNullable<CarrierView['command']>, target: string): string {
-  return `${desiredState} by an order: nothing is submitted${commandText(command)}\n→ when that is over: carriers resume ${target}`;
+  return `${desiredState} by an operator command: nothing is submitted${commandText(command)}\n→ to end it: carriers resume ${target}`;
 }
 
 const whySlowed = ({ slowedBy }: Pace) =>
   slowedBy === 'ESME_RTHROTTLED'
-    ? 'the carrier allows less than `tps` says, or another system sends with this account: ask for the contract and set `tps` to it'
-    : 'the carrier says that its queue is full: ask it, if that lasts';
+    ? 'the carrier allows less than `tps`, or another system sends with this account: set `tps` to the rate of the contract'
+    : 'the carrier reports a full queue: contact it if that lasts';

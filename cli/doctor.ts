@@ -1,6 +1,6 @@
-// `doctor`: looks at everything a start needs and says for each problem what to do. It changes nothing and starts
-// nothing; with the system running it asks the running parts, else the parts a start would use. Carriers are tried by
-// binding to them (doctor-carriers.ts).
+// `doctor`: checks everything a start needs and advises on each problem. It changes nothing and starts nothing; with
+// the system running it queries the running parts, else the parts a start would use. Carriers are checked by binding to
+// them (doctor-carriers.ts).
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -24,9 +24,7 @@ import { effectiveConfigFile, runningOn } from './effective-config-file.ts';
 import { rightsTooWide } from '../control/store/rights.ts';
 import { openStore } from '../control/store/store.ts';
 import type { Connections } from '../cluster/supervisor/data-folder.ts';
-import type { Finding } from './finding.ts';
-
-/** `note`: nothing is wrong, and it is worth knowing all the same. */
+import type { Finding } from './doctor-reported.ts';
 
 export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
 
@@ -90,7 +88,7 @@ export async function examine(
     return `${file}${isRunning ? ' (of the running system)' : ''}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
   const running = runningOn(dataDir);
-  // Its own word for what it runs; the settings of this command may be others.
+  // The running system reports its roles; the settings of this command may differ.
   let servesCarriers = roles.includes('carriers');
   await check('system', async () => {
     if (running === null) return `does not run on ${dataDir}`;
@@ -132,7 +130,7 @@ export async function examine(
       throw new SetupError(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
     return `${hostOf(clickhouseUrl)} answers`;
   });
-  // Asked about one carrier, the answer is about that and what it rests on.
+  // For one carrier: only its findings and failures of what it depends on.
   if (carrier !== undefined) findings = findings.filter(({ check: name, ok }) => !ok && restsOn.includes(name));
   if (carriers === null) return findings;
   try {
@@ -163,7 +161,7 @@ function runtime(): string {
 
 async function portState(host: string, port: number, setting: string): Promise<string> {
   if (port === 0 || (await isFree(port, host))) return `${host}:${port} is free`;
-  throw new SetupError(`${host}:${port} is taken by another process: stop that, or set ${setting} to a free port`);
+  throw new SetupError(`${host}:${port} is in use by another process: stop that, or set ${setting} to a free port`);
 }
 
 async function embeddedNats(binary: string): Promise<string> {
@@ -201,9 +199,7 @@ function stateInWords(connections: Connections, status: string, children: readon
   const names = notReady.map(
     (child) => `${child.name} is ${child.state}${child.detail === '' ? '' : ` (${child.detail})`}`,
   );
-  throw new SetupError(
-    `${names.join(', ')}: look at the log on standard error, and at the logs folder of the data folder`,
-  );
+  throw new SetupError(`${names.join(', ')}: see the log on standard error, and the logs folder of the data folder`);
 }
 
 function embedded(packageName: string, setting: string): string {
@@ -218,7 +214,7 @@ function embedded(packageName: string, setting: string): string {
   return `embedded: ${packageName}`;
 }
 
-/** Never the whole URL: it holds a password. */
+/** Never the whole URL: it contains a password. */
 function hostOf(url: string): string {
   return url
     .split(',')

@@ -1,14 +1,14 @@
-// Which heliograph.yaml a command goes by: that of the running system, wherever it was started from. Only where nothing
-// runs on the data folder is it the file that a start in this shell would read.
+// The heliograph.yaml that a command uses: that of the running system, wherever it was started; without one the file
+// that a start in this shell would read.
 import { loadSettings } from '../config/settings.ts';
 import { isAlive } from '../cluster/embedded/processes.ts';
 import { type Connections, readConnections } from '../cluster/supervisor/data-folder.ts';
 
 export type EffectiveConfigFile = {
   readonly file: string;
-  /** The running system has read it. */
+  /** It is the file of the running system. */
   readonly isRunning: boolean;
-  /** HELIOGRAPH_CONFIG of this shell names another file than the one in effect. */
+  /** Set when HELIOGRAPH_CONFIG of this shell names another file than the one in effect. */
   readonly warning: string | null;
 };
 
@@ -19,18 +19,18 @@ export function effectiveConfigFile(env: Env = process.env): EffectiveConfigFile
   const running = runningOn(dataDir)?.configFile ?? null;
   if (running === null) return { file: configFile, isRunning: false, warning: null };
   const isAnother = Boolean(env['HELIOGRAPH_CONFIG']) && configFile !== running;
-  const warning = `HELIOGRAPH_CONFIG is ${configFile}, but the running system was started with ${running}: this command goes by the latter`;
+  const warning = `HELIOGRAPH_CONFIG is ${configFile}, but the running system was started with ${running}: this command uses the latter`;
   return { file: running, isRunning: true, warning: isAnother ? warning : null };
 }
 
-/** The same, with the warning on standard error. */
+/** As effectiveConfigFile(), with the warning printed on standard error. */
 export function effectiveConfigFileOrWarn(): EffectiveConfigFile {
   const found = effectiveConfigFile();
   if (found.warning !== null) process.stderr.write(`! ${found.warning}\n`);
   return found;
 }
 
-/** Null also where a supervisor was killed and left its word behind. */
+/** Null also when the supervisor was killed and its file remained. */
 export function runningOn(dataDir: string): Connections | null {
   const connections = readConnections(dataDir);
   return connections !== null && isAlive(connections.pid) ? connections : null;

@@ -1,5 +1,5 @@
-// `flight CARRIER`: asks all threads that serve the carrier, over NATS alone, and shows what is recorded, writes the PDUs
-// to a capture file, or prints the decisions. What it gets was masked when it was recorded.
+// `flight CARRIER`: queries all threads that serve the carrier, over NATS only, and lists the recordings, writes the
+// PDUs to a capture file, or prints the decisions. The data was masked when it was recorded.
 import { writeFile } from 'node:fs/promises';
 import { decisionFields } from '../actors/flight/decision-line.ts';
 import { DeadlineExceeded } from '../platform/deadline.ts';
@@ -44,7 +44,7 @@ export async function flightCommand(carrier: string, options: FlightOptions): Pr
   printListing(carrier, found.binds, options);
 }
 
-/** A bind as one thread of one node has recorded it. */
+/** The recording of a bind by one thread of one node. */
 type Recorded = {
   readonly listing: FlightListing;
   readonly bind: FlightBind;
@@ -57,9 +57,8 @@ async function recordersOf(bus: Bus, carrier: string): Promise<FlightListing[]> 
     if (listings.length > 0) return listings;
   }
   const others = [...new Set((await listFlights(bus, null)).map((each) => each.carrier))].sort();
-  if (others.length === 0)
-    throw new SetupError('no carrier is served now: start the role carriers, or look at `doctor`');
-  throw new SetupError(`carrier: found "${carrier}", which nobody serves now; served are ${others.join(', ')}`);
+  if (others.length === 0) throw new SetupError('no carrier is served now: start the role carriers, or run `doctor`');
+  throw new SetupError(`carrier: found "${carrier}", which no node serves now; served are ${others.join(', ')}`);
 }
 
 function chosenBinds(carrier: string, listings: readonly FlightListing[], wanted: string | undefined): Recorded[] {
@@ -129,7 +128,7 @@ function printDecisions(carrier: string, decisions: readonly Decision[], options
   print(
     options,
     { object: 'flight_decisions', carrier, data: decisions.map(decisionFields) },
-    decisions.length === 0 ? [`${carrier}: nothing was decided yet`] : decisions.map(decisionRow),
+    decisions.length === 0 ? [`${carrier}: no decision recorded yet`] : decisions.map(decisionRow),
   );
 }
 
@@ -150,7 +149,7 @@ function printListing(carrier: string, binds: readonly Recorded[], options: Flig
         `${bind}  ${state}: ${count(sessions, 'session')}, ${count(sent, 'PDU')} sent, ${received} received, the last ${Math.ceil(bytes / 1024)} KiB recorded`,
     ),
     `${carrier}  ${count(decided, 'decision')} recorded`,
-    'Take them out with --pcap FILE or --decisions.',
+    'Export them with --pcap FILE or --decisions.',
   ]);
 }
 

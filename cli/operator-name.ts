@@ -1,4 +1,4 @@
-// Who gives a command, and on which machine: for the audit log.
+// The user and machine of a command, for the audit log.
 import { hostname, userInfo } from 'node:os';
 import { ignoring } from '../platform/errors.ts';
 import type { Actor } from '../control/store/store.ts';
@@ -7,7 +7,7 @@ export const operatorName = (): Actor => ({ name: 'operator', from: whereFrom() 
 
 /** `user@machine` */
 export function whereFrom(): string {
-  let user = 'somebody';
+  let user = 'unknown';
   try {
     user = userInfo().username;
   } catch (error) {

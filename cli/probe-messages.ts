@@ -1,5 +1,4 @@
-// What a tried bind comes to, in the words of a person who has to do something about it: what was found, and what to do.
-// Pure. No password is ever in it.
+// The result of a tried bind as text: what was found, and what to do. Never contains a password. Pure.
 import type { CommandStatusName } from '../smpp/command-status.ts';
 import { nameOfStatus } from '../smpp/command-status.ts';
 import type { ProbeFound } from '../smpp/probe.ts';
@@ -7,7 +6,7 @@ import type { BindConfig } from '../config/configuration.ts';
 
 export type ProbeMessages = { readonly ok: boolean; readonly what: string; readonly todo: string };
 
-/** What the running system has with these credentials, and what heliograph.yaml asks for; null: it has none of them. */
+/** Sessions of the running system with these credentials, and those that heliograph.yaml configures; or none. */
 export type Sessions = { readonly bound: number; readonly wanted: number } | null;
 
 export function probeMessages(bind: BindConfig, found: ProbeFound, sessions: Sessions): ProbeMessages {
@@ -76,7 +75,7 @@ export function probeMessages(bind: BindConfig, found: ProbeFound, sessions: Ses
   }
 }
 
-function worksHow(bind: BindConfig, { tls, bindMs, enquireMs, putOff }: ProbeFound): string {
+function worksHow(bind: BindConfig, { tls, bindMs, enquireMs, deferred }: ProbeFound): string {
   const parts = [`bind answered in ${bindMs} ms`, `enquire_link in ${enquireMs} ms`];
   if (tls === null) parts.push('no TLS');
   else {
@@ -85,7 +84,7 @@ function worksHow(bind: BindConfig, { tls, bindMs, enquireMs, putOff }: ProbeFou
       `${tls.protocol}, certificate of ${tls.subject} by ${tls.issuer}, ${checked}, valid until ${tls.validTo}`,
     );
   }
-  if (putOff > 0) parts.push(`${putOff} deliveries were put off: the carrier sends them again`);
+  if (deferred > 0) parts.push(`${deferred} deliveries were deferred: the carrier repeats them`);
   return `: ${parts.join('; ')}`;
 }
 

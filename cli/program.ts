@@ -1,10 +1,9 @@
-// The commands of `heliograph`: what each is called and takes. The work is done in the files
-// beside it; those are loaded only for the command that needs them, because a command shall answer at once.
+// Declares the commands of `heliograph`. Their code is in the files beside it, loaded only for the command that needs
+// it, so that each starts fast.
 import { Command } from 'commander';
 import { addCarrierCommands } from './carrier-commands.ts';
 import { addDeadCommands } from './dead-commands.ts';
-import { addDirectoryCommands } from './directory-commands.ts';
-import { addFlightCommand } from './flight-command.ts';
+import type { DirectoryOptions } from './directory.ts';
 import { addReviewCommands } from './review-commands.ts';
 import type { RegistryName } from '../policy/registry/contract.ts';
 import type { NatsPermissionsOptions } from './nats-permissions.ts';
@@ -17,7 +16,7 @@ export const program = new Command('heliograph')
 
 program
   .command('start')
-  .description('set up what is missing and run the system in the foreground')
+  .description('install missing parts and run the system in the foreground')
   .option('--roles <roles>', 'only these of ingress, carriers, analytics, control (default: all)')
   .action(async (options: { roles?: string }) => {
     const { start } = await import('../cluster/main.ts');
@@ -28,7 +27,7 @@ program
   .command('doctor')
   .description('check runtime, settings, configuration, ports, servers and carriers, and say what to do')
   .option('--carrier <name>', 'only this carrier: binds to it as configured, and unbinds; nothing is sent')
-  .option('--force', 'bind also where the running system does')
+  .option('--force', 'bind also where the running system has the bind')
   .option('--json', 'print one JSON object')
   .action(async (options: { json?: boolean; carrier?: string; force?: boolean }) => {
     const { runDoctor } = await import('./doctor.ts');
@@ -39,7 +38,7 @@ const accounts = program.command('accounts').description('accounts of the runnin
 accounts
   .command('create')
   .description('make an account')
-  .requiredOption('--name <name>', 'what people call it')
+  .requiredOption('--name <name>', 'its name, for display')
   .option('--json', 'print one JSON object')
   .action(async (options: { name: string; json?: boolean }) => {
     const { createAccountCommand } = await import('./tenants.ts');
@@ -57,9 +56,26 @@ accounts
 
 addReviewCommands(program, accounts);
 addCarrierCommands(program);
-addFlightCommand(program);
 addDeadCommands(program);
-addDirectoryCommands(program);
+
+const directory = program.command('directory').description('the accounts and keys of all entry points');
+directory
+  .command('owner')
+  .description('the PostgreSQL database it is projected from')
+  .option('--json', 'print one JSON object')
+  .action(async (options: DirectoryOptions) => {
+    const { ownerCommand } = await import('./directory.ts');
+    await ownerCommand(options);
+  });
+directory
+  .command('release')
+  .description('release it for another PostgreSQL database, when its own is lost for good')
+  .option('--yes', 'confirm that you know the consequences')
+  .option('--json', 'print one JSON object')
+  .action(async (options: DirectoryOptions) => {
+    const { releaseCommand } = await import('./directory.ts');
+    await releaseCommand(options);
+  });
 
 const keys = program.command('keys').description('API keys of the running system');
 keys
@@ -109,7 +125,7 @@ keys
 
 keys
   .command('rotate-body')
-  .description('put a new key before those that seal what waits on the bus; in effect at the next start')
+  .description('add a new first key for the bodies stored on the bus; in effect at the next start')
   .option('--json', 'print one JSON object')
   .action(async (options: { json?: boolean }) => {
     const { rotateBodyCommand } = await import('./rotate-body.ts');
@@ -118,7 +134,7 @@ keys
 
 program
   .command('nats-permissions')
-  .description('print what each role may, as the configuration of a nats-server of your own has it')
+  .description('print the permissions of each role as configuration for your own nats-server')
   .option('--roles <roles>', 'one user for a machine with these roles: ingress,carriers,control,analytics')
   .option('--json', 'print one JSON object')
   .action(async (options: NatsPermissionsOptions) => {
@@ -144,7 +160,7 @@ function registryCommands(name: RegistryName, what: string, file: string): void 
   const registry = program.command(name).description(`${what} of the running system`);
   registry
     .command('import')
-    .description(`put a new version of the ${what} in effect on all nodes; one that was broken off goes on`)
+    .description(`put a new version of the ${what} in effect on all nodes; an interrupted import continues`)
     .argument('<file>', file)
     .option('--delta', 'the rows are changes: + or - in a column before the number (default: a full snapshot)')
     .option('--bad-rows-max <n>', 'stop after more unreadable rows than this')

@@ -1,5 +1,5 @@
-// `dnd import`, `dnd status`, `ported import`, `ported status`: registries of the running system. Progress goes to
-// standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
+// `dnd import|check|status`, `ported import|check|status`: registries of the running system. Progress goes to standard
+// error, the result to standard output. The file is read on this machine; the version reaches all nodes.
 import { AssertionFailed } from '../platform/assert.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -119,7 +119,7 @@ export async function checkCommand(name: RegistryName, number: string, options: 
   ]);
 }
 
-/** When NATS fails under it, whoever gave the command is told what to do next. */
+/** Adds the advice to run the command again when NATS fails during it. */
 function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   return withBus(async (bus) => {
     try {
@@ -127,7 +127,7 @@ function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
     } catch (error) {
       if (error instanceof SetupError || error instanceof AssertionFailed) throw error;
       throw new SetupError(
-        `broken off: ${messageOf(error)}. Run the same command again: it goes on where it was`,
+        `interrupted: ${messageOf(error)}. Run the same command again: it continues where it stopped`,
         error,
       );
     }

@@ -1,12 +1,12 @@
-// What the running system reports of a bind that is not bound, in the words of probe-messages.ts: the same fault has
-// the same advice, whoever found it. Pure; what it cannot place it shows as it came.
+// The doctor's text about a bind that the running system reports as not bound, in the same words as probe-messages.ts,
+// so that the same fault gets the same advice. An unknown reason is shown unchanged. Pure.
 import { commandStatus } from '../smpp/command-status.ts';
 import type { ProbeEnd, ProbeFound } from '../smpp/probe.ts';
 import type { CloseCause } from '../smpp/session-contract.ts';
 import type { BindConfig } from '../config/configuration.ts';
 import { type ProbeMessages, type Sessions, probeMessages } from './probe-messages.ts';
 
-/** Null for what needs a look a moment later, or has no better words than its own. */
+/** Null for a transient state, or a reason that needs no further words. */
 export function reportMessages(bind: BindConfig, reason: string, sessions: Sessions): ProbeMessages | null {
   const [, kind = '', why = ''] = /^([a-z_]+): (.*)$/s.exec(reason) ?? [];
   const status = statusIn(reason);
@@ -22,16 +22,16 @@ export function reportMessages(bind: BindConfig, reason: string, sessions: Sessi
 }
 
 const keepsClosing =
-  'it is tried again by itself; if every try ends so, the carrier does not allow the address of this machine, wants TLS (binds.tls), or gives the session to somebody else: ask it';
+  'it is retried automatically; if every attempt ends so, the carrier does not allow the address of this machine, requires TLS (binds.tls), or gives the session to another client: ask it';
 
-/** Of a session that may have stood for days as well as for a moment. */
+/** Advice about a session that ended after days as well as after a moment. */
 const ended: Partial<Record<CloseCause['kind'], string>> = {
   peer_closed: keepsClosing,
   peer_unbind: keepsClosing,
   keepalive:
-    'the network or the SMSC swallows what is sent: ask the carrier to answer enquire_link, and check the way there',
-  response_timeouts: 'the SMSC takes submits and does not answer them: ask the carrier',
-  protocol: 'what answers there does not keep to SMPP: correct binds.port, or ask the carrier what it sends',
+    'the network or the SMSC drops what is sent: ask the carrier to answer enquire_link, and check the network path',
+  response_timeouts: 'the SMSC accepts submits and does not respond: ask the carrier',
+  protocol: 'the peer violates SMPP: correct binds.port, or ask the carrier what it sends',
 };
 
 function connectEnd(bind: BindConfig, why: string): ProbeEnd {
@@ -41,7 +41,7 @@ function connectEnd(bind: BindConfig, why: string): ProbeEnd {
   return bind.tls !== false && !/EHOSTUNREACH|ENETUNREACH/.test(why) ? 'tls_failed' : 'no_connection';
 }
 
-/** Node says what is wrong with a certificate; its code is not in the text. */
+/** Node's text about a certificate, which does not contain the code. */
 const tlsCodes: readonly (readonly [RegExp, string])[] = [
   [/altnames/i, 'ERR_TLS_CERT_ALTNAME_INVALID'],
   [/self-signed/i, 'SELF_SIGNED_CERT_IN_CHAIN'],
@@ -62,11 +62,11 @@ function found(end: ProbeEnd, bind: BindConfig, text: string, status: number | n
     status,
     bindMs: null,
     enquireMs: null,
-    putOff: 0,
+    deferred: 0,
   };
 }
 
-/** A carrier's own statuses have no name, only a number. */
+/** A vendor-specific status has no name, only a number. */
 function statusIn(reason: string): number | null {
   const [text] = /\bESME_[A-Z_]+\b|\b0x[0-9a-f]{8}\b/.exec(reason) ?? [];
   if (text === undefined) return null;

@@ -1,5 +1,5 @@
-// The operator's words about tenants: senders and templates are approved or rejected, accounts limited, suspended and
-// activated. What the commands are called and take; the work is done in review.ts, loaded when it is needed.
+// Declares the operator's commands about tenants: senders and templates are approved or rejected, accounts limited,
+// suspended and activated. review.ts has the code and is loaded on use.
 import type { Command } from 'commander';
 import type { InboundOptions } from './inbound.ts';
 import type { LimitOptions } from './review.ts';
@@ -9,7 +9,7 @@ export function addReviewCommands(program: Command, accounts: Command): void {
     ['senders', 'snd_…'],
     ['templates', 'tpl_…'],
   ] as const) {
-    const group = program.command(noun).description(`${noun} that clients asked for`);
+    const group = program.command(noun).description(`${noun} that clients registered`);
     group
       .command('list')
       .description(`list ${noun}, newest first`)
@@ -34,7 +34,7 @@ export function addReviewCommands(program: Command, accounts: Command): void {
       .command('reject')
       .description(`reject one of the ${noun}; messages that use it are refused within a second`)
       .argument('<id>', id)
-      .option('--note <text>', 'why, for the account to read (templates)')
+      .option('--note <text>', 'why, shown to the account (templates)')
       .option('--json', 'print one JSON object')
       .action(async (of: string, options: { note?: string; json?: boolean }) => {
         const { review } = await import('./review.ts');
@@ -44,12 +44,12 @@ export function addReviewCommands(program: Command, accounts: Command): void {
 
   accounts
     .command('limit')
-    .description('set how fast an account may ask, and its share of what is sent; without options: show it')
+    .description('set the request rate of an account and its weight in the lanes; without options: show them')
     .argument('<id>', 'the account (acc_…)')
     .option('--per-second <n>', 'requests a second, or none')
     .option('--burst <n>', 'requests at once after a pause (default: as many as per second)')
     .option('--idempotency-keys-per-hour <n>', 'idempotency keys an hour, or default')
-    .option('--weight <n>', 'its share beside other accounts that wait for the same carrier, 1 to 100, or default')
+    .option('--weight <n>', 'its weight beside other accounts that wait for the same carrier, 1 to 100, or default')
     .option('--json', 'print one JSON object')
     .action(async (id: string, options: LimitOptions) => {
       const { limitAccount } = await import('./review.ts');
@@ -57,7 +57,7 @@ export function addReviewCommands(program: Command, accounts: Command): void {
     });
   accounts
     .command('networks')
-    .description('set from where the keys of an account may be used; without options: show it')
+    .description('set the networks from which the keys of an account may be used; without options: show them')
     .argument('<id>', 'the account (acc_…)')
     .option('--allow <list>', 'networks such as 203.0.113.0/24,2001:db8::/32, or any')
     .option('--json', 'print one JSON object')
@@ -67,7 +67,9 @@ export function addReviewCommands(program: Command, accounts: Command): void {
     });
   accounts
     .command('resend')
-    .description('set what is sent once more when nobody knows whether its carrier took it; without options: show it')
+    .description(
+      'set which messages are resent when it is unknown whether the carrier took them; without options: show it',
+    )
     .argument('<id>', 'the account (acc_…)')
     .option('--categories <list>', 'such as otp,transactional, or none')
     .option('--json', 'print one JSON object')
@@ -77,10 +79,10 @@ export function addReviewCommands(program: Command, accounts: Command): void {
     });
   accounts
     .command('inbound')
-    .description('set what becomes of messages from subscribers; without options: show it')
+    .description('set how messages from subscribers are handled; without options: show it')
     .argument('<id>', 'the account (acc_…)')
-    .option('--keep-text <yes-or-no>', 'whether what they write is kept, encrypted, as long as its history')
-    .option('--help-text <text>', 'the answer to HELP, or none for the country’s')
+    .option('--keep-text <yes-or-no>', 'whether their texts are kept, encrypted, as long as the history')
+    .option('--help-text <text>', 'the reply to HELP, or none for the country’s')
     .option('--json', 'print one JSON object')
     .action(async (id: string, options: InboundOptions) => {
       const { setInbound } = await import('./inbound.ts');
@@ -90,7 +92,9 @@ export function addReviewCommands(program: Command, accounts: Command): void {
     accounts
       .command(verb)
       .description(
-        verb === 'suspend' ? 'send nothing more for an account, not even what waits' : 'let an account send again',
+        verb === 'suspend'
+          ? 'stop sending for an account, including messages that wait'
+          : 'resume sending for an account',
       )
       .argument('<id>', 'the account (acc_…)')
       .option('--json', 'print one JSON object')

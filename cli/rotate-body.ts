@@ -1,5 +1,5 @@
-// `keys rotate-body`: a new key for the bodies on the bus. On one machine it is written before the old ones in the data
-// folder; where the keys come from the environment it says what to set, and on which machines first.
+// `keys rotate-body`: a new key for the bodies on the bus. With keys in the data folder it writes the new one before
+// the old ones; with keys from the environment it prints what to set, and in which order.
 import { systemClock } from '../platform/clock.ts';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -21,7 +21,7 @@ export async function rotateBodyCommand(options: { json?: boolean }): Promise<vo
   const { file, isRunning } = effectiveConfigFileOrWarn();
   const given = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
   const keptDays = Math.max((await readConfiguration(file)).retention.historyDays, limits.bus.laterDaysMax) + 1;
-  // Where nothing runs and nobody names the file, the next start may read another one: then no key is taken away.
+  // Without a running system or a named file, the next start may read another file: then no key is removed.
   const isKnown = isRunning || Boolean(process.env['HELIOGRAPH_CONFIG']);
   if (given === '') await rotateHere(options, dataDir, isKnown ? keptDays : null);
   else sayWhatToSet(options, given, keptDays);
@@ -47,18 +47,18 @@ async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays
     ...kept.map(({ id, untilMs }) => `Kept     ${id}  opens what it sealed${howLong(untilMs)}`),
     ...gone.map((id) => `Gone     ${id}  nothing sealed with it is left`),
     ...(keptDays === null
-      ? ['No old key was taken away: how long history is kept only the running system says. Rotate while it runs.']
+      ? ['No old key was removed: only the running system knows how long history is kept. Rotate while it runs.']
       : []),
     `Copy ${dataDir}/secrets/body-key to where you keep it.`,
   ]);
 }
 
-/** Over the bus when it runs, else at the next start: a key may be changed while everything is stopped. */
+/** Over the bus when it runs, else kept for the next start: a key may be changed while everything is stopped. */
 async function note(dataDir: string, given: AuditNote): Promise<void> {
   try {
     await withBus((bus) => noteForAudit(bus, given));
   } catch (error) {
-    ignoring(error, 'the next start brings the record into the audit log');
+    ignoring(error, 'the next start publishes the record for the audit log');
     keepNoteForAudit(dataDir, given);
   }
 }

@@ -1,5 +1,5 @@
-// `accounts create|list`, `keys create|list|revoke`: the operator's way to tenants, in the database of the
-// running system. The outbox carries them to every ingress; nothing here talks to an ingress.
+// `accounts create|list`, `keys create|list|revoke`: manages tenants in the database of the running system. The outbox
+// carries changes to every ingress.
 import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../model/api-key.ts';
 import { type ApiKeyId, isAccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -63,7 +63,7 @@ export async function createKeyCommand(options: {
   print(options, { id, object: 'api_key', account: accountId, livemode, scopes, key: made.token }, [
     `Key      ${id}  ${livemode ? 'live' : 'test'}  ${scopes.join(',')}`,
     `         ${made.token}`,
-    'It is shown this once: keep it now.',
+    'It is shown only this once: store it now.',
   ]);
 }
 
@@ -111,7 +111,10 @@ async function everyPage<T>(read: (after: string | null) => Promise<Page<T>>): P
   }
 }
 
-/** The database of DATABASE_URL, else of what runs on the data folder; `asOwner`: as the owner of its tables. */
+/**
+ * Runs `work` with the database of DATABASE_URL, else that of the running system; `asOwner`: as the owner of its
+ * tables. Throws SetupError when there is none or it cannot be reached.
+ */
 export async function withStore<T>(
   work: (store: Store) => Promise<T>,
   { withinMs = databaseAnswersWithinMs, asOwner = false }: { withinMs?: number; asOwner?: boolean } = {},

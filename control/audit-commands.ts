@@ -1,6 +1,6 @@
 // Copies operator commands from the stream into the audit log of PostgreSQL: one process at a time over all nodes, in
-// order, for as long as it takes. While the database is away they wait in the stream; written ones are removed from
-// it, except the last command of each carrier and bind, which is the one in effect.
+// order, with retries. While the database is unavailable they wait in the stream; written ones are removed from it,
+// except the last command of each carrier and bind, which is the one in effect.
 import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { type Clock, systemClock } from '../platform/clock.ts';
@@ -40,8 +40,12 @@ export function auditCommands(bus: Bus, store: Store, clock: Clock = systemClock
     while (!stopping.signal.aborted) {
       try {
         consumer ??= await openConsumer(bus);
-        const record = await withDeadline('the next order', auditPullMs * 2, consumer.next({ expires: auditPullMs }));
-        // One that could not be written comes back a second later: until then nothing is well again.
+        const record = await withDeadline(
+          'the next operator command',
+          auditPullMs * 2,
+          consumer.next({ expires: auditPullMs }),
+        );
+        // A command that could not be written is redelivered a second later: until then the failure stays.
         if (record === null && owing) continue;
         if (record === null) {
           failure = null;
@@ -51,17 +55,18 @@ export function auditCommands(bus: Bus, store: Store, clock: Clock = systemClock
         await write(store, record);
         owing = false;
         failure = null;
-        // Now and then, and once soon after a start: what is left over is only room.
+        // Now and then, and once soon after a start, because written commands only use space.
         if (written % limits.operations.tidyEvery === 0) await pruneCommands(bus, record.seq);
         written += 1;
       } catch (error) {
         consumer = null;
         const why = messageOf(error);
-        if (why !== failure && !stopping.signal.aborted) log.warn({ error: why }, 'orders wait for the audit log');
+        if (why !== failure && !stopping.signal.aborted)
+          log.warn({ error: why }, 'operator commands wait for the audit log');
         failure = why;
         await clock
           .sleep(auditRetryMs, stopping.signal)
-          .catch((stopped: unknown) => ignoring(stopped, 'the audit of orders ends'));
+          .catch((stopped: unknown) => ignoring(stopped, 'the audit of operator commands ends'));
       }
     }
   }
@@ -70,7 +75,7 @@ export function auditCommands(bus: Bus, store: Store, clock: Clock = systemClock
   return {
     failure: () => failure,
     async close() {
-      stopping.abort(new Error('the audit of orders is closed'));
+      stopping.abort(new Error('the audit of operator commands is closed'));
       await running;
     },
   };
@@ -84,7 +89,7 @@ async function openConsumer(bus: Bus): Promise<Consumer> {
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(auditAckWaitMs),
       max_deliver: -1,
-      // Whatever comes before the one in hand is in the database: that is what makes forgetting it right.
+      // All records before the current one are in the database: so written ones may be deleted.
       max_ack_pending: 1,
     }),
   );
@@ -96,8 +101,11 @@ async function write(store: Store, record: JsMsg): Promise<void> {
   try {
     entry = record.subject === auditNoteSubject ? decodeAuditNote(record.data) : auditOf(decodeCommand(record.data));
   } catch (error) {
-    // A record of another program: there is nothing an audit could say about it, and it must not stand in the way.
-    log.error({ alarm: 'order_unreadable', seq: record.seq, error: messageOf(error) }, 'an order cannot be read');
+    // A record of another program: it cannot be audited and must not block the others.
+    log.error(
+      { alarm: 'order_unreadable', seq: record.seq, error: messageOf(error) },
+      'an operator command cannot be read',
+    );
     return record.term();
   }
   try {
@@ -106,12 +114,12 @@ async function write(store: Store, record: JsMsg): Promise<void> {
     record.nak(auditRetryMs);
     throw error;
   }
-  await call('taking note of an order', record.ackAck());
+  await call('acknowledging an operator command', record.ackAck());
 }
 
 const actions = { pause: 'paused', drain: 'drained', resume: 'resumed' } as const;
 
-/** A later order never changes what this one says. */
+/** The audit record of a command; later commands do not change it. */
 export function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: OperatorCommand): NewAuditRecord {
   return {
     recordId: id,

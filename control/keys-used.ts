@@ -10,7 +10,7 @@ import { keysUsedSubject } from '../cluster/bus/subjects.ts';
 import { noteKeysUsed } from './store/api-keys.ts';
 import type { Store } from './store/store.ts';
 
-/** Returns what ends it. */
+/** Subscribes to the reports. The result unsubscribes. */
 export function recordKeysUsed(bus: Bus, store: Store): () => void {
   const take = async (msg: Msg) => {
     const note = readNote(msg.data);
@@ -19,7 +19,7 @@ export function recordKeysUsed(bus: Bus, store: Store): () => void {
       await noteKeysUsed(store, note.day, note.keys);
       msg.respond();
     } catch (error) {
-      log.info({ error: messageOf(error) }, 'the use of keys is not recorded: it is published again');
+      log.info({ error: messageOf(error) }, 'the use of keys is not recorded: the thread reports it again');
     }
   };
   const subscription = bus.connection.subscribe(keysUsedSubject, {

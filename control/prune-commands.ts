@@ -7,9 +7,10 @@ import type { Bus } from '../cluster/bus/connect.ts';
 import { readPresent } from '../cluster/bus/read-present.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 
-/** `writtenSeq`: every order up to this one is in the audit log. Returns how many were taken out. */
+/** `writtenSeq`: every command up to this sequence is in the audit log. Returns the number of removed records. */
 export async function pruneCommands(bus: Bus, writtenSeq: number): Promise<number> {
-  const call = <T>(work: Promise<T>) => withDeadline('tidying orders', limits.operations.callTimeoutMs, work);
+  const call = <T>(work: Promise<T>) =>
+    withDeadline('removing old operator commands', limits.operations.callTimeoutMs, work);
   const all: { readonly subject: string; readonly seq: number }[] = [];
   const reading = { recordsMax: limits.operations.tidyMax, withinMs: limits.operations.callTimeoutMs };
   await readPresent(bus, streamNames.orders, reading, ({ subject, seq }) => all.push({ subject, seq }));

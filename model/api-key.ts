@@ -1,10 +1,10 @@
-// API keys as clients hold them: `hk_live_<public id>_<secret>` or `hk_test_…`. The public id finds the key in a
-// map or an index and may be shown; the secret is kept by us only as its SHA-256. Pure: no database, no clock.
+// API keys as clients hold them: `hk_live_<public id>_<secret>` or `hk_test_…`. The public id finds the key and may be
+// shown; of the secret only the SHA-256 is stored. Pure: no database, no clock.
 import { hash, timingSafeEqual } from 'node:crypto';
 import { assert } from '../platform/assert.ts';
 import { secretBytes } from '../platform/random.ts';
 
-/** What a key may do with its account. A scope is added here when the first route that asks for it exists. */
+/** What a key may do with its account. A scope is added here together with the first route that requires it. */
 export const accountScopes = [
   'sms:send',
   'sms:read',
@@ -16,20 +16,19 @@ export const accountScopes = [
   'suppressions:manage',
 ] as const;
 
-/** What concerns the installation and no account. Only whoever runs it gives them, on the machine itself. */
+/** Scopes that concern the installation and no account. Only its operator grants them, on the machine itself. */
 export const operatorScopes = ['carriers:read', 'carriers:manage', 'audit:read'] as const;
 
 export const scopes = [...accountScopes, ...operatorScopes] as const;
-export type AccountScope = (typeof accountScopes)[number];
 export type Scope = (typeof scopes)[number];
 
 export type ApiKeyParts = { readonly livemode: boolean; readonly publicId: string; readonly secret: string };
 
-/** The whole key exists only here and at the client: it is shown once and never stored. */
+/** The whole key: only the client has it. It is shown once and never stored. */
 export type NewApiKey = ApiKeyParts & { readonly token: string; readonly secretHash: Buffer };
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const publicIdChars = 12; // 71 bits: unique without asking anybody, and checked by the index
+const publicIdChars = 12; // 71 bits: unique without coordination, and checked by the index
 const secretChars = 32; // 190 bits: nothing slower than SHA-256 is needed against guessing
 const livePrefix = 'hk_live_';
 const testPrefix = 'hk_test_'; // as long as the other: the offsets below rely on it
@@ -45,7 +44,7 @@ export function newApiKey(livemode: boolean): NewApiKey {
   return { livemode, publicId, secret, token, secretHash: hashOfSecret(secret) };
 }
 
-/** Takes a bearer token apart; null when it cannot be a key of ours. Looks at its form only. */
+/** Splits a bearer token into its parts; null when its form is not that of an API key. It does not look the key up. */
 export function splitApiKey(token: string): ApiKeyParts | null {
   if (token.length !== tokenChars || token[secretAt - 1] !== '_') return null;
   const livemode = token.startsWith(livePrefix);
@@ -61,7 +60,7 @@ export function hashOfSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Whether a secret belongs to a stored hash, in a time that does not reveal how much of it was right. */
+/** Whether a secret has this hash, compared in constant time. */
 export function secretMatches(secret: string, secretHash: Uint8Array): boolean {
   return secretHash.length === 32 && timingSafeEqual(hashOfSecret(secret), secretHash);
 }
@@ -74,7 +73,7 @@ export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }
 
-// Octets from 248 on are thrown away: 248 is a multiple of 62, so every character is equally likely.
+// Octets from 248 on are discarded: 248 is a multiple of 62, so every character is equally likely.
 function base62(chars: number): string {
   let text = '';
   while (text.length < chars) {

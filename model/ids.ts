@@ -1,6 +1,6 @@
-// Every identifier of the system is made and checked here and nowhere else. An id carries its kind as a
-// prefix, so a key can never be taken for a message, and a message id carries the moment it was made, so
-// that a look-up by id knows which part of history to read.
+// The only place that makes and checks identifiers. An id starts with its kind, so that ids of two kinds are never
+// confused. A message id contains the time it was made, so that a look-up by id knows which part of the history to
+// read.
 import { createHmac, hash } from 'node:crypto';
 import { assert } from '../platform/assert.ts';
 import { secretBytes } from '../platform/random.ts';
@@ -9,16 +9,16 @@ export type MessageId = string & { readonly __brand: 'MessageId' };
 export type EventId = string & { readonly __brand: 'EventId' };
 export type AccountId = string & { readonly __brand: 'AccountId' };
 export type ApiKeyId = string & { readonly __brand: 'ApiKeyId' };
-/** Of whoever may ask: a type of its own for each kind of principal joins here. */
+/** The id of a principal: a type of its own for each kind of principal. */
 export type PrincipalId = ApiKeyId;
 export type SenderId = string & { readonly __brand: 'SenderId' };
 export type TemplateId = string & { readonly __brand: 'TemplateId' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
-/** Of one thing an operator did or ordered. */
+/** Of one audited action or operator command. */
 export type AuditId = string & { readonly __brand: 'AuditId' };
 export type RequestId = string & { readonly __brand: 'RequestId' };
 
-/** Crockford's base 32: no I, L, O, U, so that an id read over the telephone survives. */
+/** Crockford's base 32: no I, L, O, U, so that an id can be read out over the telephone. */
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const timeChars = 10; // 10 × 5 bits hold 48 bits of milliseconds, until the year 10889
 const chanceChars = 16; // 16 × 5 = 80 bits
@@ -26,10 +26,10 @@ const chanceChars = 16; // 16 × 5 = 80 bits
 const messageIdPattern = /^sms_[0-9A-HJKMNP-TV-Z]{26}$/;
 const accountIdPattern = /^acc_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** Instead of a key's id on what the system itself answers a keyword with; no key has it. */
+/** Takes the place of an API key's id in replies to keywords; no key has it. */
 export const keywordReplyKeyId = 'key_keyword' as ApiKeyId;
 
-/** `sms_` + 48 bits of time + 80 bits of chance: sorts by time, cannot be guessed. */
+/** `sms_` + 48 bits of time + 80 random bits: sorts by time, cannot be guessed. */
 export function newMessageId(nowMs: number): MessageId {
   return `sms_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as MessageId;
 }
@@ -40,7 +40,7 @@ export function derivedMessageId(accountId: AccountId, idempotencyKey: string, r
   return `sms_${timeText(recordedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
 }
 
-/** The message id of what came from a subscriber: `what` distinguishes it, so that a repeat has the same id. */
+/** The message id of a subscriber's message; the same `what` (its identity) and time give the same id. */
 export function inboundMessageId(what: string, receivedAtMs: number): MessageId {
   const digest = createHmac('sha256', 'inbound').update(what).digest();
   return `sms_${timeText(receivedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
@@ -54,14 +54,14 @@ export function isAccountId(text: string): text is AccountId {
   return accountIdPattern.test(text);
 }
 
-/** When the message id was made, in milliseconds since the epoch. */
+/** The time in the message id, in milliseconds since the epoch. */
 export function timeOfMessageId(id: MessageId): number {
   let ms = 0;
   for (let at = 4; at < 4 + timeChars; at += 1) ms = ms * 32 + alphabet.indexOf(id[at] as string);
   return ms;
 }
 
-/** Not above any message id of this time or later, and above all of earlier ones. */
+/** The lowest message id of this time (milliseconds since the epoch), above all ids of earlier times. */
 export function firstMessageIdOf(ms: number): MessageId {
   return `sms_${timeText(Math.max(0, Math.trunc(ms)))}${'0'.repeat(chanceChars)}` as MessageId;
 }
@@ -95,8 +95,8 @@ export function newRequestId(): RequestId {
 }
 
 /**
- * The identity of a delivery event: what happened, not when it was published. Whoever publishes it again, after
- * whatever crash, does so with the same id, and readers drop the second. 132 bits of SHA-256.
+ * The identity of a delivery event: what happened, not when it was published. An event that is published again after a
+ * crash has the same id, and readers drop the second one. 132 bits of SHA-256.
  */
 export function eventIdOf(parts: {
   messageId: string;
@@ -119,7 +119,7 @@ export function shardOf(text: string, shards: number): number {
 }
 
 function timeText(ms: number): string {
-  assert(ms >= 0 && ms < 2 ** 48, 'a message id has room for 48 bits of milliseconds');
+  assert(ms >= 0 && ms < 2 ** 48, 'a message id holds 48 bits of milliseconds');
   let text = '';
   let rest = Math.floor(ms);
   for (let at = 0; at < timeChars; at += 1) {

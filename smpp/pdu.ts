@@ -1,7 +1,7 @@
-// The PDUs this system speaks, as values. Texts stay octets: which alphabet they are in is for model/text.
-// Field names are ours; the SMPP 3.4 names stand beside them. Types and constants only.
+// The PDUs this system uses, as values. Texts stay octets; model/text decodes them. Comments give the SMPP 3.4 name
+// where ours differs. Types and constants only.
 
-/** A TLV as it is on the wire (SMPP 3.4 §5.3). */
+/** A TLV as transmitted (SMPP 3.4 §5.3). */
 export type Tlv = { tag: number; value: Buffer };
 
 export const tlvTag = {
@@ -35,9 +35,8 @@ export const commandId = {
   data_sm: 0x00000103,
   data_sm_resp: 0x80000103,
 } as const;
-export type CommandName = keyof typeof commandId;
 
-/** The body of submit_sm and deliver_sm; what is left out goes as 0, '' or nothing. */
+/** The body of submit_sm and deliver_sm; absent fields are encoded as 0, '' or not at all. */
 export type ShortMessage = {
   serviceType?: string;
   sourceTon: number;
@@ -46,11 +45,11 @@ export type ShortMessage = {
   destinationTon: number;
   destinationNpi: number;
   destination: string;
-  /** esm_class: 0x40 = octets begin with a user data header, 0x04 = the message is a receipt. */
+  /** esm_class: 0x40 = octets start with a user data header, 0x04 = the message is a receipt. */
   esmClass: number;
   protocolId?: number;
   priority?: number;
-  /** schedule_delivery_time and validity_period as they are in the PDU: 16 characters or ''. */
+  /** schedule_delivery_time and validity_period as in the PDU: 16 characters or ''. */
   scheduleAt?: string;
   validity?: string;
   /** registered_delivery: 1 = a receipt in every case. */
@@ -58,7 +57,7 @@ export type ShortMessage = {
   replaceIfPresent?: number;
   dataCoding: number;
   defaultMessageId?: number;
-  /** short_message. Beyond 254 octets they travel as message_payload. When read: a view, copy it to keep it. */
+  /** short_message. Beyond 254 octets sent as message_payload. In a decoded PDU a view: copy it to keep it. */
   octets: Buffer;
   tlvs?: Tlv[];
 };
@@ -85,7 +84,7 @@ export type BindRespPdu = Header & { command: `${BindCommand}_resp`; systemId: s
 export type BarePdu = Header & {
   command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'generic_nack';
 };
-/** The source is that of the submit it asks about. */
+/** The source address of the queried submit. */
 export type QueryFields = { messageId: string; sourceTon: number; sourceNpi: number; source: string };
 export type QueryPdu = Header & { command: 'query_sm' } & QueryFields;
 export type QueryRespPdu = Header & {
@@ -95,7 +94,7 @@ export type QueryRespPdu = Header & {
   messageState: number;
   errorCode: number;
 };
-/** A command we have no part in, known to SMPP or not. */
+/** A command that we do not use, known to SMPP or not. */
 export type OtherPdu = Header & { command: 'other'; commandId: number };
 
 export type Pdu = ShortMessagePdu | MessageIdPdu | BindPdu | BindRespPdu | BarePdu | QueryPdu | QueryRespPdu | OtherPdu;

@@ -1,6 +1,5 @@
-// Tries one bind for a person who sets a carrier up: name, connection, TLS, bind, enquire_link, unbind, and what was
-// found at each. It never submits, and takes no message either: what the carrier delivers meanwhile is answered with
-// "not now", so that it keeps it for the session that can.
+// Tries one bind and reports the result of each step: name, connection, TLS, bind, enquire_link, unbind. It submits
+// nothing and takes no message: it answers deliveries with a temporary error, so that the carrier keeps them.
 import { lookup } from 'node:dns/promises';
 import { type Socket, isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -33,16 +32,16 @@ export type ProbeEnd =
 
 export type ProbeFound = {
   readonly end: ProbeEnd;
-  /** Code and text of the error that ended it. */
+  /** Code and text of the error that ended the attempt. */
   readonly error: { readonly code: string; readonly text: string } | null;
   readonly addresses: readonly string[];
   readonly tls: TlsFound | null;
-  /** command_status of the answer to the bind. */
+  /** command_status of the bind response. */
   readonly status: number | null;
   readonly bindMs: number | null;
   readonly enquireMs: number | null;
-  /** Deliveries that were put off. */
-  readonly putOff: number;
+  /** Deliveries answered with a temporary error. */
+  readonly deferred: number;
 };
 
 export type TlsFound = {
@@ -56,7 +55,7 @@ export type TlsFound = {
 type Step = 'resolve' | 'connect' | 'tls' | 'bind' | 'enquire';
 type Finding = { -readonly [Name in keyof ProbeFound]: ProbeFound[Name] };
 
-/** The connection ended, whoever ended it. */
+/** The connection ended, on either side. */
 class Gone extends Error {
   readonly broken: boolean;
   constructor(why: string, broken: boolean) {
@@ -74,7 +73,7 @@ export async function probeBind(options: ProbeOptions, clock: Clock = systemCloc
     status: null,
     bindMs: null,
     enquireMs: null,
-    putOff: 0,
+    deferred: 0,
   };
   let step: Step = 'resolve';
   let line: Line | null = null;
@@ -94,7 +93,7 @@ export async function probeBind(options: ProbeOptions, clock: Clock = systemCloc
     opened.link.sendBytes(encodeBind(`bind_${type}`, 1, options.bind));
     const answer = await within(opened.answer(1));
     found.bindMs = Math.round(clock.monotonicMs() - sentAtMs);
-    // An answer of a kind that does not belong to a bind says as little as a nack.
+    // A response of another command counts as a refusal without a status.
     found.status =
       answer.status === 0 && !answer.command.startsWith('bind_') ? commandStatus.ESME_RUNKNOWNERR : answer.status;
     if (found.status !== 0) found.end = 'bind_refused';
@@ -114,7 +113,7 @@ export async function probeBind(options: ProbeOptions, clock: Clock = systemCloc
   return found;
 }
 
-/** One connection, and whoever waits for something to come over it. */
+/** One connection and the responses awaited on it. */
 class Line {
   readonly socket: Socket;
   readonly link: Link;
@@ -127,7 +126,7 @@ class Line {
 
   constructor(options: ProbeOptions, found: Finding, clock: Clock) {
     this.#clock = clock;
-    // Nobody may be waiting at the moment it goes.
+    // There may be no waiter at the moment it ends.
     this.#gone.promise.catch((error: unknown) => ignoring(error, 'the tried connection ended'));
     const ready = Promise.withResolvers<void>();
     const tcp = Promise.withResolvers<void>();
@@ -151,7 +150,7 @@ class Line {
     );
     this.tcp = Promise.race([tcp.promise, this.#gone.promise]);
     this.ready = Promise.race([ready.promise, this.#gone.promise]);
-    // Waited for one after the other: the second may fail while the first is waited for.
+    // Awaited after `tcp`, and may reject before that.
     this.ready.catch((error: unknown) => ignoring(error, 'the tried connection ended before it was ready'));
   }
 
@@ -160,11 +159,11 @@ class Line {
     return Promise.race([answer, this.#gone.promise]);
   }
 
-  /** Leaves as a guest does; a peer that does not say goodbye is left all the same. */
+  /** Unbinds; a peer without unbind_resp is disconnected all the same. */
   async unbind(limitMs: number): Promise<void> {
     this.link.sendBare(commandId.unbind, 0, unbindSequence);
     await withDeadline('the answer to unbind', limitMs, this.answer(unbindSequence), this.#clock).catch(
-      (error: unknown) => ignoring(error, 'the peer does not say goodbye'),
+      (error: unknown) => ignoring(error, 'the peer sent no unbind_resp'),
     );
   }
 
@@ -175,7 +174,7 @@ class Line {
   #onPdu(pdu: Pdu, found: Finding): void {
     if (pdu.command === 'enquire_link') return this.link.sendBare(commandId.enquire_link_resp, 0, pdu.sequence);
     if (pdu.command === 'deliver_sm' || pdu.command === 'data_sm') {
-      found.putOff += 1;
+      found.deferred += 1;
       const response = pdu.command === 'data_sm' ? 'data_sm_resp' : 'deliver_sm_resp';
       return this.link.sendMessageId(response, commandStatus.ESME_RX_T_APPN, pdu.sequence, '');
     }
@@ -221,7 +220,7 @@ function tlsOf(socket: Socket): TlsFound | null {
   };
 }
 
-/** A certificate for another name comes with the error that says so. */
+/** The error about a certificate for another name contains that certificate. */
 function namesShown(error: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, found: Finding): void {
   const names = error.cert?.subjectaltname;
   if (names !== undefined) found.tls = { protocol: '', subject: '', issuer: '', names, validTo: '' };

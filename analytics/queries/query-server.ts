@@ -1,6 +1,6 @@
 // Serves the queries of contract.ts over NATS. A bounded number is in progress and each ends within its deadline, so
-// every query gets a reply, `unavailable` if need be. A node that does not record passes a query on to the one that
-// does; when that is silent it searches itself, and can answer `found` but never `none`. Input was validated at the
+// every query gets a reply, `unavailable` if need be. A node that does not record passes a query on to the recording
+// one; without its answer it searches itself, and can answer `found` but never `none`. Input was validated at the
 // ingress; input that would break a statement is refused here too.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -27,10 +27,10 @@ import { listMessages } from './list-messages.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type QueryServer = {
-  /** This node records from now on: the others pass their questions on to it. */
+  /** This node records from now on: other nodes pass queries on to it. */
   beginToRecord(): void;
   endToRecord(): void;
-  /** Takes no more questions; those held are still answered. */
+  /** Takes no more queries; pending ones are still answered. */
   stop(): Promise<void>;
 };
 
@@ -50,10 +50,10 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
   let isRecording = false;
 
   function take(name: string, ask: Ask, msg: Msg): void {
-    // Of a question that cannot be read nothing is done but to say so.
+    // An unreadable query is answered with an error and nothing else is done.
     const { accountId, use } = askerOf(name, msg);
     const taken = places.take(accountId, use);
-    if (taken !== 'taken') return respond(msg, unavailable('busy', `too many questions at once: ${taken}`));
+    if (taken !== 'taken') return respond(msg, unavailable('busy', `too many queries at once: ${taken}`));
     const work = reply(clock, name, msg, ask).finally(() => {
       held.delete(work);
       places.giveBack(accountId, use);
@@ -74,7 +74,7 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
       const answer = await bus.connection.request(recorderSubject(name), JSON.stringify(query), request);
       return answer.json();
     } catch (error) {
-      ignoring(error, 'the node that records did not answer');
+      ignoring(error, 'the recording node did not answer');
       return ask(query);
     }
   }
@@ -106,7 +106,7 @@ function askerOf(name: string, msg: Msg): { readonly accountId: string; readonly
     const query = msg.json<GetMessage | null>();
     return { accountId: String(query?.accountId), use: query === null ? 'ordinary' : useOf(query) };
   } catch (error) {
-    ignoring(error, 'it is refused when it is answered');
+    ignoring(error, 'the unreadable query is refused in its answer');
     return { accountId: '', use: 'ordinary' };
   }
 }
@@ -116,9 +116,9 @@ async function reply(clock: Clock, query: string, msg: Msg, ask: Ask): Promise<v
   let answered: { readonly result: string };
   try {
     const asked = msg.json<never>();
-    answered = await withDeadline('a question', limits.queries.deadlineMs, ask(asked), clock);
+    answered = await withDeadline('a query', limits.queries.deadlineMs, ask(asked), clock);
   } catch (error) {
-    log.warn({ query, error: messageOf(error) }, 'a question could not be answered');
+    log.warn({ query, error: messageOf(error) }, 'a query could not be answered');
     answered = unavailable(error instanceof RetryLater ? 'busy' : 'away', messageOf(error));
   }
   metrics.storeQueries.inc({ query, ended: answered.result });

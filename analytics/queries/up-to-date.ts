@@ -1,6 +1,6 @@
-// Whether this node has every event that was in EVENTS when a query came: only then may it answer `none`. Only the
-// recording node can know: it holds what is not in ClickHouse yet. Concurrent queries share one request for the end
-// of the stream, always sent after they came.
+// Whether this node has every event that EVENTS held when a query arrived: only then may it answer `none`. Only the
+// recording node can know, because it holds the events that are not in ClickHouse yet. Concurrent queries share one
+// request for the end of the stream, sent after they arrived.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -11,13 +11,13 @@ import type { Unavailable, UnavailableWhy } from '../contract.ts';
 import type { TakenPosition } from '../recorder/taken-position.ts';
 import { batchLoader } from './batch-loader.ts';
 
-/** Of the recorder, as far as it matters here. */
+/** The part of the recorder that is used here. */
 export type Taking = { readonly streamMade: string; readonly taken: TakenPosition };
 
 export type UpToDate = {
-  /** How far the stream is recorded or held here; null while another node records. */
+  /** The last sequence recorded or held here; null while another node records. */
   recordedTo(): number | null;
-  /** What `read` found among everything up to `recordedTo`; `read` begins when all of that is recorded or held. */
+  /** Runs `read` when everything up to `recordedTo` is recorded or held, and returns its result. */
   surely<T>(read: () => Promise<T>): Promise<Surely<T> | Unavailable>;
 };
 
@@ -25,7 +25,7 @@ export type Surely<T> = { readonly result: 'sure'; readonly recordedTo: number; 
 
 type EndOfEvents = { readonly streamMade: string; readonly endSeq: number; readonly lastSeq: number };
 
-/** `recorder` is asked again each time; null while another node records. */
+/** `recorder` is called for each query; null while another node records. */
 export function upToDateOver(
   bus: Pick<Bus, 'manager'>,
   recorder: () => Taking | null,
@@ -34,7 +34,7 @@ export function upToDateOver(
   const endOfEvents = batchLoader<null, EndOfEvents>(limits.queries.heldMax, async (asked) => {
     const info = bus.manager.streams.info(streamNames.events);
     const { created, state } = await withDeadline('the end of EVENTS', limits.queries.catchUpMs, info, clock);
-    // Of what was purged nothing can be missing: only what is recorded is purged.
+    // Purged records cannot be missing: only recorded ones are purged.
     const lastSeq = state.messages === 0 ? 0 : state.last_seq;
     return asked.map(() => ({ streamMade: String(created), endSeq: state.last_seq, lastSeq }));
   });
@@ -57,8 +57,8 @@ export function upToDateOver(
         return unavailable('behind', `recorded up to ${from.taken.seq} of ${end.lastSeq}`);
       }
       const value = await read();
-      // What it held when the reading began may be gone, and not be in ClickHouse.
-      if (!from.taken.isValid) return unavailable('behind', 'another node has begun to record');
+      // Events held when the read started may be dropped now without being in ClickHouse.
+      if (!from.taken.isValid) return unavailable('behind', 'another node has started to record');
       return { result: 'sure', recordedTo: Math.max(end.lastSeq, from.taken.seq), value };
     },
   };

@@ -1,6 +1,6 @@
 // The recorder's progress, in a KV bucket: the last record that is certainly in ClickHouse, and the range that may be
-// (stored before the insert). Every change is a compare-and-set, so of two recorders only the later one goes on; the
-// other learns that it is fenced.
+// (stored before the insert). Every change is a compare-and-set, so of two recorders only the later one continues; the
+// other one is fenced.
 import type { KV } from '@nats-io/kv';
 import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -10,25 +10,25 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { Fenced, FencedEntry } from '../fenced-entry.ts';
 
-/** A range of records that may be in ClickHouse, and the token under which it was inserted if it was. */
+/** A range of records that may be in ClickHouse, and the token of its insert. */
 export type PendingRange = {
   readonly first: number;
   readonly last: number;
-  /** When the server stored the last one: a stream that was put back from a backup has another one in its place. */
+  /** When the server stored the last one: a stream restored from a backup has another record at this sequence. */
   readonly lastAtNs: string | null;
   readonly token: string;
 };
 
 export type ProgressRecord = {
   readonly owner: string;
-  /** Grows with every write of this owner: distinguishes our own write from an older one of ours. */
+  /** Increases with every write of this owner: distinguishes its writes. */
   readonly writes: number;
-  /** When the stream was made, in the server's words. */
+  /** When the stream was created, as the server reports it. */
   readonly made: string;
-  /** What its rows have in ClickHouse: higher for every stream that took the place of another. */
+  /** The value of its rows in ClickHouse: higher for every recreated stream. */
   readonly streamEpoch: number;
   readonly recordedTo: number;
-  /** When that record was stored; null when it is not known. */
+  /** When that record was stored; null when unknown. */
   readonly recordedAtNs: string | null;
   readonly pending: PendingRange | null;
 };
@@ -50,8 +50,8 @@ export class Progress {
   }
 
   /**
-   * Takes the recorder's place over from whoever had it, and says how far they came: not at all in this stream, when
-   * the one at hand is not the one they read. `holds` tells that of a place.
+   * Takes the progress over from its owner; the recorded position is 0 when the stream is not the one they read.
+   * `holds` tests whether the stream contains a position.
    */
   static async takeOver(
     bucket: KV,
@@ -66,7 +66,7 @@ export class Progress {
       let kept = fresh;
       if (found !== null) {
         const { streamEpoch } = found;
-        // Sequences of another stream say nothing about this one, and what it tells came after what that one told.
+        // Sequences of another stream do not apply to this one, whose events are later.
         if (await holds(reachedBy(found))) kept = { ...found, owner: fresh.owner };
         else kept = { ...fresh, streamEpoch: Math.max(fresh.streamEpoch, streamEpoch + 1) };
       }
@@ -79,7 +79,7 @@ export class Progress {
     return this.#record.streamEpoch;
   }
 
-  /** Every record up to here is in ClickHouse. */
+  /** The last record that is in ClickHouse together with all before it. */
   get recorded(): StreamPosition {
     const { made, recordedTo, recordedAtNs } = this.#record;
     return { made, seq: recordedTo, storedAtNs: recordedAtNs === null ? null : BigInt(recordedAtNs) };
@@ -93,12 +93,12 @@ export class Progress {
     return this.#record.pending;
   }
 
-  /** A token no other range ever had, whatever became of the stream or of this record. */
+  /** A token that no other range ever had, even after the stream or this record was lost. */
   newToken(first: number, last: number): string {
     return `EVENTS:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
   }
 
-  /** Durable before it resolves. Repeats until the bus answers; rejects with Fenced, or when `stopping`. */
+  /** Resolves when durable. Retries until the bus answers; rejects with Fenced, or when `stopping`. */
   async save(recorded: StreamPosition, pending: PendingRange | null, stopping: AbortSignal): Promise<void> {
     const recordedAtNs = recorded.storedAtNs === null ? null : String(recorded.storedAtNs);
     const writes = this.#record.writes + 1;
@@ -117,12 +117,12 @@ export class Progress {
     }
   }
 
-  /** False when the bus refused or did not answer; then only reading back shows what is there. */
+  /** False when the bus refused or did not answer; then the stored entry must be read back. */
   async #write(record: ProgressRecord): Promise<boolean> {
     try {
       await this.#entry.write(record);
     } catch (error) {
-      ignoring(error, 'the progress is read back to learn what is there');
+      ignoring(error, 'the stored progress is read back');
       return false;
     }
     this.#record = record;
@@ -131,7 +131,7 @@ export class Progress {
 
   async #readBack(wanted: ProgressRecord): Promise<void> {
     const found = await this.#entry.readBack();
-    if (found?.writes === wanted.writes) this.#record = wanted; // it had landed after all
+    if (found?.writes === wanted.writes) this.#record = wanted; // the write had succeeded
   }
 }
 

@@ -3,7 +3,7 @@
 //   2. An event id that is recorded is dropped: known from memory, or looked up when its message is older than memory.
 //   3. Before an insert its range of records and a token are durable. An insert whose end is not known (timed out,
 //      killed) is repeated with the same range and the same token before anything else, and ClickHouse keeps one.
-// It must never insert a range that is not durable, and never go on past a range that may be half written.
+// It must never insert a range that is not durable, and never continue past a range that may be partly written.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
@@ -30,30 +30,30 @@ import { Writer } from './writer.ts';
 export type RecorderOptions = {
   readonly bus: Bus;
   readonly engine: Engine;
-  /** For records that cannot be read. */
+  /** For unreadable records. */
   readonly publisher: Publisher;
   readonly arrived?: (event: DeliveryEvent) => void;
   readonly clock?: Clock;
 };
 
 export type Recorder = {
-  /** Taken but not (certainly) in ClickHouse, in stream order. */
+  /** Batches taken but not certainly in ClickHouse, in stream order. */
   unflushed(): Iterable<Batch>;
-  /** No row that may not be in ClickHouse yet has an earlier `recorded_at`; null when there is none. */
+  /** The earliest `recorded_at` of rows that may not be in ClickHouse yet; null when there is none. */
   readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
   readonly recorded: StreamPosition;
   /** Every record up to this one is in ClickHouse or among `unflushed`. */
   readonly taken: TakenPosition;
-  /** Which EVENTS the positions are of, by when it was made: one that is recreated counts from 1 again. */
+  /** Creation time of the EVENTS that the positions belong to: a recreated stream counts from 1 again. */
   readonly streamMade: string;
   /**
-   * Settles when it records no more: `fenced` when another one took over, `stream_changed` when EVENTS is not the stream
-   * it began with and all it held of that is in ClickHouse, `stopped` after `stop`.
+   * Settles when it stops recording: `fenced` when another recorder took over, `stream_changed` when EVENTS was
+   * recreated and all held rows are in ClickHouse, `stopped` after `stop`.
    */
   readonly ended: Promise<HowEnded>;
-  /** Writes what was taken and closes the books, if that can be done within `deadlineMs`. */
+  /** Writes the held batches and the final progress, if possible within `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>;
 };
 
@@ -70,8 +70,8 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const progress = await Progress.takeOver(await openBucket(bus, 'recorder'), streamMade, holds, clock);
   const { streamEpoch } = progress;
 
-  // Rows beyond what the progress speaks of: it was lost, or the server lost its last moments with the power. Then
-  // the pending range of that record is no longer the last one, and only the ids show what is recorded.
+  // There are rows beyond the progress when it was lost, or the server lost its last writes with the power. Then the
+  // pending range is not the last one, and only ids show what is recorded.
   const reached = progress.pending?.last ?? progress.recordedTo;
   const beyond = await rowsBeyond(engine, streamEpoch, reached);
   const pending = beyond === 0 && (progress.pending?.last ?? 0) >= state.first_seq ? progress.pending : null;
@@ -95,7 +95,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   function take(record: EventRecord): Promise<void> | undefined {
     const before = batcher.take(record);
-    // Held by now, but for one that is being moved to DEAD.
+    // Held now, except for a record that is being moved to DEAD.
     if (before === undefined || batcher.lastSeq === record.seq) taken.advance(record.seq);
     return before?.then(() => taken.advance(record.seq));
   }
@@ -129,7 +129,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     end(how);
   }
 
-  /** What was taken of the old stream is in ClickHouse before anything of the one at hand is read. */
+  /** Writes the held batches of the old stream before the new stream is read. */
   async function endWith(change: StreamChanged): Promise<void> {
     metrics.eventsChanged.inc({ reader: 'recorder' });
     log.error(
@@ -142,12 +142,12 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
       await writer.settle();
     } catch (error) {
       if (!stopping.signal.aborted && !(error instanceof Fenced)) throw error;
-      ignoring(error, 'who records now has taken the progress over');
+      ignoring(error, 'another recorder has taken the progress over');
     }
     if (!stopping.signal.aborted) halt('stream_changed');
   }
 
-  /** Until DEAD has it, or the time is up: a record nobody can read must not hold up those that can be. */
+  /** Retries until DEAD has the record, or the deadline: an unreadable record must not block readable ones. */
   async function deadLetter(record: Omit<EventRecord, 'timestampNanos'>, reason: string): Promise<void> {
     const { seq, subject, data } = record;
     const moved = new Promise<void>((resolve) => {
@@ -196,7 +196,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
       batcher.finish();
       const flushed = (writing ?? Promise.resolve()).then(() => writer.settle());
       await withDeadline('the last insert', deadlineMs, flushed).catch((error: unknown) =>
-        ignoring(error, 'what was not written is read again at the next start'),
+        ignoring(error, 'unwritten records are read again at the next start'),
       );
       halt('stopped');
     },

@@ -1,4 +1,4 @@
--- Every delivery event of every message, one row each; bodies are never here. A null of an event is '' here: no
+-- Every delivery event of every message, one row each; bodies are never stored here. A null of an event is '' here: no
 -- carrier id, error or reference is ever empty. (stream_epoch, stream_seq, batch_index) is the event's place in the
 -- stream, and so the order in which events are folded. The deduplication window remembers the tokens of that many
 -- inserts; the recorder repeats at most the last one.

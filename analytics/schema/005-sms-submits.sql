@@ -3,7 +3,7 @@
 -- inserts as sms_events, under the same deduplication token.
 -- submit_key is the id as model/carrier-message-id.ts `canonical` writes it. How long rows are kept is set at the start
 -- (store/retention.ts).
--- A repeat after a crash empties it and fills it anew before anything is fed. The last statement is run for each hour of
+-- A repeat after a crash empties it and fills it again before anything is fed. The last statement is run for each hour of
 -- the last five days, so that each ends in time however much there is.
 CREATE TABLE IF NOT EXISTS sms_submits
 (

@@ -1,15 +1,15 @@
 // Runs a fixed number of jobs at a time and refuses beyond a bounded queue. The system's own jobs go first, so that a
-// receipt never waits behind the lists of an account; the others take turns by kind.
+// receipt never waits for the lists of an account; the others alternate by kind.
 import { RetryLater } from '../../platform/errors.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 
-/** system: the answer is acted on · account: to be shown it · background: nobody waits. */
+/** system: the answer is acted on · account: the answer is displayed · background: no caller waits. */
 export type Turn = 'system' | 'account' | 'background';
 
-/** Runs `job` when its turn has come; rejects with RetryLater at once when too many wait. */
+/** Runs `job` when a slot is free; rejects with RetryLater at once when too many wait. */
 export type FairSemaphore = <T>(job: () => Promise<T>, turn?: Turn) => Promise<T>;
 
-/** So many jobs of accounts go before one of the background when both wait. */
+/** Jobs of accounts that run before one of the background when both wait. */
 const accountsBeforeBackground = 4;
 
 export function fairSemaphore(atOnce: number, waitingMax: number): FairSemaphore {
@@ -33,8 +33,8 @@ export function fairSemaphore(atOnce: number, waitingMax: number): FairSemaphore
   return async (job, turn = 'system') => {
     if (inside >= atOnce) {
       const mine = Promise.withResolvers<void>();
-      if (!queues[turn].push(mine.resolve)) throw new RetryLater('too many questions at once', 100);
-      await mine.promise; // whoever left handed their place over, so `inside` counts us already
+      if (!queues[turn].push(mine.resolve)) throw new RetryLater('too many queries at once', 100);
+      await mine.promise; // the finished job passed its slot on, so `inside` counts this one already
     } else {
       inside += 1;
     }

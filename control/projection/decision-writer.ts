@@ -1,7 +1,6 @@
-// Takes subscribers' decisions from INBOUND and writes them into the database, for as long as it takes: while the
-// database is away they wait in the stream, and their entries in the bucket keep them in effect. An entry is removed
-// only when the blocks of the list have the decision. Several of these may run: decisions are ordered by their own
-// time.
+// Writes subscribers' decisions from INBOUND into the database, with retries: while the database is unavailable they
+// wait in the stream, and their entries in the bucket keep them in effect. An entry is removed only when the blocks of
+// the list contain the decision. Several writers may run: decisions are ordered by their own time.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -26,12 +25,12 @@ export type DecisionWriter = { stop(): Promise<void> };
 export type DecisionWriterParts = {
   readonly bus: Bus;
   readonly store: Store;
-  /** For what nobody can read. */
+  /** For unreadable records. */
   readonly publisher: Publisher;
   readonly clock?: Clock;
 };
 
-/** Begins by itself as soon as the stream is there: this role may be up before any that serves carriers. */
+/** Starts when the stream exists: this role may start before any role that serves carriers. */
 export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter {
   const { clock = systemClock } = parts;
   const stopping = new AbortController();
@@ -52,10 +51,12 @@ export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter 
 
   const sweep = async () => {
     const swept = await sweepMarks(parts.bus, clock.nowMs(), limits.inbound.marksOlderThanMs);
-    if (swept > 0) log.info({ swept }, 'marks of decisions that are written down were cleared away');
+    if (swept > 0) log.info({ swept }, 'deletion markers of stored decisions were removed');
   };
   const stopSweep = clock.every(limits.inbound.marksSweepEveryMs, () => {
-    sweep().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'marks of decisions stay for now'));
+    sweep().catch((error: unknown) =>
+      log.warn({ error: messageOf(error) }, 'deletion markers of decisions could not be removed'),
+    );
   });
   const beginning = begin();
   return {
@@ -115,12 +116,12 @@ async function settle(
     await takeDecisionAway(bucket, decision);
     const ended = written?.ended ?? 'no_account';
     metrics.decisions.inc({ keyword, ended });
-    log.info({ accountId, keyword, ended, messageId: decision.messageId }, 'a subscriber’s decision is written down');
+    log.info({ accountId, keyword, ended, messageId: decision.messageId }, 'a subscriber’s decision is stored');
     from.ack();
   } catch (error) {
     log.warn(
       { accountId, keyword, error: messageOf(error) },
-      'a subscriber’s decision waits, and is in effect meanwhile',
+      'a subscriber’s decision could not be stored yet; it is in effect meanwhile',
     );
     from.nak(limits.bus.nakDelayMsMax);
   }

@@ -21,7 +21,7 @@ import { projectOutbox, reconcile } from './projection.ts';
 export type Projector = {
   /** Null while it works, or waits for another projector; otherwise what stops it. */
   failure(): string | null;
-  /** The directory is another database's: a person must say which is right. */
+  /** The directory belongs to another database: an operator must decide which is right. */
   refused(): OwnedByAnother | null;
   close(): Promise<void>;
 };
@@ -33,12 +33,12 @@ export type ProjectorOptions = {
   readonly reconcileEveryMs?: number;
 };
 
-/** Any number: only our own code takes advisory locks in our database. */
+/** An arbitrary number: only our own code takes advisory locks in our database. */
 const projectorLock = 0x48_45_4c_49;
 
 export function startProjector(options: ProjectorOptions): Projector {
   const { databaseUrl, bus, clock = systemClock } = options;
-  // Connections of its own: requests that hold all of theirs must not keep a revocation waiting.
+  // Its own connections: requests that use all of theirs must not delay a revocation.
   const store = openStore(databaseUrl, systemClock, { poolMax: limits.store.projectorPoolMax });
   const reconcileEveryMs = options.reconcileEveryMs ?? limits.directory.reconcileEveryMs;
   const stopping = new AbortController();
@@ -49,14 +49,14 @@ export function startProjector(options: ProjectorOptions): Projector {
   let reconciling: Promise<void> | null = null;
   let askOwnerAtMs = 0;
   let refused: OwnedByAnother | null = null;
-  // What was written to a NATS that then lost its data, or to another one, must be published again.
+  // Entries written to a NATS that then lost its data, or to another one, must be written again.
   bus.onReconnect(() => {
     reconcileAtMs = 0;
     askOwnerAtMs = 0;
     alarm.notify();
   });
 
-  /** Beside the outbox, not before it: comparing a large directory may take longer than a revocation may wait. */
+  /** In parallel to the outbox: comparing a large directory may take longer than a revocation may wait. */
   async function reconcileOnce(): Promise<void> {
     reconcileAtMs = clock.monotonicMs() + reconcileEveryMs;
     try {
@@ -81,15 +81,12 @@ export function startProjector(options: ProjectorOptions): Projector {
         if (why !== failure) {
           const facts = { error: why };
           if (refused !== null)
-            log.error(
-              { alarm: 'directory_of_another_installation', ...facts },
-              'the directory is not brought up to date',
-            );
-          else log.warn(facts, 'the projection of the directory broke off and is tried again');
+            log.error({ alarm: 'directory_of_another_installation', ...facts }, 'the directory is not updated');
+          else log.warn(facts, 'the projection of the directory failed and is retried');
         }
         failure = why;
         metrics.directoryFailures.inc();
-        // Whatever broke may have taken entries with it (a bucket that was lost, say): compare everything again.
+        // The failure may have lost entries (with a lost bucket, for example): compare everything again.
         reconcileAtMs = 0;
         askOwnerAtMs = 0;
         await alarm.wait(limits.directory.outboxPollMs);
@@ -97,7 +94,7 @@ export function startProjector(options: ProjectorOptions): Projector {
     }
   }
 
-  /** As long as one database connection lasts: it holds the lock and hears the notifications. */
+  /** Lasts as long as one database connection, which holds the lock and receives the notifications. */
   async function session(): Promise<void> {
     const client = new pg.Client(clientConfigOf(databaseUrl));
     let broken: Error | null = null;
@@ -128,7 +125,7 @@ export function startProjector(options: ProjectorOptions): Projector {
         await alarm.wait(limits.directory.outboxPollMs);
       }
     } finally {
-      // Ends the lock too. The server may be gone, then there is nobody to say goodbye to.
+      // Releases the lock too. The server may be gone.
       await withDeadline('closing a database connection', 1_000, client.end()).catch((error: unknown) =>
         ignoring(error, 'the database connection was already closed'),
       );

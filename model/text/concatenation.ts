@@ -1,19 +1,14 @@
-// The user data header (TS 23.040 §9.2.3.24): the tie between the parts of a long message, and the national tables
-// a text of septets is read with. It writes and reads the 8-bit and the 16-bit form of the reference; elements it
-// does not know are stepped over, never trusted for length.
-import { type Shift, noShift, shiftOctets } from './national-languages.ts';
+// The user data header (TS 23.040 §9.2.3.24): the concatenation of a long message's parts, and the national tables of a
+// GSM-7 text. It writes and reads the 8-bit and the 16-bit reference; unknown elements are skipped, and no length is
+// trusted.
+import { type Shift, shiftOctets } from './national-languages.ts';
 
-/** Part `part` (from 1) of `total`, of the message called `reference` by its sender. */
+/** Part `part` (from 1) of `total`, of the message with this reference. */
 export type Concatenation = { reference: number; referenceBits: 8 | 16; total: number; part: number };
 
 export type UserData = { concatenation: Concatenation | undefined; shift?: Shift | undefined; body: Buffer };
 
-/** Body with its header in front: 06 08 04 reference reference total part, or 05 00 03 reference total part. */
-export function withConcatenation(concatenation: Concatenation, body: Buffer): Buffer {
-  return withHeader(concatenation, noShift, body);
-}
-
-/** Body with a header for what there is: concatenation, then 25 01 and 24 01 for tables. Without both, the body. */
+/** Body with a header for the given concatenation and tables (elements 24 and 25). Without both, the body alone. */
 export function withHeader(concatenation: Concatenation | null, shift: Shift, body: Buffer): Buffer {
   const tieOctets = concatenation === null ? 0 : concatenation.referenceBits === 16 ? 6 : 5;
   const elementOctets = tieOctets + shiftOctets(shift);
@@ -37,10 +32,7 @@ export function withHeader(concatenation: Concatenation | null, shift: Shift, bo
   return octets;
 }
 
-/**
- * Splits short_message with the UDH indicator set into what its header says and its body. `shift` is undefined
- * where the header names no table.
- */
+/** Splits a short_message with the UDH indicator into header and body. `shift` is undefined without national tables. */
 export function readConcatenation(octets: Buffer): UserData {
   const end = (octets[0] ?? 0) + 1;
   if (octets.length === 0 || end > octets.length) return { concatenation: undefined, body: octets };

@@ -1,6 +1,6 @@
-// From text to the octets of submit_sm.short_message and back. GSM-7 goes unpacked, one septet per octet
-// (SMPP data_coding 0: the SMSC packs), UCS-2 big-endian (data_coding 8). Long texts carry a concatenation
-// header (TS 23.040 §9.2.3.24), which counts against the 140 octets the air has. Pure; it knows no PDU.
+// Text to the octets of submit_sm.short_message and back. GSM-7 is unpacked, one septet per octet (SMPP data_coding 0:
+// the SMSC packs), UCS-2 big-endian (data_coding 8). Long texts carry a concatenation header (TS 23.040 §9.2.3.24),
+// which counts against the 140 octets of a short message. Pure; it knows no PDU.
 import { assert } from '../../platform/assert.ts';
 import { withHeader } from './concatenation.ts';
 import { characterOf, escapeSeptet, escapedCharacterOf, gsmAlphabet } from './gsm-alphabet.ts';
@@ -8,14 +8,14 @@ import { type Shift, noShift, shiftOctets } from './national-languages.ts';
 import { type TextEncoding, segmentCapacity } from './segment-capacity.ts';
 import { segmentDecided } from './segments.ts';
 
-/** `octets` is the header, when there is one, and the body: short_message as it goes on the wire. */
+/** `octets` is short_message as written: the header, if any, and the body. */
 export type EncodedSegment = { octets: Buffer; dataCoding: number; hasUdh: boolean };
 
 export const dataCodingOf = { gsm7: 0, ucs2: 8 } as const;
 
 /**
- * The segments of a text as octets. `reference` (0..65535) ties the parts of one message together at the handset.
- * Encoding and national tables were decided at the ingress: a text that does not fit them here is a bug and asserts.
+ * The segments of a text as octets. `reference` (0..65535) identifies the parts of one message at the handset. The
+ * ingress has decided encoding and national tables: a text that does not fit them is a bug and asserts.
  */
 export function encodeSegments(
   text: string,
@@ -36,12 +36,12 @@ export function encodeSegments(
   });
 }
 
-/** A text as octets without any header. */
+/** A text as octets without header. */
 export function encodeText(text: string, encoding: TextEncoding, shift = noShift): Buffer {
   return encoding === 'gsm7' ? encodeGsm(text, shift) : encodeUcs2(text);
 }
 
-/** Octets without their header as text. Codings we do not send (binary, JIS …) are read as Latin-1. */
+/** The text of octets without header. Codings we do not send (binary, JIS …) are read as Latin-1. */
 export function decodeText(octets: Buffer, dataCoding: number, shift: Shift = noShift): string {
   if (dataCoding === dataCodingOf.gsm7) return decodeGsm(octets, shift);
   // The low nibble: 0x18 and the message classes of group 0001 are UCS-2 too.
@@ -94,6 +94,6 @@ for (const tables of [0, 1, 2]) {
     [6 + tables * 3, room.multi8],
     [7 + tables * 3, room.multi16],
   ] as const) {
-    assert(headerOctets + Math.ceil((septets * 7) / 8) <= 140, 'a full segment would not fit the air interface');
+    assert(headerOctets + Math.ceil((septets * 7) / 8) <= 140, 'a full segment would be longer than 140 octets');
   }
 }

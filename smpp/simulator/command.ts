@@ -1,5 +1,5 @@
-// `heliograph smsc`: the simulator on the command line. It reads the options, starts, says in one line what it
-// listens on, and stops cleanly on SIGINT and SIGTERM. Wrong options end it with a sentence, not a stack.
+// `heliograph smsc`: the simulator on the command line. It parses the options, starts, prints one line with its ports,
+// and stops on SIGINT and SIGTERM. Wrong options throw SetupError.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SetupError, messageOf } from '../../platform/errors.ts';
@@ -10,7 +10,7 @@ import { inboundForms } from './inbound.ts';
 import { type AccountOptions, idStyles, receiptForms, type SimulatorOptions, withDefaults } from './options.ts';
 import { startSimulator } from './simulator.ts';
 
-/** Runs until a signal comes. Throws SetupError for options that make no sense. */
+/** Runs until a signal. Throws SetupError for invalid options. */
 export async function runSimulatorCommand(argv: string[]): Promise<void> {
   const { values } = readArguments(argv);
   if (values.help) {
@@ -179,17 +179,17 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
   --gsm7 F             unpacked or packed septets (unpacked)
   --gsm7-data-coding N which data_coding is GSM-7, besides 0
   --tls-cert FILE      speak TLS with this certificate (PEM) and --tls-key FILE;
-                       with --tls-ca FILE clients must show one of that authority
+                       with --tls-ca FILE clients need a certificate of that authority
   --binds-max N        more binds of one account answer ESME_RALYBND (0: no limit)
-  --latency-ms D       from the answer to the receipt (lognormal:250,0.4)
-  --response-ms D      from the submit to its answer (fixed:0)
+  --latency-ms D       from the response to the receipt (lognormal:250,0.4)
+  --response-ms D      from the submit to its response (fixed:0)
                        D is fixed:MS, uniform:FROM,TO or lognormal:MEDIAN,SIGMA
   --receipts F         text, tlv or both (text)
   --ids F              decimal, hex or resp-hex-receipt-decimal (decimal)
   --ids-from N         the first message id
   --no-magic           treat numbers that end in 0000 to 0007 like all others
   --mo N               send N messages from subscribers per second to each bound account
-  --mo-text T          what they say, {n} counts them (inbound {n}); long texts go in parts
+  --mo-text T          their text, {n} counts them (inbound {n}); long texts go in parts
   --mo-from N          from this number (+8801700000000)
   --mo-to N            to this number or short code (16000)
   --mo-as F            how long texts go: udh, udh8, sar or message_payload (udh)

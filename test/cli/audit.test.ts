@@ -14,7 +14,7 @@ afterAll(() => database?.stop());
 const cli = (...words: string[]) =>
   runCli(words, { DATABASE_URL: database.postgres.applicationUrl, DATABASE_OWNER_URL: database.postgres.ownerUrl });
 
-test('says that the log is sound and where it ends; a changed record is named, with exit code 1', async () => {
+test('reports a sound log and its end; a changed record is named, with exit code 1', async () => {
   const accountId = await newAccount(database.store);
   expect((await cli('accounts', 'suspend', accountId)).code).toBe(0);
   const sound = await cli('audit', 'verify', '--json');

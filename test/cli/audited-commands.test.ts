@@ -192,7 +192,7 @@ async function made(): Promise<Made> {
   return { account, key: key.id, sender, template: template.template.id };
 }
 
-describe('leaves a record that says who, from where and what:', () => {
+describe('leaves a record of who, from where and what:', () => {
   beforeAll(async () => {
     writeFileSync(join(dataDir, 'dnd.csv'), '8801712345678,all\n8801712345679,all\n');
     writeFileSync(join(dataDir, 'ported.csv'), '8801712345678,padma\n');

@@ -43,7 +43,7 @@ const cli = (...words: string[]) =>
   });
 const shown = async (...words: string[]) => (await cli(...words)).stdout;
 
-test('a second order to the same end keeps the reason of the first, unless it says another', async () => {
+test('a second command to the same state keeps the reason of the first, unless it has another', async () => {
   await cli('carriers', 'pause', 'handset', '--reason', 'maintenance of theirs');
   await cli('carriers', 'pause', 'handset');
   expect(await shown('carriers', 'list', 'handset')).toMatch(/^handset {2}paused .*: maintenance of theirs$/m);
@@ -60,11 +60,13 @@ test('a second order to the same end keeps the reason of the first, unless it sa
 test('the doctor marks a command in effect, apart from what is right and what is wrong', async () => {
   const { code, stdout } = await cli('doctor', '--carrier', 'handset');
   expect(code).toBe(1);
-  expect(stdout).toMatch(/^! handset +paused by an order: nothing is submitted .*\n +→ .*carriers resume handset$/m);
+  expect(stdout).toMatch(
+    /^! handset +paused by an operator command: nothing is submitted .*\n +→ .*carriers resume handset$/m,
+  );
   expect(stdout).toMatch(/^✗ handset\/1 +nothing listens/m);
 }, 30_000);
 
-test('the audit of a carrier has the orders on its binds', async () => {
+test('the audit of a carrier has the commands on its binds', async () => {
   await until('six orders are written', async () => {
     return (await shown('audit', '--target', 'handset')).trimEnd().split('\n').length === 6;
   });
@@ -74,7 +76,7 @@ test('the audit of a carrier has the orders on its binds', async () => {
   expect(await shown('audit', '--target', 'hand%')).toBe('nothing yet\n');
 }, 60_000);
 
-test('an action that there is not is answered with those that there are', async () => {
+test('an unknown action is answered with the known ones', async () => {
   const { code, stdout, stderr } = await cli('audit', '--action', 'nosuch');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain('no action "nosuch"; there are: ');

@@ -40,7 +40,7 @@ describe('every command has its help', () => {
   });
 });
 
-describe('what is wrong is said in one sentence', () => {
+describe('an error is reported in one sentence', () => {
   it.each([
     [['keys', 'create'], "required option '--account <id>'"],
     [['keys', 'create', '--account', 'bob'], '--account: found "bob", expected an account id (acc_…)'],
@@ -75,7 +75,7 @@ describe('what is wrong is said in one sentence', () => {
     [['dead', 'replay'], 'expected numbers of records, or --all'],
     [['dead', 'replay', '5', '--all'], 'expected numbers of records, or --all'],
     [['dead', 'replay', '5', '--stream', 'MT_TXN'], '--stream goes with --all'],
-    [['dead', 'drop', '5'], 'dead drop deletes record 5 for good: say so with --yes'],
+    [['dead', 'drop', '5'], 'dead drop deletes record 5 for good: confirm with --yes'],
     [['cook'], "unknown command 'cook'"],
   ])('%j', async (command, sentence) => {
     const { code, stderr } = await cli(command);
@@ -96,7 +96,7 @@ describe('doctor', () => {
     );
   });
 
-  it('says what to do about each problem, without passwords', async () => {
+  it('advises on each problem, without passwords', async () => {
     const { code, stdout } = await cli(['doctor'], {
       NATS_URL: 'nats://u:hunter2@127.0.0.1:1',
       DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
@@ -111,7 +111,7 @@ describe('doctor', () => {
 });
 
 describe('doctor on wrong settings', () => {
-  it('says in a sentence that a log level, a body key or a name is wrong', async () => {
+  it('reports in a sentence that a log level, a body key or a name is wrong', async () => {
     const level = await cli(['doctor'], { HELIOGRAPH_LOG: 'bla' });
     expect(level).toMatchObject({ code: 1, stderr: '' });
     expect(level.stdout).toContain('✗ settings       HELIOGRAPH_LOG: found "bla", expected one of fatal, error');

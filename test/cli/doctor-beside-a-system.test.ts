@@ -20,7 +20,7 @@ const doctor = (folder: string, options: readonly string[], more: Record<string,
   });
 
 describe('beside a running system', () => {
-  it('it asks instead of binding, and binds only when it is told to', async () => {
+  it('it queries instead of binding, and binds only with --force', async () => {
     const harness = await openCarrierHarness({ bindsMax: 2 });
     onTestFinished(() => harness.stop());
     await harness.host([carrierWith(harness.simulator)]);
@@ -43,7 +43,7 @@ describe('beside a running system', () => {
     expect(binds()).toEqual({ now: 2, total: 2, refused: 1 });
   });
 
-  it('that cannot be asked may have the binds: then only on demand', async () => {
+  it('that cannot be queried may have the binds: then only on demand', async () => {
     const smsc = await simulator();
     const away = { natsUrl: `nats://127.0.0.1:${await freePort()}` };
     const [finding] = await look(smsc.port, {}, away);
@@ -71,7 +71,7 @@ describe('beside a running system', () => {
     expect(await look(smsc.port, {}, { ...check, force: true })).toMatchObject([{ ok: true }]);
   });
 
-  it('a simulated carrier is asked about, whatever is ordered: nobody else can bind to it', async () => {
+  it('a simulated carrier is queried, even with --force: only the system can bind to it', async () => {
     const harness = await openCarrierHarness();
     onTestFinished(() => harness.stop());
     const alpha = { ...carrierWith(harness.simulator), simulate: {} as CarrierConfig['simulate'] };
@@ -106,20 +106,20 @@ describe('beside a running system', () => {
     });
   }, 60_000);
 
-  it('whose carriers do not answer it says so and still does not bind', async () => {
+  it('whose carriers do not answer is reported, and it still does not bind', async () => {
     const smsc = await simulator();
     const [finding] = await look(smsc.port, {}, { isRunning: true });
     expect(finding).toMatchObject({
       check: 'alpha',
       ok: false,
-      detail: expect.stringContaining('nobody answers for this carrier'),
+      detail: expect.stringContaining('no node reports this carrier'),
     });
     expect(smsc.stats().binds.total).toBe(0);
   });
 });
 
 describe('the command', () => {
-  it('checks one carrier of heliograph.yaml, prints for people or machines, and its exit code says how it went', async () => {
+  it('checks one carrier of heliograph.yaml, prints for people or machines, and its exit code is the result', async () => {
     const smsc = await simulator();
     const folder = mkdtempSync(join(tmpdir(), 'heliograph-doctor-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -52,7 +52,7 @@ async function detailOf(port: number, bind: Partial<BindConfig> = {}): Promise<s
 }
 
 describe('a carrier that is set up right', () => {
-  it('is bound to once, asked whether it lives, and left as a guest does', async () => {
+  it('is bound once, gets one enquire_link, and an unbind', async () => {
     const smsc = await simulator();
     const [finding, ...more] = await look(smsc.port);
     expect(finding).toMatchObject({
@@ -85,12 +85,12 @@ describe('a carrier that is set up right', () => {
     const smsc = await simulator();
     smsc.sendInbound({ from: '8801712345678', to: '16247', text: 'hello' });
     const [finding] = await look(smsc.port);
-    expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('1 deliveries were put off') });
+    expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('1 deliveries were deferred') });
     expect(smsc.stats().inbound).toMatchObject({ acked: 0 });
   });
 });
 
-describe('what is wrong is said, and what to do', () => {
+describe('a fault is reported, and what to do', () => {
   it.each<[string, Partial<SimulatorOptions>, Partial<BindConfig>, string]>([
     [
       'a wrong password',

@@ -2,7 +2,7 @@
 // SMSC peer. Whatever stops or slows a carrier is said where a person looks first, with what to do.
 import { afterEach, expect, test } from 'vitest';
 import { examineCarriers } from '../../cli/doctor-carriers.ts';
-import type { Finding } from '../../cli/finding.ts';
+import type { Finding } from '../../cli/doctor-reported.ts';
 import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';
 import { issueCommand } from '../../cluster/operator-commands/commands.ts';
 import { askForCarriers } from '../../cluster/operator-commands/reports.ts';
@@ -34,7 +34,7 @@ const order = (verb: 'pause' | 'drain' | 'resume', bind: number | null, reason: 
   issueCommand(harness.bus, { verb, carrier: 'alpha', bind, reason, actor: 'operator', from: 'me@here' });
 const bound = (count: number) => until('bound', () => harness.simulator.stats().binds.now === count, waiting);
 
-test('a command in effect is said, of the carrier and of one bind, and is no fault', patience, async () => {
+test('a command in effect is reported, of the carrier and of one bind, and is no fault', patience, async () => {
   harness = await openCarrierHarness();
   const alpha = carrierWith(harness.simulator);
   await harness.host([alpha]);
@@ -48,7 +48,7 @@ test('a command in effect is said, of the carrier and of one bind, and is no fau
     ok: true,
     note: true,
     detail: expect.stringMatching(
-      /is bound .*\npaused by an order: .* by operator \(me@here\): one too many\n→ .*carriers resume alpha --bind 2$/,
+      /is bound .*\npaused by an operator command: .* by operator \(me@here\): one too many\n→ .*carriers resume alpha --bind 2$/,
     ),
   });
   await order('pause', null, 'their maintenance');
@@ -56,11 +56,13 @@ test('a command in effect is said, of the carrier and of one bind, and is no fau
     check: 'alpha',
     ok: true,
     note: true,
-    detail: expect.stringMatching(/^paused by an order: nothing is submitted .*: their maintenance\n→ .*resume alpha$/),
+    detail: expect.stringMatching(
+      /^paused by an operator command: nothing is submitted .*: their maintenance\n→ .*resume alpha$/,
+    ),
   });
 });
 
-test('why a bind is not there comes with what to do, as with --force', patience, async () => {
+test('why a bind is missing is reported with what to do, as with --force', patience, async () => {
   harness = await openCarrierHarness();
   const files = makeCertificates();
   ends.push(() => files.remove());
@@ -152,14 +154,16 @@ test('a carrier that throttles is seen in the list, by the doctor, and once in t
   expect(carrier).toMatchObject({
     check: 'alpha',
     ok: false,
-    detail: expect.stringMatching(/^is sent [\d.]+ of 50\/s \(ESME_RTHROTTLED\)\n→ .*set `tps` to it/),
+    detail: expect.stringMatching(
+      /^is sent [\d.]+ of 50\/s \(ESME_RTHROTTLED\)\n→ .*set `tps` to the rate of the contract/,
+    ),
   });
   expect(binds.map(({ ok }) => ok)).toEqual([true, true]);
   await until('it has complained for a while', () => harness.simulator.stats().submits.total > 60, waiting);
   expect(alarms()).toMatchObject([{ level: 'warn', carrier: 'alpha', status: 'ESME_RTHROTTLED', ofPerS: 50 }]);
 });
 
-test('a carrier that is avoided although its binds stand says since when, and until when', patience, async () => {
+test('a carrier that is avoided although its binds are bound shows since when, and until when', patience, async () => {
   harness = await openCarrierHarness();
   const { port } = harness.simulator;
   await harness.host([carrierWith(harness.simulator)]);

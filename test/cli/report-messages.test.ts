@@ -18,7 +18,7 @@ test.each([
   ['bind_refused: the bind was refused with ESME_RALYBND', 'as many sessions', 'another machine holds them'],
   ['bind_refused: the bind was refused with 0x00000401', '(0x00000401)', 'ask the carrier what this status means'],
   ['the carrier refused the bind: ESME_RINVSYSID', 'not known there', 'correct binds.system_id'],
-  ['peer_closed: read ECONNRESET', 'ended: read ECONNRESET', 'if every try ends so'],
+  ['peer_closed: read ECONNRESET', 'ended: read ECONNRESET', 'if every attempt ends so'],
   ['keepalive: enquire_link was not answered', 'enquire_link', 'ask the carrier to answer enquire_link'],
 ])('%s', (reason, what, todo) => {
   expect(of(reason)).toMatchObject({
@@ -42,6 +42,6 @@ test.each([
   expect(of(`connect_failed: ${why}`, secure)?.todo).toContain(todo);
 });
 
-test('what cannot be placed is left as it came', () => {
+test('an unknown reason is left unchanged', () => {
   expect([of(''), of('something new'), of('asked: drained by an operator')]).toEqual([null, null, null]);
 });

@@ -51,7 +51,7 @@ test('senders are listed, approved for some categories, and rejected', async () 
   expect((await cli('senders', 'approve', 'snd_nobody')).stderr).toContain('sender_not_found');
 });
 
-test('templates are listed, approved and rejected with a word to the account', async () => {
+test('templates are listed, approved and rejected with a note to the account', async () => {
   const made = await createTemplate(store, {
     accountId,
     name: 'hi',
@@ -136,7 +136,7 @@ test('accounts and keys are listed: what to revoke is found again when its outpu
   expect((await cli('keys', 'list', '--account', 'nobody')).stderr).toContain('expected an account id');
 });
 
-test('what becomes of messages from subscribers is set and shown', async () => {
+test('the handling of messages from subscribers is set and shown', async () => {
   const set = await json('accounts', 'inbound', accountId, '--keep-text', 'yes', '--help-text', 'Call 09612');
   expect(set.inbound).toEqual({ keep_text: true, help_text: 'Call 09612' });
   expect(await readAccountSettings(store, accountId)).toMatchObject({ keepInboundText: true, helpText: 'Call 09612' });

@@ -125,7 +125,7 @@ describe('an operator', () => {
       expect(await said('carriers', 'drain', 'alpha', '--bind', 'beta/1')).toContain('--bind: found "beta/1"');
       await cli('carriers', 'pause', 'alpha', '--bind', '1');
       expect(await harness.system.cli('carriers', 'resume', 'alpha')).toContain(
-        'Bind 1 stays paused by an order of its own: carriers resume alpha --bind 1',
+        'Bind 1 stays paused by its own command: carriers resume alpha --bind 1',
       );
       expect(await harness.system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
         /^Resumed {2}alpha\/1 {2}in effect/,

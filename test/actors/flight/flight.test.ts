@@ -248,8 +248,8 @@ test('what is wrong is said in one sentence', async () => {
     expect(stderr.trimEnd()).not.toContain('\n');
     return stderr.trimEnd();
   };
-  expect(await said('beta')).toBe('carrier: found "beta", which nobody serves now; served are alpha');
-  expect(await said('*')).toBe('carrier: found "*", which nobody serves now; served are alpha');
+  expect(await said('beta')).toBe('carrier: found "beta", which no node serves now; served are alpha');
+  expect(await said('*')).toBe('carrier: found "*", which no node serves now; served are alpha');
   expect(await said('alpha', '--bind', '7')).toBe('--bind: found "7", expected one of alpha/1, alpha/2');
   expect(await said('alpha', '--pcap', 'x', '--decisions')).toContain('found both');
   expect(await said('alpha', '--decisions', '--bind', '1')).toContain('leave it out');

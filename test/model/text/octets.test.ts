@@ -1,13 +1,14 @@
 // What goes on the wire for a text, and that it comes back as the same text.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readConcatenation, withConcatenation } from '../../../model/text/concatenation.ts';
-import { basicCharacter, extensionCharacter } from '../../../model/text/gsm-alphabet.ts';
+import { readConcatenation, withHeader } from '../../../model/text/concatenation.ts';
+import { characterOf, escapedCharacterOf } from '../../../model/text/gsm-alphabet.ts';
+import { noShift } from '../../../model/text/national-languages.ts';
 import { decodeText, encodeSegments, encodeText } from '../../../model/text/octets.ts';
 
 const characters = Array.from({ length: 128 }, (_, septet) => septet)
   .filter((septet) => septet !== 0x1b)
-  .flatMap((septet) => [basicCharacter(septet), extensionCharacter(septet)]);
+  .flatMap((septet) => [characterOf(septet), escapedCharacterOf(septet)]);
 const gsmText = fc.string({ unit: fc.constantFrom(...characters), maxLength: 1600, size: 'max' });
 const anyText = fc.string({ unit: 'binary', maxLength: 700, size: 'max' });
 
@@ -98,7 +99,7 @@ describe('a concatenation header', () => {
         octet,
         (bits, reference, total, part) => {
           const expected = { reference: bits === 8 ? reference & 0xff : reference, referenceBits: bits, total, part };
-          const read = readConcatenation(withConcatenation({ ...expected, reference }, Buffer.from('body')));
+          const read = readConcatenation(withHeader({ ...expected, reference }, noShift, Buffer.from('body')));
           expect(read.concatenation).toEqual(expected);
           expect(read.body.toString()).toBe('body');
         },
@@ -106,7 +107,7 @@ describe('a concatenation header', () => {
     );
   });
 
-  test('that lies about its length does no harm', () => {
+  test('with a wrong length does no harm', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 20 }), (octets) => {
         expect(readConcatenation(Buffer.from(octets)).body.length).toBeLessThanOrEqual(octets.length);
@@ -116,7 +117,7 @@ describe('a concatenation header', () => {
     expect(readConcatenation(Buffer.alloc(0)).concatenation).toBeUndefined();
   });
 
-  test('is found behind an element nobody knows', () => {
+  test('is found after an unknown element', () => {
     const read = readConcatenation(Buffer.concat([Buffer.from('0a24030102030003aa0201', 'hex'), Buffer.from('x')]));
     expect(read).toEqual({
       concatenation: { reference: 0xaa, referenceBits: 8, total: 2, part: 1 },

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { SegmentedMessage } from 'sms-segments-calculator';
 import { describe, expect, test } from 'vitest';
-import { basicCharacter, extensionCharacter, septetsOf } from '../../../model/text/gsm-alphabet.ts';
+import { characterOf, escapedCharacterOf, septetsOf } from '../../../model/text/gsm-alphabet.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { segmentUnits } from '../../../model/text/segment-capacity.ts';
 import { segmentText } from '../../../model/text/segments.ts';
@@ -11,8 +11,10 @@ import splitSms from 'split-sms';
 
 const basic = Array.from({ length: 128 }, (_, septet) => septet)
   .filter((septet) => septet !== 0x1b)
-  .map(basicCharacter);
-const extension = [0x0a, 0x14, 0x28, 0x29, 0x2f, 0x3c, 0x3d, 0x3e, 0x40, 0x65].map(extensionCharacter);
+  .map((septet) => characterOf(septet));
+const extension = [0x0a, 0x14, 0x28, 0x29, 0x2f, 0x3c, 0x3d, 0x3e, 0x40, 0x65].map((septet) =>
+  escapedCharacterOf(septet),
+);
 const gsmText = (maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...basic, ...extension, ...extension), maxLength, size: 'max' });
 // Code points that never join into one grapheme: the calculator keeps graphemes together (see below).
@@ -51,7 +53,7 @@ describe('the number of segments', () => {
     expect(countSegments('')).toMatchObject({ ok: true, encoding: 'gsm7', segmentCount: 1, unitCount: 0 });
   });
 
-  test('is what both calculators say for any GSM text', () => {
+  test('equals that of both calculators for any GSM text', () => {
     fc.assert(
       fc.property(gsmText(700), (text) => {
         const counted = countSegments(text);
@@ -65,7 +67,7 @@ describe('the number of segments', () => {
     );
   });
 
-  test('is what both calculators say for any text with characters outside the alphabet', () => {
+  test('equals that of both calculators for any text with characters outside the alphabet', () => {
     fc.assert(
       fc.property(unicodeText(400), (text) => {
         const counted = countSegments(text, 'ucs2');
@@ -98,7 +100,7 @@ describe('the encoding', () => {
     }
   });
 
-  test('gsm7, when asked for, refuses the first character outside the alphabet and says where', () => {
+  test('gsm7, when requested, refuses the first character outside the alphabet with its index', () => {
     expect(countSegments('ok ✓', 'gsm7')).toEqual({
       ok: false,
       code: 'encoding_mismatch',
@@ -108,7 +110,7 @@ describe('the encoding', () => {
     expect(segmentText('\u{1F600}', 'gsm7')).toMatchObject({ ok: false, character: '\u{1F600}', index: 0 });
   });
 
-  test('ucs2, when asked for, is taken for a GSM text too', () => {
+  test('ucs2, when requested, is used for a GSM text too', () => {
     expect(countSegments('a'.repeat(71), 'ucs2')).toMatchObject({ encoding: 'ucs2', segmentCount: 2 });
   });
 

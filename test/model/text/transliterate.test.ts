@@ -1,14 +1,14 @@
 // Look-alikes: what they may touch, that twice is once, and who is blamed when they do not help.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { basicCharacter, extensionCharacter, septetsOf } from '../../../model/text/gsm-alphabet.ts';
+import { characterOf, escapedCharacterOf, septetsOf } from '../../../model/text/gsm-alphabet.ts';
 import { lookAlikes } from '../../../model/text/look-alikes.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { transliterate, writeInGsm } from '../../../model/text/transliterate.ts';
 
 const gsmCharacters = Array.from({ length: 128 }, (_, septet) => septet)
   .filter((septet) => septet !== 0x1b)
-  .flatMap((septet) => [basicCharacter(septet), extensionCharacter(septet)]);
+  .flatMap((septet) => [characterOf(septet), escapedCharacterOf(septet)]);
 const gsmText = fc.string({ unit: fc.constantFrom(...gsmCharacters) });
 const mixed = fc.constantFrom(
   ...gsmCharacters,
@@ -80,7 +80,7 @@ describe('a text that may be transliterated', () => {
     expect(writeInGsm('“ok”', 'gsm7')).toMatchObject({ text: '"ok"', counted: { ok: true } });
   });
 
-  test('stays as it is when some of it cannot, and the blame goes to what has no look-alike', () => {
+  test('stays as it is when some of it cannot, and names the character without a look-alike', () => {
     expect(writeInGsm('“…” ব', 'auto')).toMatchObject({
       text: '“…” ব',
       counted: { encoding: 'ucs2', forcedBy: { character: 'ব', index: 4 } },
@@ -100,7 +100,7 @@ describe('a text that may be transliterated', () => {
     expect(writeInGsm('…'.repeat(54), 'gsm7')).toMatchObject({ counted: { encoding: 'gsm7', segmentCount: 2 } });
   });
 
-  test('keeps its characters when UCS-2 was asked for', () => {
+  test('keeps its characters when UCS-2 was requested', () => {
     expect(writeInGsm('“ok”', 'ucs2')).toMatchObject({ text: '“ok”', counted: { encoding: 'ucs2', forcedBy: null } });
   });
 
@@ -112,7 +112,7 @@ describe('a text that may be transliterated', () => {
     });
   });
 
-  test('blames a character of the text at its place, and none when it fits', () => {
+  test('names a character of the text with its index, and none when it fits', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const { text: written, counted } = writeInGsm(text, 'auto');
