@@ -6,6 +6,7 @@ import { metrics } from '../platform/telemetry.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import type { Directory } from './contract.ts';
 import { Suppressed } from './suppressed.ts';
+import { entityKinds } from './tenant-entities.ts';
 import { Tenants } from './tenants.ts';
 import { WatchedBucket } from './watched-bucket.ts';
 
@@ -27,26 +28,19 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
     authenticate: (token) => tenants.state.authenticate(token, clock.nowMs()),
     account: (accountId) => tenants.state.account(accountId),
     ownersOf: (digits) => tenants.state.ownersOf(digits),
-    state() {
-      const { keyCount, accountCount, templateCount } = tenants.state;
-      return {
-        keys: keyCount,
-        accounts: accountCount,
-        templates: templateCount,
-        suppressed: suppressed.state.count,
-        watching: tenants.watching && suppressed.watching,
-      };
-    },
+    state: () => ({
+      keys: tenants.state.count('key'),
+      accounts: tenants.state.count('account'),
+      watching: tenants.watching && suppressed.watching,
+    }),
     async close() {
       await Promise.all([tenants.close(), suppressed.close()]);
     },
   };
 }
 
-function notifyTenants({ keyCount, accountCount, templateCount }: Tenants): void {
-  metrics.directoryEntries.set({ kind: 'key' }, keyCount);
-  metrics.directoryEntries.set({ kind: 'account' }, accountCount);
-  metrics.directoryEntries.set({ kind: 'template' }, templateCount);
+function notifyTenants(tenants: Tenants): void {
+  for (const kind of entityKinds) metrics.directoryEntries.set({ kind }, tenants.count(kind));
 }
 
 function notifySuppressed({ count }: Suppressed): void {

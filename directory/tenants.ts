@@ -5,9 +5,10 @@ import type { AccountId } from '../model/ids.ts';
 import type { Account, AccountEntry, AccountSuppressions, Authentication, KeyEntry } from './contract.ts';
 import { type NumberOwner, Numbers } from './numbers.ts';
 import { TemplateIndex } from './template-index.ts';
-import { decodeEntry, subjectOfEntry } from './entry.ts';
+import { type EntityKind, type TenantEntities, entityOfName, tenantEntities } from './tenant-entities.ts';
 
 type HeldKey = { readonly entry: KeyEntry; readonly secretHash: Buffer };
+type Holder<Entry> = { put(entry: Entry): void; remove(id: string): void; count(): number };
 
 const missing: Authentication = { ok: false, code: 'missing_api_key' };
 const invalid: Authentication = { ok: false, code: 'invalid_api_key' };
@@ -18,24 +19,35 @@ export class Tenants {
   readonly #templates = new Map<string, TemplateIndex>();
   readonly #numbers = new Numbers();
   readonly #suppressionsOf: (accountId: AccountId) => AccountSuppressions;
+  /** How each kind is held; an entity needs no more here than its row. */
+  readonly #holders: { readonly [Kind in EntityKind]: Holder<TenantEntities[Kind]> } = {
+    account: {
+      put: (entry) => this.#putAccount(entry.accountId, this.#accountOf(entry)),
+      remove: (id) => this.#putAccount(id as AccountId, null),
+      count: () => this.#accounts.size,
+    },
+    key: {
+      put: (entry) => this.#keys.set(entry.publicId, { entry, secretHash: Buffer.from(entry.secretHash, 'base64url') }),
+      remove: (publicId) => this.#keys.delete(publicId),
+      count: () => this.#keys.size,
+    },
+    template: {
+      put: (entry) => this.#templateIndexOf(entry.accountId).put(entry),
+      remove: (id) => {
+        const [accountId = '', templateId = ''] = id.split('.');
+        this.#templates.get(accountId)?.remove(templateId);
+      },
+      count: () => [...this.#templates.values()].reduce((sum, { size }) => sum + size, 0),
+    },
+  };
 
   /** Suppressed numbers come from a bucket of their own; without it nobody is suppressed. */
   constructor(suppressionsOf: (accountId: AccountId) => AccountSuppressions = () => nobodySuppressed) {
     this.#suppressionsOf = suppressionsOf;
   }
 
-  get templateCount(): number {
-    let count = 0;
-    for (const templateIndex of this.#templates.values()) count += templateIndex.size;
-    return count;
-  }
-
-  get keyCount(): number {
-    return this.#keys.size;
-  }
-
-  get accountCount(): number {
-    return this.#accounts.size;
+  count(kind: EntityKind): number {
+    return this.#holders[kind].count();
   }
 
   /** A key is right when it is known, its secret fits, its mode is the one it says and its time is not over. */
@@ -62,26 +74,16 @@ export class Tenants {
    * held under that name, so a damaged entry refuses and never lets anybody in.
    */
   apply(name: string, body: Uint8Array | null): boolean {
-    const subject = subjectOfEntry(name);
+    const subject = entityOfName(name);
     // A kind of a later version: not ours to judge.
-    if (subject === null) return true;
-    const decoded = body === null ? null : decodeEntry(name, body);
-    if (decoded === null) {
-      if (subject.kind === 'key') this.#keys.delete(subject.id);
-      else if (subject.kind === 'account') this.#putAccount(subject.id as AccountId, null);
-      else {
-        const [accountId = '', templateId = ''] = subject.id.split('.');
-        this.#templates.get(accountId)?.remove(templateId);
-      }
-      return body === null;
-    }
-    if (decoded.kind === 'key') {
-      const { entry } = decoded;
-      this.#keys.set(entry.publicId, { entry, secretHash: Buffer.from(entry.secretHash, 'base64url') });
-    } else if (decoded.kind === 'account') {
-      this.#putAccount(decoded.entry.accountId, this.#accountOf(decoded.entry));
-    } else this.#templateIndexOf(decoded.entry.accountId).put(decoded.entry);
-    return true;
+    return subject === null || this.#hold(subject.kind, subject.id, body);
+  }
+
+  #hold<Kind extends EntityKind>(kind: Kind, id: string, body: Uint8Array | null): boolean {
+    const entry = body === null ? null : tenantEntities[kind].decode(id, body);
+    if (entry === null) this.#holders[kind].remove(id);
+    else this.#holders[kind].put(entry);
+    return entry !== null || body === null;
   }
 
   /** The accounts that registered this number as a sender; `digits` without a plus. */

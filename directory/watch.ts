@@ -6,7 +6,7 @@ import { limits } from '../platform/limits.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { streamOfBucket } from '../cluster/bus/streams.ts';
 import type { BusCalls } from './bus-calls.ts';
-import { filledEntryName } from './entry.ts';
+import { filledEntryName } from './tenant-entities.ts';
 
 /** The buckets that are read whole into memory. */
 export type WatchedBucketName = 'directory' | 'suppression';

@@ -3,7 +3,7 @@
 import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
 import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
-import { encodeAccountEntry, encodeKeyEntry, encodeTemplateEntry } from '../../directory/entry.ts';
+import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { encodeBlock } from '../../directory/suppression-entry.ts';
 import { Suppressed } from '../../directory/suppressed.ts';
 import { Tenants } from '../../directory/tenants.ts';
@@ -94,14 +94,14 @@ function addAccount(tenants: Tenants, at: number): { token: string; accountId: A
   };
   put(
     `account.${accountId}`,
-    encodeAccountEntry({
+    tenantEntities.account.encode({
       ...{ v: 1, accountId, name: 'Bench', status: 'active', senders: ['HELIO', 'OTHER'] },
       ...{ networks: ['198.51.100.0/24', '203.0.113.0/24'], rate, requireTemplate: ['otp', 'transactional'], content },
     }),
   );
   put(
     `key.${key.publicId}`,
-    encodeKeyEntry({
+    tenantEntities.key.encode({
       ...{ v: 1, keyId: newApiKeyId(1_700_000_000_000 + at), accountId, publicId: key.publicId, livemode: true },
       ...{ secretHash: key.secretHash.toString('base64url'), scopes: ['sms:send'], expiresAtMs: null },
       ...{ networks: ['203.0.113.0/24'], rate },
@@ -121,7 +121,7 @@ function addAccount(tenants: Tenants, at: number): { token: string; accountId: A
     ] as const;
     put(
       `template.${accountId}.${templateId}`,
-      encodeTemplateEntry({ v: 1, templateId, accountId, category: 'transactional', body, variables }),
+      tenantEntities.template.encode({ v: 1, templateId, accountId, category: 'transactional', body, variables }),
     );
   }
   return { token: key.token, accountId };

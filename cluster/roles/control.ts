@@ -40,7 +40,7 @@ import {
   demoKeysFile,
   revokeLiveDemoKey,
 } from '../../control/store/demo.ts';
-import { readOutbox } from '../../control/store/directory-rows.ts';
+import { readOutbox } from '../../control/store/outbox.ts';
 import { databaseNameFile, installationId } from '../../control/store/installation.ts';
 import { type DatabaseUrls, prepareStore } from '../../control/store/prepare.ts';
 import { rightsTooWide } from '../../control/store/rights.ts';

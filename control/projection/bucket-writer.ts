@@ -6,7 +6,7 @@ import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
-import type { StoredEntry, EntryChange } from './desired-entries.ts';
+import type { StoredEntry, EntryChange } from './entry-changes.ts';
 
 /** The stored entries of these names; a name without entry is missing in the result. */
 export async function storedEntries(

@@ -5,27 +5,14 @@ import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import {
-  type OutboxRow,
-  deleteOutbox,
-  readAccountRows,
-  readKeyRows,
-  readOutbox,
-  readTemplateRows,
-  readTenants,
-} from '../store/directory-rows.ts';
+import { type OutboxRow, deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
 import { applyChanges, storedEntries } from './bucket-writer.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
-import {
-  accountEntryName,
-  filledEntryName,
-  keyEntryName,
-  subjectOfEntry,
-  templateEntryName,
-} from '../../directory/entry.ts';
+import { entityOfName, filledEntryName } from '../../directory/tenant-entities.ts';
 import { projectBlocks, reconcileBlocks } from './suppression-projection.ts';
-import { type StoredEntry, diffEntries, desiredEntries } from './desired-entries.ts';
+import { type StoredEntry, diffEntries } from './entry-changes.ts';
+import { readAllEntries, readEntries } from './tenant-sources.ts';
 import { readBucket } from '../../directory/watch.ts';
 
 /**
@@ -62,14 +49,13 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
   const stored = new Map<string, StoredEntry>();
   const reading = await readBucket(calls, (name, body, revision) => {
     // Entries of a later version's kinds are left unchanged.
-    if (subjectOfEntry(name) !== null)
+    if (entityOfName(name) !== null)
       stored.set(name, { text: body === null ? null : Buffer.from(body).toString('utf8'), revision });
   });
   reading.stop();
   // A copy: a revision received after the rows were read would let older rows win.
   const held = new Map(stored);
-  const { accounts, keys, templates } = await readTenants(store);
-  const changes = diffEntries(held, desiredEntries(accounts, keys, templates));
+  const changes = diffEntries(held, await readAllEntries(store));
   // Entries in the outbox are being projected already: no drift, they are only written earlier.
   const underWay = new Set((await readOutbox(store, limits.directory.outboxBatchMax, 'tenants')).map(entryNameOf));
   const lost = await applyChanges(calls, reading.bucket, changes);
@@ -85,28 +71,18 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
   return drifted;
 }
 
-async function projectRows(store: Store, calls: BusCalls, bucket: KV, rows: readonly OutboxRow[]): Promise<number[]> {
-  const accountIds = idsOf(rows, 'account');
-  const publicIds = idsOf(rows, 'key');
-  const templates = idsOf(rows, 'template');
-  const names = [accountIds.map(accountEntryName), publicIds.map(keyEntryName), templates.map(templateEntryName)];
-  const held = await storedEntries(calls, bucket, names.flat());
-  const accounts = await readAccountRows(store.db, accountIds);
-  const keys = await readKeyRows(store.db, publicIds);
-  const approved = await readTemplateRows(
-    store.db,
-    templates.map((of) => of.slice(of.indexOf('.') + 1)),
-  );
-  const lost = await applyChanges(calls, bucket, diffEntries(held, desiredEntries(accounts, keys, approved)));
+/** Returns the rows that are projected; the others lost against another writer. */
+async function projectRows(
+  store: Store,
+  calls: BusCalls,
+  bucket: KV,
+  rows: readonly OutboxRow[],
+): Promise<OutboxRow[]> {
+  const held = await storedEntries(calls, bucket, [...new Set(rows.map(entryNameOf))]);
+  const desired = await readEntries(store, (kind) => [
+    ...new Set(rows.filter((row) => row.entity === kind).map((row) => row.entity_id)),
+  ]);
+  const lost = await applyChanges(calls, bucket, diffEntries(held, desired));
   const lostNames = new Set(lost.map((change) => change.name));
-  return rows.filter((row) => !lostNames.has(entryNameOf(row))).map((row) => row.id);
-}
-
-const idsOf = (rows: readonly OutboxRow[], entity: OutboxRow['entity']) => [
-  ...new Set(rows.filter((row) => row.entity === entity).map((row) => row.entity_id)),
-];
-
-function entryNameOf({ entity, entity_id: id }: OutboxRow): string {
-  if (entity === 'account') return accountEntryName(id);
-  return entity === 'template' ? templateEntryName(id) : keyEntryName(id);
+  return rows.filter((row) => !lostNames.has(entryNameOf(row)));
 }

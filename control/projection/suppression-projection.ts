@@ -5,17 +5,17 @@
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type OutboxRow, deleteOutbox, readOutbox } from '../store/directory-rows.ts';
+import { deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
 import type { BlockName } from '../../directory/contract.ts';
 import { readBlockNumbers, readBlockVersion, readBlockVersions } from '../store/suppression-rows.ts';
 import { applyChanges } from './bucket-writer.ts';
 import { readEntry } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
-import { filledEntryName } from '../../directory/entry.ts';
+import { filledEntryName } from '../../directory/tenant-entities.ts';
 import { blockEntryName, blockNameOf, encodeBlock, versionOfBlock } from '../../directory/suppression-entry.ts';
 import { readBucket } from '../../directory/watch.ts';
-import type { EntryChange } from './desired-entries.ts';
+import type { EntryChange } from './entry-changes.ts';
 
 /** Projects some blocks of the outbox. False when there is nothing more to do now. */
 export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): Promise<boolean> {
@@ -28,10 +28,7 @@ export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): 
   }
   const lost = new Set(await writeBlocks(store, calls, bucket, [...names.values()]));
   const settled = rows.filter((row) => !lost.has(entryNameOf(row)));
-  await deleteOutbox(
-    store,
-    settled.map((row) => row.id),
-  );
+  await deleteOutbox(store, settled);
   return settled.length === rows.length;
 }
 
@@ -83,8 +80,4 @@ async function changeOf(store: Store, calls: BusCalls, bucket: KV, of: BlockName
 function* slices<T>(all: readonly T[]): Iterable<readonly T[]> {
   const size = limits.suppression.blocksPerPass;
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
-}
-
-function entryNameOf(row: OutboxRow): string {
-  return `block.${row.entity_id}`;
 }

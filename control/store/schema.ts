@@ -5,6 +5,7 @@ import type { Scope } from '../../model/api-key.ts';
 import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import type { SenderKind } from '../../model/sender.ts';
+import type { EntityKind } from '../../directory/tenant-entities.ts';
 
 export const accountStatuses = ['active', 'suspended'] as const;
 export type AccountStatus = (typeof accountStatuses)[number];
@@ -122,7 +123,7 @@ export type SuppressionBlocksTable = {
 /** Changes to project. `entity_id`: account id, public key id, `<account>.<template>` or `<account>.<bits>.<block>`. */
 export type OutboxTable = {
   id: Generated<number>;
-  entity: 'account' | 'key' | 'template' | 'suppression';
+  entity: EntityKind | 'suppression';
   entity_id: string;
   created_at: Generated<Date>;
 };

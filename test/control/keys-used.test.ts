@@ -8,7 +8,7 @@ import { recordKeysUsed } from '../../control/keys-used.ts';
 import { createAccount } from '../../control/store/accounts.ts';
 import { createKey, listKeys } from '../../control/store/api-keys.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
-import { readOutbox } from '../../control/store/directory-rows.ts';
+import { readOutbox } from '../../control/store/outbox.ts';
 import type { AccountId, ApiKeyId } from '../../model/ids.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';

@@ -8,11 +8,11 @@ import { connectBus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { BusCalls } from '../../directory/bus-calls.ts';
 import { openDirectory } from '../../directory/directory.ts';
-import { accountEntryName, keyEntryName } from '../../directory/entry.ts';
+import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { reconcile } from '../../control/projection/projection.ts';
 import { createAccount, suspendAccount } from '../../control/store/accounts.ts';
 import { revokeKey } from '../../control/store/api-keys.ts';
-import { readOutbox } from '../../control/store/directory-rows.ts';
+import { readOutbox } from '../../control/store/outbox.ts';
 import { setSenderStatus } from '../../control/store/senders.ts';
 import { splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
@@ -184,7 +184,7 @@ describe('when NATS dies', () => {
     await harness.bus.manager.streams.delete('KV_directory');
     // Nobody fills it now: the keys of before go on being accepted, and nothing is taken from a bucket half full.
     await until('the ingress noticed', () => !harness.directory.state().watching);
-    await (await openBucket(harness.bus, 'directory')).put(keyEntryName('onlyonehere1'), '{"v":1}');
+    await (await openBucket(harness.bus, 'directory')).put(tenantEntities.key.nameOf('onlyonehere1'), '{"v":1}');
     const rereads = async () => (await metrics.directoryRereads.get()).values.reduce((sum, one) => sum + one.value, 0);
     const before = await rereads();
     await until('it looked again twice', async () => (await rereads()) >= before + 2);
@@ -192,7 +192,7 @@ describe('when NATS dies', () => {
     harness.project();
     await until('the bucket is filled', async () => {
       const bucket = await openBucket(harness.bus, 'directory');
-      return (await bucket.get(accountEntryName(accountId))) !== null;
+      return (await bucket.get(tenantEntities.account.nameOf(accountId))) !== null;
     });
     await until(
       'it is read again',
@@ -232,13 +232,13 @@ describe('reconciliation', () => {
 
     const bucket = await openBucket(harness.bus, 'directory');
     const publicId = splitApiKey(token)?.publicId ?? '';
-    await bucket.delete(keyEntryName(publicId));
-    await bucket.put(accountEntryName(accountId), '{"v":1}');
-    await bucket.put(keyEntryName('nobodys12345'), '{"v":1}');
+    await bucket.delete(tenantEntities.key.nameOf(publicId));
+    await bucket.put(tenantEntities.account.nameOf(accountId), '{"v":1}');
+    await bucket.put(tenantEntities.key.nameOf('nobodys12345'), '{"v":1}');
     await refused(token);
     expect(await reconcile(harness.store, calls)).toBe(3);
     await accepted(token);
-    expect((await bucket.get(keyEntryName('nobodys12345')))?.operation).toBe('DEL');
+    expect((await bucket.get(tenantEntities.key.nameOf('nobodys12345')))?.operation).toBe('DEL');
     expect(await reconcile(harness.store, calls)).toBe(0);
   });
 

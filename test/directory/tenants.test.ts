@@ -2,15 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccountEntry, KeyEntry } from '../../directory/contract.ts';
-import {
-  accountEntryName,
-  decodeEntry,
-  encodeAccountEntry,
-  encodeKeyEntry,
-  keyEntryName,
-} from '../../directory/entry.ts';
+import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { Tenants } from '../../directory/tenants.ts';
-import { type StoredEntry, diffEntries } from '../../control/projection/desired-entries.ts';
+import { type StoredEntry, diffEntries } from '../../control/projection/entry-changes.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { newAccountId, newApiKeyId } from '../../model/ids.ts';
 
@@ -32,8 +26,8 @@ function tenant(change: Partial<KeyEntry> = {}) {
     ...change,
   };
   const tenants = new Tenants();
-  tenants.apply(accountEntryName(account.accountId), octets(encodeAccountEntry(account)));
-  tenants.apply(keyEntryName(key.publicId), octets(encodeKeyEntry(key)));
+  tenants.apply(tenantEntities.account.nameOf(account.accountId), octets(tenantEntities.account.encode(account)));
+  tenants.apply(tenantEntities.key.nameOf(key.publicId), octets(tenantEntities.key.encode(key)));
   return { tenants, token: made.token, key, account };
 }
 
@@ -70,26 +64,33 @@ describe('authentication from memory', () => {
 
   test('a deleted key is refused, and so is a key without its account', () => {
     const { tenants, token, key, account } = tenant();
-    tenants.apply(accountEntryName(account.accountId), null);
+    tenants.apply(tenantEntities.account.nameOf(account.accountId), null);
     expect(tenants.authenticate(token, nowMs)).toEqual(invalid);
-    tenants.apply(accountEntryName(account.accountId), octets(encodeAccountEntry(account)));
+    tenants.apply(tenantEntities.account.nameOf(account.accountId), octets(tenantEntities.account.encode(account)));
     expect(tenants.authenticate(token, nowMs).ok).toBe(true);
-    expect(tenants.apply(keyEntryName(key.publicId), null)).toBe(true);
+    expect(tenants.apply(tenantEntities.key.nameOf(key.publicId), null)).toBe(true);
     expect(tenants.authenticate(token, nowMs)).toEqual(invalid);
   });
 
   test('a damaged entry refuses, says so, and lets nobody in', () => {
     const { tenants, token, key } = tenant();
-    for (const damaged of ['', 'not json', '[]', 'null', '{"v":2}', encodeKeyEntry(key).replace('true', '"yes"')]) {
-      expect(tenants.apply(keyEntryName(key.publicId), octets(damaged))).toBe(false);
+    for (const damaged of [
+      '',
+      'not json',
+      '[]',
+      'null',
+      '{"v":2}',
+      tenantEntities.key.encode(key).replace('true', '"yes"'),
+    ]) {
+      expect(tenants.apply(tenantEntities.key.nameOf(key.publicId), octets(damaged))).toBe(false);
       expect(tenants.authenticate(token, nowMs)).toEqual(invalid);
     }
   });
 
   test('an entry under another name than its own is damaged', () => {
     const { key, account } = tenant();
-    expect(decodeEntry(keyEntryName('other'), octets(encodeKeyEntry(key)))).toBeNull();
-    expect(decodeEntry(accountEntryName('acc_other'), octets(encodeAccountEntry(account)))).toBeNull();
+    expect(tenantEntities.key.decode('other', octets(tenantEntities.key.encode(key)))).toBeNull();
+    expect(tenantEntities.account.decode('acc_other', octets(tenantEntities.account.encode(account)))).toBeNull();
   });
 
   test('a kind of entry of a later version is passed over', () => {
@@ -102,6 +103,32 @@ describe('authentication from memory', () => {
         new Tenants().apply(name, body);
       }),
     );
+  });
+});
+
+describe('the text of an entry', () => {
+  test('is the same for the same entity, in whatever order it comes, and has every field', () => {
+    const account = { v: 1, accountId: newAccountId(1), name: 'A', status: 'active' } as const;
+    const twice = [
+      { ...account, senders: ['b', 'a'], senderCategories: { z: ['otp'], b: ['promotional'] } as const },
+      { senderCategories: { b: ['promotional'], z: ['otp'] } as const, senders: ['a', 'b'], ...account, weight: 1 },
+    ].map((entry) => tenantEntities.account.encode(entry));
+    expect(twice[0]).toBe(twice[1]);
+    expect(JSON.parse(twice[0] ?? '')).toEqual({
+      ...{ ...account, senders: ['a', 'b'], senderCategories: { b: ['promotional'], z: ['otp'] } },
+      ...{ networks: [], rate: null, idempotencyKeysPerHour: null, requireTemplate: [], content: null },
+      ...{ resendUnknown: [], keepInboundText: false, helpText: null, weight: 1 },
+    });
+  });
+
+  test('an entry of an earlier version, which has fewer fields, is read; one with an unsound field is not', () => {
+    const { account, key } = tenant();
+    const read = (change: object) =>
+      tenantEntities.account.decode(account.accountId, octets(JSON.stringify({ ...account, ...change })));
+    expect(read({})).toEqual(account);
+    for (const unsound of [{ weight: 0 }, { senders: 'ACME' }, { status: 'gone' }, { content: {} }, { rate: 1 }])
+      expect(read(unsound)).toBeNull();
+    expect(tenantEntities.key.decode(key.publicId, octets(JSON.stringify({ ...key, expiresAtMs: '1' })))).toBeNull();
   });
 });
 

@@ -8,7 +8,7 @@ import { bodyOf } from '../../model/records/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { AccountEntry, Directory } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
-import { accountEntryName, encodeAccountEntry } from '../../directory/entry.ts';
+import { tenantEntities } from '../../directory/tenant-entities.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { AccountId } from '../../model/ids.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
@@ -61,7 +61,7 @@ export async function openTestInboundConsumer(
     directory,
     async putAccount(accountId, senders, more = {}) {
       const entry = { v: 1, accountId, name: `Shop ${accountId.at(-1)}`, status: 'active', senders, ...more } as const;
-      await bucket.put(accountEntryName(accountId), encodeAccountEntry(entry));
+      await bucket.put(tenantEntities.account.nameOf(accountId), tenantEntities.account.encode(entry));
     },
     async stop() {
       await inboundConsumer.stop();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { activateAccount, createAccount, findAccount, suspendAccount } from '../../../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../../../control/store/api-keys.ts';
 import { isStoreUnavailable } from '../../../control/store/connection.ts';
-import { readOutbox } from '../../../control/store/directory-rows.ts';
+import { readOutbox } from '../../../control/store/outbox.ts';
 import { createSender, deleteSender, listSenders, setSenderStatus } from '../../../control/store/senders.ts';
 import type { Store } from '../../../control/store/store.ts';
 import { secretMatches, splitApiKey } from '../../../model/api-key.ts';

@@ -3,7 +3,7 @@
 // not at all when something tells in time that the first copy arrived.
 import { afterEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
-import { accountEntryName, encodeAccountEntry, filledEntryName } from '../../../../directory/entry.ts';
+import { filledEntryName, tenantEntities } from '../../../../directory/tenant-entities.ts';
 import type { Category } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
@@ -214,7 +214,7 @@ describe('kill -9, with the policy in the directory', () => {
     const bucket = await openBucket(harness.bus, 'directory');
     const { accountId, sender } = messageWith();
     const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [sender], resendUnknown } as const;
-    await bucket.put(accountEntryName(accountId), encodeAccountEntry(entry));
+    await bucket.put(tenantEntities.account.nameOf(accountId), tenantEntities.account.encode(entry));
     await bucket.put(filledEntryName, '{"v":1}');
   }
 

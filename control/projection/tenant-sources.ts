@@ -1,0 +1,134 @@
+// Where the entries of the directory come from: for each kind of entity the rows of the database, as they are now. How
+// an entry is written is in directory/tenant-entities.ts.
+import { type Kysely, sql } from 'kysely';
+import type { AccountId, TemplateId } from '../../model/ids.ts';
+import type { Category } from '../../model/message.ts';
+import type { TemplateVariableEntry } from '../../directory/contract.ts';
+import { type EntityKind, type TenantEntities, entityKinds, tenantEntities } from '../../directory/tenant-entities.ts';
+import { rateOf } from '../store/rate.ts';
+import type { Tables } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+
+/** `ids`: as the outbox has them, or null for all. An entity that is not in the answer does not exist. */
+type Source<Entry> = (reader: Kysely<Tables>, ids: readonly string[] | null) => Promise<readonly Entry[]>;
+
+const sources: { readonly [Kind in EntityKind]: Source<TenantEntities[Kind]> } = {
+  account: readAccounts,
+  key: readKeys,
+  template: readTemplates,
+};
+
+/** The entries of these entities, by name, in the order in which they are to be written. */
+export async function readEntries(
+  store: Store,
+  idsOf: (kind: EntityKind) => readonly string[],
+): Promise<Map<string, string>> {
+  const desired = new Map<string, string>();
+  for (const kind of entityKinds) {
+    const ids = idsOf(kind);
+    if (ids.length > 0) await readKind(kind, store.db, ids, desired);
+  }
+  return desired;
+}
+
+/** Every entry, in one snapshot. */
+export async function readAllEntries(store: Store): Promise<Map<string, string>> {
+  const desired = new Map<string, string>();
+  const snapshot = store.db.transaction().setIsolationLevel('repeatable read');
+  await snapshot.execute(async (tx) => {
+    for (const kind of entityKinds) await readKind(kind, tx, null, desired);
+  });
+  return desired;
+}
+
+async function readKind<Kind extends EntityKind>(
+  kind: Kind,
+  reader: Kysely<Tables>,
+  ids: readonly string[] | null,
+  desired: Map<string, string>,
+): Promise<void> {
+  const { nameOf, idOf, encode } = tenantEntities[kind];
+  for (const entry of await sources[kind](reader, ids)) desired.set(nameOf(idOf(entry)), encode(entry));
+}
+
+async function readAccounts(
+  reader: Kysely<Tables>,
+  ids: readonly string[] | null,
+): Promise<TenantEntities['account'][]> {
+  let query = reader
+    .selectFrom('accounts')
+    .leftJoin('senders', (join) =>
+      join.onRef('senders.account_id', '=', 'accounts.id').on('senders.status', '=', 'approved'),
+    )
+    .groupBy('accounts.id')
+    .selectAll('accounts')
+    .select([
+      sql<string[]>`coalesce(array_agg(senders.name) filter (where senders.name is not null), '{}')`.as('senders'),
+      sql<Record<string, Category[]> | null>`jsonb_object_agg(senders.name, to_jsonb(senders.categories))
+        filter (where senders.categories is not null)`.as('sender_categories'),
+    ]);
+  if (ids !== null) query = query.where('accounts.id', 'in', ids as AccountId[]);
+  return (await query.execute()).map((row) => {
+    const content = { words: row.content_words, linksDenied: row.links_denied, linksAllowed: row.links_allowed };
+    return {
+      v: 1,
+      accountId: row.id,
+      name: row.name,
+      status: row.status,
+      senders: row.senders,
+      senderCategories: row.sender_categories ?? {},
+      networks: row.ip_allowlist,
+      rate: rateOf(row),
+      idempotencyKeysPerHour: row.idempotency_keys_per_hour,
+      requireTemplate: row.require_template,
+      content: Object.values(content).every((list) => list.length === 0) ? null : content,
+      resendUnknown: row.resend_unknown,
+      keepInboundText: row.keep_inbound_text,
+      helpText: row.help_text,
+      weight: row.weight,
+    };
+  });
+}
+
+/** Keys that are not revoked. Expired ones are included: the reader of the directory checks the time. */
+async function readKeys(reader: Kysely<Tables>, publicIds: readonly string[] | null): Promise<TenantEntities['key'][]> {
+  let query = reader
+    .selectFrom('api_keys')
+    .select(['id', 'account_id', 'public_id', 'secret_hash', 'livemode', 'scopes', 'expires_at'])
+    .select(['ip_allowlist', 'rate_per_second', 'rate_burst'])
+    .where('revoked_at', 'is', null);
+  if (publicIds !== null) query = query.where('public_id', 'in', [...publicIds]);
+  return (await query.execute()).map((row) => ({
+    v: 1,
+    keyId: row.id,
+    accountId: row.account_id,
+    publicId: row.public_id,
+    secretHash: row.secret_hash.toString('base64url'),
+    livemode: row.livemode,
+    scopes: row.scopes,
+    expiresAtMs: row.expires_at?.getTime() ?? null,
+    networks: row.ip_allowlist,
+    rate: rateOf(row),
+  }));
+}
+
+/** Approved templates. The outbox has their ids behind that of their account. */
+async function readTemplates(
+  reader: Kysely<Tables>,
+  ids: readonly string[] | null,
+): Promise<TenantEntities['template'][]> {
+  let query = reader
+    .selectFrom('templates')
+    .select(['id', 'account_id', 'category', 'body', 'variables'])
+    .where('status', '=', 'approved');
+  if (ids !== null) query = query.where('id', 'in', ids.map((of) => of.slice(of.indexOf('.') + 1)) as TemplateId[]);
+  return (await query.execute()).map(({ id, account_id, category, body, variables }) => ({
+    v: 1,
+    templateId: id,
+    accountId: account_id,
+    category,
+    body,
+    // Their types were checked when the template was made.
+    variables: variables as readonly TemplateVariableEntry[],
+  }));
+}

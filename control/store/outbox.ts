@@ -1,0 +1,27 @@
+// The outbox: which entries of the directory may have changed since it was written.
+import type { OutboxTable } from './schema.ts';
+import type { Store } from './store.ts';
+
+export type OutboxRow = { readonly id: number; readonly entity: OutboxTable['entity']; readonly entity_id: string };
+
+/** The oldest changes not projected yet. `tenants`: all but suppressed numbers, which would delay a revocation. */
+export async function readOutbox(
+  store: Store,
+  limit: number,
+  of: 'all' | 'tenants' | 'suppressions' = 'all',
+): Promise<OutboxRow[]> {
+  let query = store.db.selectFrom('outbox').select(['id', 'entity', 'entity_id']).orderBy('id').limit(limit);
+  if (of !== 'all') query = query.where('entity', of === 'tenants' ? '<>' : '=', 'suppression');
+  return query.execute();
+}
+
+/** Call it only after the directory contains the changes of these rows. */
+export async function deleteOutbox(store: Store, rows: readonly OutboxRow[]): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  if (ids.length > 0) await store.db.deleteFrom('outbox').where('id', 'in', ids).execute();
+}
+
+/** The name of the entry in its bucket. */
+export function entryNameOf({ entity, entity_id: id }: OutboxRow): string {
+  return `${entity === 'suppression' ? 'block' : entity}.${id}`;
+}
