@@ -1,7 +1,13 @@
 // One route of the API as data: what it takes, what it answers, which scope it asks for. The OpenAPI document, the
-// validation and the table of known paths are all made from it. Handlers are given in routes/.
+// validation and the table of known paths are all made from it; so is its handler's context.
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { Principal } from '../../acceptance/principal.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import type { Actor, Store } from '../../control/store/store.ts';
+import type { Account, Directory } from '../../directory/contract.ts';
 import type { Scope } from '../../model/api-key.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import { type Problem, type ProblemCode, problemContentType } from '../problem.ts';
 import { problemCatalogue } from '../problem-catalogue.ts';
 import { problemSchema } from './schemas/common.ts';
@@ -37,6 +43,40 @@ export type Endpoint<
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
   /** Refusals of its own, beyond those every route has. */
   readonly problems: readonly ProblemCode[];
+  /** Left out: api/http serves it. */
+  handle?(context: HandlerContext<z.infer<Body>, z.infer<Query>, z.infer<Params>>): Promise<HandlerResult>;
+};
+
+/** A handler gets what its own schemas say. */
+export const endpoint = <Body extends z.ZodType, Query extends z.ZodType, Params extends z.ZodType>(
+  served: Endpoint<Body, Query, Params>,
+): Endpoint => served;
+
+/** What handlers work with. */
+export type HandlerParts = {
+  readonly store: Store;
+  readonly directory: Directory;
+  readonly bus: Bus;
+  /** As they are configured now. */
+  readonly carriers: () => readonly CarrierConfig[];
+  /** What no account may send, as it is configured now. */
+  readonly content: () => ContentRules | undefined;
+  /** How long keys live that are made without an end; null: for ever. */
+  readonly keyDaysDefault: () => number | null;
+};
+
+export type HandlerContext<Body, Query, Params> = {
+  readonly parts: HandlerParts;
+  readonly principal: Principal;
+  /** The principal's. */
+  readonly account: Account;
+  /** The client's address, as the ingress saw it. */
+  readonly from: string;
+  /** The principal, with that address: what the audit log says. */
+  readonly by: Actor;
+  readonly body: Body;
+  readonly query: Query;
+  readonly params: Params;
 };
 
 /** What a handler returns: an answer's body, or a refusal. */

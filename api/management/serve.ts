@@ -1,11 +1,9 @@
 // The way of every management request, in order: who asks, may they, is the request well formed, then the handler.
 // A handler gets only what was checked and returns a value; whatever it throws becomes a 503 or a 500 here.
-import type { z } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
 import { isStoreUnavailable } from '../../control/store/connection.ts';
-import type { Actor } from '../../control/store/store.ts';
 import { parseIp } from '../../model/ip-address.ts';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -14,7 +12,7 @@ import { log } from '../../platform/log.ts';
 import { networkGate } from '../../policy/admission/network-gate.ts';
 import { authenticate } from '../http/bearer.ts';
 import { type Problem, problem } from '../problem.ts';
-import type { HandlerResult, Endpoint } from './endpoint.ts';
+import type { Endpoint, HandlerContext, HandlerParts } from './endpoint.ts';
 import { type Keyed, type IdempotentWrite, readIdempotencyKey } from './idempotent-write.ts';
 import { answerProblem } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
@@ -22,40 +20,25 @@ import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
 import type { Variables } from './variables.ts';
 
-export type HandlerContext<Body, Query, Params> = {
-  readonly principal: Principal;
-  /** The principal's. */
-  readonly account: Account;
-  /** The client's address, as the ingress saw it. */
-  readonly from: string;
-  /** The principal, with that address: what the audit log says. */
-  readonly by: Actor;
-  readonly body: Body;
-  readonly query: Query;
-  readonly params: Params;
-};
-
 const noKey = { key: '' } as const;
 
 export type ServeParts = {
-  readonly directory: Directory;
+  readonly handlers: HandlerParts;
   readonly idempotentWrite: IdempotentWrite;
   readonly work: SharedWork;
 };
 
 /** Puts a route and its handler into the app. */
-export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
-  app: Hono<Variables>,
-  parts: ServeParts,
-  endpoint: Endpoint<B, Q, P>,
-  handle: (context: HandlerContext<z.infer<B>, z.infer<Q>, z.infer<P>>) => Promise<HandlerResult>,
-): void {
+export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint: Endpoint): void {
+  const { handle } = endpoint;
+  // One of api/http's.
+  if (handle === undefined) return;
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
   app.on(endpoint.method.toUpperCase(), path, async (c) => {
     let leave = () => {};
     let working: Promise<unknown> = Promise.resolve();
     try {
-      const admitted = admit(c, parts.directory, endpoint);
+      const admitted = admit(c, parts.handlers.directory, endpoint);
       if ('problem' in admitted) return answerProblem(c, admitted.problem);
       const { accountId } = admitted.account;
       const place = parts.work.enter(accountId, endpoint);
@@ -63,7 +46,8 @@ export function serveEndpoint<B extends z.ZodType, Q extends z.ZodType, P extend
       leave = place.leave;
       const read = await readRequest(c, admitted, endpoint);
       if ('problem' in read) return answerProblem(c, read.problem);
-      const { context, octets } = read;
+      const { octets } = read;
+      const context = { ...read.context, parts: parts.handlers };
       const work = () => {
         const handling =
           endpoint.method === 'get' ? handle(context) : parts.work.write(accountId, () => handle(context));
@@ -131,11 +115,16 @@ function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint):
   return { principal, account: principal.account, from: forwardedFor ?? 'loopback' };
 }
 
-async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
+type ReadRequest = {
+  readonly context: Omit<HandlerContext<unknown, unknown, unknown>, 'parts'>;
+  readonly octets: Uint8Array;
+};
+
+async function readRequest(
   c: Context<Variables>,
   admitted: Admitted,
-  endpoint: Endpoint<B, Q, P>,
-): Promise<{ context: HandlerContext<z.infer<B>, z.infer<Q>, z.infer<P>>; octets: Uint8Array } | { problem: Problem }> {
+  endpoint: Endpoint,
+): Promise<ReadRequest | { problem: Problem }> {
   const header = refuseHeaders(c, endpoint);
   if (header !== null) return { problem: header };
 
@@ -143,28 +132,21 @@ async function readRequest<B extends z.ZodType, Q extends z.ZodType, P extends z
   if (Object.values(given).some(isNoText)) {
     return { problem: problem(404, 'not_found', 'nothing of this account has such an id') };
   }
-  const params = check<z.infer<P>>(endpoint.params, given, 'invalid_field');
+  const params = check(endpoint.params, given, 'invalid_field');
   if (!params.ok) return { problem: params.problem };
-  const query = check<z.infer<Q>>(endpoint.query, rawQuery(c.req.url), 'unknown_field', 'query parameter');
+  const query = check(endpoint.query, rawQuery(c.req.url), 'unknown_field', 'query parameter');
   if (!query.ok) return { problem: query.problem };
   const by = { name: admitted.principal.id, from: admitted.from };
-  if (endpoint.body === undefined)
-    return {
-      context: { ...admitted, by, ...bodyless(), query: query.value, params: params.value },
-      octets: noOctets,
-    };
+  const context = { ...admitted, by, query: query.value, params: params.value };
+  if (endpoint.body === undefined) return { context: { ...context, body: undefined }, octets: noOctets };
   const json = await readJson(c, endpoint);
   if ('problem' in json) return json;
-  const body = check<z.infer<B>>(endpoint.body, json.value, 'unknown_field');
+  const body = check(endpoint.body, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
-  return {
-    context: { ...admitted, by, body: body.value, query: query.value, params: params.value },
-    octets: json.octets,
-  };
+  return { context: { ...context, body: body.value }, octets: json.octets };
 }
 
 /** What PostgreSQL does not take as text, and so cannot be asked for. */
 const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFormed();
 
 const noOctets = new Uint8Array(0);
-const bodyless = <B>() => ({ body: undefined as B });

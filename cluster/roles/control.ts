@@ -94,9 +94,8 @@ runRole('control', async (link) => {
   const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
-  const operations = { bus, carriers: () => configuration.carriers };
   const api = await startManagementApi({
-    ...{ store, directory, idempotentWrite, operations },
+    ...{ store, directory, idempotentWrite, bus, carriers: () => configuration.carriers },
     shares: configuration.limits.shares,
     content: () => configuration.content,
     keyDaysDefault: () => configuration.limits.apiKeyDaysDefault,

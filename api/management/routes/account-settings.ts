@@ -7,73 +7,60 @@ import {
   changeAccountSettings,
   readAccountSettings,
 } from '../../../control/store/account-settings.ts';
-import type { Store } from '../../../control/store/store.ts';
 import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { ContentRules } from '../../../policy/admission/content-rules.ts';
 import { contentRulesGate } from '../../../policy/admission/content-rules-gate.ts';
 import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
-import type { HandlerResult, Endpoint } from '../endpoint.ts';
+import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
-import type { HandlerContext } from '../serve.ts';
 import { locksOut } from './key-bounds.ts';
 
-export const getAccountSettings = {
-  method: 'get',
-  path: '/v1/account/settings',
-  tag: 'Account',
-  summary: 'What the gates ask of this account',
-  scope: 'account:read',
-  answer: { status: 200, description: 'The settings.', schema: accountSettings },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const patchAccountSettings = {
-  method: 'patch',
-  path: '/v1/account/settings',
-  liveOnly: true,
-  tag: 'Account',
-  summary:
-    'Change networks, templates demanded, content rules, what is sent again and what becomes of subscribers’ messages',
-  description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
-  scope: 'account:manage',
-  body: changeAccountBody,
-  answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
-  problems: ['not_found', 'unknown_field', 'content_blocked', 'template_mismatch', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const accountSettingsHandlers = (
-  store: Store,
-  everywhere: () => ContentRules | undefined = () => undefined,
-) => ({
-  async get({ account }: HandlerContext<unknown, unknown, unknown>): Promise<HandlerResult> {
-    return answerOf(await readAccountSettings(store, account.accountId));
-  },
-
-  async change({
-    by,
-    account,
-    body,
-    from,
-  }: HandlerContext<z.infer<typeof changeAccountBody>, unknown, unknown>): Promise<HandlerResult> {
-    const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
-    const { resend_unknown: resend, inbound } = body;
-    const [lockedOut] = locksOut(from, ipAllowlist);
-    if (lockedOut !== undefined) return { problem: problemOfFields(422, [lockedOut]) };
-    const unsendable = helpTextProblem(account, body, everywhere());
-    if (unsendable !== null) return { problem: problemOfFields(422, [unsendable]) };
-    const change = {
-      ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
-      ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
-      ...(content === undefined
-        ? {}
-        : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
-      ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
-      ...(inbound === undefined ? {} : { keepInboundText: inbound.keep_text, helpText: inbound.help_text }),
-    };
-    return answerOf(await changeAccountSettings(store, account.accountId, change, by));
-  },
-});
+export const accountSettingsEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: 'get',
+    path: '/v1/account/settings',
+    tag: 'Account',
+    summary: 'What the gates ask of this account',
+    scope: 'account:read',
+    answer: { status: 200, description: 'The settings.', schema: accountSettings },
+    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account }) {
+      return answerOf(await readAccountSettings(store, account.accountId));
+    },
+  }),
+  endpoint({
+    method: 'patch',
+    path: '/v1/account/settings',
+    liveOnly: true,
+    tag: 'Account',
+    summary:
+      'Change networks, templates demanded, content rules, what is sent again and what becomes of subscribers’ messages',
+    description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
+    scope: 'account:manage',
+    body: changeAccountBody,
+    answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
+    problems: ['not_found', 'unknown_field', 'content_blocked', 'template_mismatch', 'control_plane_unavailable'],
+    async handle({ parts: { store, content: everywhere }, by, account, body, from }) {
+      const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
+      const { resend_unknown: resend, inbound } = body;
+      const [lockedOut] = locksOut(from, ipAllowlist);
+      if (lockedOut !== undefined) return { problem: problemOfFields(422, [lockedOut]) };
+      const unsendable = helpTextProblem(account, body, everywhere());
+      if (unsendable !== null) return { problem: problemOfFields(422, [unsendable]) };
+      const change = {
+        ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
+        ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
+        ...(content === undefined
+          ? {}
+          : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
+        ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
+        ...(inbound === undefined ? {} : { keepInboundText: inbound.keep_text, helpText: inbound.help_text }),
+      };
+      return answerOf(await changeAccountSettings(store, account.accountId, change, by));
+    },
+  }),
+];
 
 /** The answer to HELP goes out by the rules of every other message: those of this account as it is after the change. */
 function helpTextProblem(

@@ -12,17 +12,15 @@ import {
   listKeys,
   revokeKey,
 } from '../../../control/store/api-keys.ts';
-import type { Store } from '../../../control/store/store.ts';
 import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { HandlerResult, Endpoint } from '../endpoint.ts';
+import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { apiKey, changeApiKeyBody, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
-import type { HandlerContext } from '../serve.ts';
 import {
   type KeyPowers,
   locksOut,
@@ -35,147 +33,119 @@ import {
 
 const shared = { tag: 'API keys', scope: 'keys:manage' } as const;
 
-export const getApiKeys = {
-  ...shared,
-  method: 'get',
-  path: '/v1/api-keys',
-  summary: 'List the API keys, newest first',
-  query: pageQuery,
-  answer: { status: 200, description: 'A page of keys.', schema: listOf('ApiKeyList', apiKey) },
-  problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const postApiKey = {
-  ...shared,
-  method: 'post',
-  path: '/v1/api-keys',
-  summary: 'Make an API key',
-  description:
-    'The whole key is in this answer and nowhere else: a repeat under the same `Idempotency-Key` makes no second one and has ' +
-    'null for `key`. When the answer was lost, revoke that key and make another.',
-  shownOnce: ['key'],
-  body: createApiKeyBody,
-  answer: { status: 201, description: 'The key.', schema: newApiKey },
-  problems: ['conflict', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const getApiKey = {
-  ...shared,
-  method: 'get',
-  path: '/v1/api-keys/{id}',
-  summary: 'One API key',
-  params: idParams,
-  answer: { status: 200, description: 'The key, without its secret.', schema: apiKey },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const patchApiKey = {
-  ...shared,
-  method: 'patch',
-  path: '/v1/api-keys/{id}',
-  summary: 'Change from where, how fast and how long an API key may be used',
-  description:
-    'Fields that are left out stay as they are; in effect everywhere within one second. What a key may do (`scopes`, ' +
-    '`livemode`) is never changed: make another one. Only keys that may do no more than the asking key are changed, and ' +
-    'never to more than it has; one that has expired stays so.',
-  params: idParams,
-  body: changeApiKeyBody,
-  answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
-  problems: ['not_found', 'conflict', 'key_exceeds_own_permissions', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const deleteApiKey = {
-  ...shared,
-  method: 'delete',
-  path: '/v1/api-keys/{id}',
-  summary: 'Revoke an API key',
-  description:
-    'In effect everywhere within one second. Revoking twice changes nothing. Only keys that may do no more than the ' +
-    'asking key; a suspended account may do it too.',
-  whileSuspended: true,
-  params: idParams,
-  answer: { status: 200, description: 'The revoked key.', schema: apiKey },
-  problems: ['not_found', 'key_exceeds_own_permissions', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const apiKeyHandlers = (
-  store: Store,
-  directory: Directory,
-  keyDaysDefault: () => number | null = () => null,
-) => ({
-  async list({ account, query }: HandlerContext<unknown, z.infer<typeof pageQuery>, unknown>): Promise<HandlerResult> {
-    const asked = pageRequestOf(query);
-    if (!asked.ok) return asked;
-    return { body: listBody(await listKeys(store, account.accountId, asked.page), keyShape) };
-  },
-
-  async create({
-    principal,
-    by,
-    account,
-    body,
-  }: HandlerContext<z.infer<typeof createApiKeyBody>, unknown, unknown>): Promise<HandlerResult> {
-    const days = keyDaysDefault();
-    const endsAtMs = days === null ? null : store.clock.nowMs() + days * 86_400_000;
-    const wanted = wantedOf(principal, body, endsAtMs);
-    const refusal = refuseNewKey(powersOf(principal), wanted, store.clock.nowMs());
-    if (refusal !== null) return { problem: refusal };
-    const created = await createKey(store, {
-      ...wanted,
-      accountId: account.accountId,
-      ipAllowlist: wanted.networks,
-      description: body.description ?? '',
-      actor: by,
-    });
-    if (!created.ok) {
-      const detail =
-        created.code === 'too_many_keys'
-          ? `an account has at most ${limits.store.keysPerAccountMax} keys: revoke one first`
-          : 'the account does not exist any more';
-      return { problem: problem(409, 'conflict', detail) };
-    }
-    await untilUsable(directory, created.token);
-    return { body: { ...keyShape(created.key), key: created.token } };
-  },
-
-  async get({ account, params }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const found = await findKey(store, params.id as ApiKeyId, account.accountId);
-    return found === null ? notFound : { body: keyShape(found) };
-  },
-
-  async change({
-    principal,
-    by,
-    account,
-    params,
-    body,
-    from,
-  }: HandlerContext<z.infer<typeof changeApiKeyBody>, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;
-    const change: KeyChange = {
-      ...(description === undefined ? {} : { description }),
-      ...(expires === undefined ? {} : { expiresAtMs: expires === null ? null : Date.parse(expires) }),
-      ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
-      ...(rate === undefined ? {} : { rate: rate === null ? null : { perSecond: rate.per_second, burst: rate.burst } }),
-    };
-    const refuse = (current: StoredApiKey) =>
-      refuseKeyChange(powersOf(principal), current, change, store.clock.nowMs()) ??
-      (current.id === principal.id ? refusedFields(locksOut(from, ipAllowlist)) : null);
-    const asked = { accountId: account.accountId, actor: by, refuse };
-    return answerOf(await changeKey(store, params.id as ApiKeyId, change, asked));
-  },
-
-  async revoke({
-    principal,
-    by,
-    account,
-    params,
-  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOf(principal), current);
-    const asked = { accountId: account.accountId, actor: by, refuse };
-    return answerOf(await revokeKey(store, params.id as ApiKeyId, asked));
-  },
-});
+export const apiKeyEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...shared,
+    method: 'get',
+    path: '/v1/api-keys',
+    summary: 'List the API keys, newest first',
+    query: pageQuery,
+    answer: { status: 200, description: 'A page of keys.', schema: listOf('ApiKeyList', apiKey) },
+    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account, query }) {
+      const asked = pageRequestOf(query);
+      if (!asked.ok) return asked;
+      return { body: listBody(await listKeys(store, account.accountId, asked.page), keyShape) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'post',
+    path: '/v1/api-keys',
+    summary: 'Make an API key',
+    description:
+      'The whole key is in this answer and nowhere else: a repeat under the same `Idempotency-Key` makes no second one and has ' +
+      'null for `key`. When the answer was lost, revoke that key and make another.',
+    shownOnce: ['key'],
+    body: createApiKeyBody,
+    answer: { status: 201, description: 'The key.', schema: newApiKey },
+    problems: ['conflict', 'control_plane_unavailable'],
+    async handle({ parts: { store, directory, keyDaysDefault }, principal, by, account, body }) {
+      const days = keyDaysDefault();
+      const endsAtMs = days === null ? null : store.clock.nowMs() + days * 86_400_000;
+      const wanted = wantedOf(principal, body, endsAtMs);
+      const refusal = refuseNewKey(powersOf(principal), wanted, store.clock.nowMs());
+      if (refusal !== null) return { problem: refusal };
+      const created = await createKey(store, {
+        ...wanted,
+        accountId: account.accountId,
+        ipAllowlist: wanted.networks,
+        description: body.description ?? '',
+        actor: by,
+      });
+      if (!created.ok) {
+        const detail =
+          created.code === 'too_many_keys'
+            ? `an account has at most ${limits.store.keysPerAccountMax} keys: revoke one first`
+            : 'the account does not exist any more';
+        return { problem: problem(409, 'conflict', detail) };
+      }
+      await untilUsable(directory, created.token);
+      return { body: { ...keyShape(created.key), key: created.token } };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'get',
+    path: '/v1/api-keys/{id}',
+    summary: 'One API key',
+    params: idParams,
+    answer: { status: 200, description: 'The key, without its secret.', schema: apiKey },
+    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account, params }) {
+      const found = await findKey(store, params.id as ApiKeyId, account.accountId);
+      return found === null ? notFound : { body: keyShape(found) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'patch',
+    path: '/v1/api-keys/{id}',
+    summary: 'Change from where, how fast and how long an API key may be used',
+    description:
+      'Fields that are left out stay as they are; in effect everywhere within one second. What a key may do (`scopes`, ' +
+      '`livemode`) is never changed: make another one. Only keys that may do no more than the asking key are changed, and ' +
+      'never to more than it has; one that has expired stays so.',
+    params: idParams,
+    body: changeApiKeyBody,
+    answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
+    problems: ['not_found', 'conflict', 'key_exceeds_own_permissions', 'control_plane_unavailable'],
+    async handle({ parts: { store }, principal, by, account, params, body, from }) {
+      const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;
+      const change: KeyChange = {
+        ...(description === undefined ? {} : { description }),
+        ...(expires === undefined ? {} : { expiresAtMs: expires === null ? null : Date.parse(expires) }),
+        ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
+        ...(rate === undefined
+          ? {}
+          : { rate: rate === null ? null : { perSecond: rate.per_second, burst: rate.burst } }),
+      };
+      const refuse = (current: StoredApiKey) =>
+        refuseKeyChange(powersOf(principal), current, change, store.clock.nowMs()) ??
+        (current.id === principal.id ? refusedFields(locksOut(from, ipAllowlist)) : null);
+      const asked = { accountId: account.accountId, actor: by, refuse };
+      return answerOf(await changeKey(store, params.id as ApiKeyId, change, asked));
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'delete',
+    path: '/v1/api-keys/{id}',
+    summary: 'Revoke an API key',
+    description:
+      'In effect everywhere within one second. Revoking twice changes nothing. Only keys that may do no more than the ' +
+      'asking key; a suspended account may do it too.',
+    whileSuspended: true,
+    params: idParams,
+    answer: { status: 200, description: 'The revoked key.', schema: apiKey },
+    problems: ['not_found', 'key_exceeds_own_permissions', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, principal, by, account, params }) {
+      const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOf(principal), current);
+      const asked = { accountId: account.accountId, actor: by, refuse };
+      return answerOf(await revokeKey(store, params.id as ApiKeyId, asked));
+    },
+  }),
+];
 
 const notFound = { problem: problem(404, 'not_found', 'no key of this account has this id') };
 

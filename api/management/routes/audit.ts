@@ -1,40 +1,36 @@
 // The audit log, for whoever runs the installation: who changed or ordered what, newest first.
-import type { z } from '@hono/zod-openapi';
 import { type AuditRecord, listAuditRecords } from '../../../control/store/audit-log.ts';
-import type { Store } from '../../../control/store/store.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problemOfFields } from '../../problem.ts';
-import type { HandlerResult, Endpoint } from '../endpoint.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { auditQuery, auditRecord } from '../schemas/operations.ts';
-import type { HandlerContext } from '../serve.ts';
 
-export const getAudit = {
-  tag: 'Audit',
-  method: 'get',
-  path: '/v1/audit',
-  summary: 'Who changed what, newest first',
-  description:
-    'Of the whole installation. Orders about carriers that were given while the database was away come a moment after it is back.',
-  scope: 'audit:read',
-  query: auditQuery,
-  answer: { status: 200, description: 'A page of records.', schema: listOf('AuditList', auditRecord) },
-  problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const auditHandlers = (store: Store) => ({
-  async list({ query }: HandlerContext<unknown, z.infer<typeof auditQuery>, unknown>): Promise<HandlerResult> {
-    const after = query.cursor === undefined ? null : rowOf(query.cursor);
-    if (after === undefined) {
-      const detail = 'expected the next_cursor of the page before';
-      return { problem: problemOfFields(422, [{ field: 'cursor', code: 'invalid_field', detail }]) };
-    }
-    const { target, action, limit = limits.management.pageDefault } = query;
-    const { items, next } = await listAuditRecords(store, { limit, after, target, action });
-    const cursor = next === null ? null : Buffer.from(`row ${next}`, 'latin1').toString('base64url');
-    return { body: { data: items.map(recordJson), next_cursor: cursor } };
-  },
-});
+export const auditEndpoints: readonly Endpoint[] = [
+  endpoint({
+    tag: 'Audit',
+    method: 'get',
+    path: '/v1/audit',
+    summary: 'Who changed what, newest first',
+    description:
+      'Of the whole installation. Orders about carriers that were given while the database was away come a moment after it is back.',
+    scope: 'audit:read',
+    query: auditQuery,
+    answer: { status: 200, description: 'A page of records.', schema: listOf('AuditList', auditRecord) },
+    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, query }) {
+      const after = query.cursor === undefined ? null : rowOf(query.cursor);
+      if (after === undefined) {
+        const detail = 'expected the next_cursor of the page before';
+        return { problem: problemOfFields(422, [{ field: 'cursor', code: 'invalid_field', detail }]) };
+      }
+      const { target, action, limit = limits.management.pageDefault } = query;
+      const { items, next } = await listAuditRecords(store, { limit, after, target, action });
+      const cursor = next === null ? null : Buffer.from(`row ${next}`, 'latin1').toString('base64url');
+      return { body: { data: items.map(recordJson), next_cursor: cursor } };
+    },
+  }),
+];
 
 /** Undefined for what is no cursor of ours. */
 function rowOf(cursor: string): number | undefined {

@@ -12,113 +12,111 @@ import {
   smsParams,
 } from '../schemas/sms.ts';
 
-export const postSms = {
-  method: 'post',
-  path: '/v1/sms',
-  tag: 'SMS',
-  summary: 'Send an SMS',
-  description: 'The 202 says that the message is stored durably and will be sent; what became of it is read later.',
-  scope: 'sms:send',
-  body: sendSmsBody,
-  answer: { status: 202, description: 'Accepted.', schema: acceptedSms },
-  otherAnswer: { status: 200, description: 'With `dry_run`: what would become of it.', schema: explainedSms },
-  problems: [
-    'account_suspended',
-    'not_available',
-    'invalid_recipient',
-    'unsupported_destination',
-    'sender_not_registered',
-    'template_mismatch',
-    'content_blocked',
-    'recipient_opted_out',
-    'message_empty',
-    'message_too_long',
-    'encoding_mismatch',
-    'recipient_do_not_disturb',
-    'do_not_disturb_unknown',
-    'quiet_hours',
-    'no_route',
-    'idempotency_key_reused',
-    'idempotency_in_progress',
-    'idempotency_quota_exceeded',
-    'account_queue_full',
-    'account_schedule_full',
-    'clock_wrong',
-    'queue_full',
-    'overloaded',
-    'request_timeout',
-  ],
-} as const satisfies Endpoint;
-
-export const postBatch = {
-  method: 'post',
-  path: '/v1/sms/batch',
-  tag: 'SMS',
-  summary: 'Send up to a thousand SMS',
-  description:
-    'Each message is judged and accepted for itself. Under an `Idempotency-Key` the id of every message follows from the ' +
-    'key and its index: a retry sends what is missing and nothing twice. An answer in which a message was refused for ' +
-    'the moment only (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
-  scope: 'sms:send',
-  body: sendBatchBody,
-  answer: { status: 202, description: 'What became of each.', schema: acceptedBatch },
-  problems: [
-    'account_suspended',
-    'idempotency_key_reused',
-    'idempotency_in_progress',
-    'idempotency_quota_exceeded',
-    'queue_full',
-    'overloaded',
-    'request_timeout',
-  ],
-} as const satisfies Endpoint;
-
-export const deleteSms = {
-  method: 'delete',
-  path: '/v1/sms/{id}',
-  tag: 'SMS',
-  summary: 'Cancel an SMS that waits for its time',
-  description:
-    'Possible while its status is `scheduled`, until a quarter of a second before the second in which it is due. It is ' +
-    'then never sent.',
-  scope: 'sms:send',
-  params: smsParams,
-  answer: { status: 200, description: 'It is canceled. A repeat gets the same answer.', schema: sms },
-  problems: [
-    'not_found',
-    'not_cancelable',
-    'unknown_field',
-    'idempotency_in_progress',
-    'idempotency_quota_exceeded',
-    'queue_full',
-    'status_unavailable',
-    'overloaded',
-  ],
-} as const satisfies Endpoint;
-
-export const getSms = {
-  method: 'get',
-  path: '/v1/sms/{id}',
-  tag: 'SMS',
-  summary: 'What became of an SMS, or what a subscriber sent',
-  scope: 'sms:read',
-  params: smsParams,
-  answer: { status: 200, description: 'The message with its history.', schema: sms },
-  problems: ['not_found', 'unknown_field', 'status_unavailable', 'overloaded'],
-} as const satisfies Endpoint;
-
-export const listSms = {
-  method: 'get',
-  path: '/v1/sms',
-  tag: 'SMS',
-  summary: 'List SMS, newest first',
-  description:
-    'Requests that a gate refused are listed under `status=blocked` as `refused_request`: an audit record each, bounded ' +
-    'in a flood. They are no messages and are not in any other list or count. Messages from subscribers are listed with ' +
-    '`direction=inbound`. With `status` a page may have fewer messages than `limit`, none where one was looked for in ' +
-    'vain for a second: go on while `next_cursor` is not null.',
-  scope: 'sms:read',
-  query: smsListQuery,
-  answer: { status: 200, description: 'A page of messages.', schema: listOf('SmsList', sms) },
-  problems: ['invalid_field', 'unknown_field', 'status_unavailable', 'overloaded'],
-} as const satisfies Endpoint;
+export const hotEndpoints: readonly Endpoint[] = [
+  {
+    method: 'post',
+    path: '/v1/sms',
+    tag: 'SMS',
+    summary: 'Send an SMS',
+    description: 'The 202 says that the message is stored durably and will be sent; what became of it is read later.',
+    scope: 'sms:send',
+    body: sendSmsBody,
+    answer: { status: 202, description: 'Accepted.', schema: acceptedSms },
+    otherAnswer: { status: 200, description: 'With `dry_run`: what would become of it.', schema: explainedSms },
+    problems: [
+      'account_suspended',
+      'not_available',
+      'invalid_recipient',
+      'unsupported_destination',
+      'sender_not_registered',
+      'template_mismatch',
+      'content_blocked',
+      'recipient_opted_out',
+      'message_empty',
+      'message_too_long',
+      'encoding_mismatch',
+      'recipient_do_not_disturb',
+      'do_not_disturb_unknown',
+      'quiet_hours',
+      'no_route',
+      'idempotency_key_reused',
+      'idempotency_in_progress',
+      'idempotency_quota_exceeded',
+      'account_queue_full',
+      'account_schedule_full',
+      'clock_wrong',
+      'queue_full',
+      'overloaded',
+      'request_timeout',
+    ],
+  },
+  {
+    method: 'post',
+    path: '/v1/sms/batch',
+    tag: 'SMS',
+    summary: 'Send up to a thousand SMS',
+    description:
+      'Each message is judged and accepted for itself. Under an `Idempotency-Key` the id of every message follows from the ' +
+      'key and its index: a retry sends what is missing and nothing twice. An answer in which a message was refused for ' +
+      'the moment only (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
+    scope: 'sms:send',
+    body: sendBatchBody,
+    answer: { status: 202, description: 'What became of each.', schema: acceptedBatch },
+    problems: [
+      'account_suspended',
+      'idempotency_key_reused',
+      'idempotency_in_progress',
+      'idempotency_quota_exceeded',
+      'queue_full',
+      'overloaded',
+      'request_timeout',
+    ],
+  },
+  {
+    method: 'get',
+    path: '/v1/sms/{id}',
+    tag: 'SMS',
+    summary: 'What became of an SMS, or what a subscriber sent',
+    scope: 'sms:read',
+    params: smsParams,
+    answer: { status: 200, description: 'The message with its history.', schema: sms },
+    problems: ['not_found', 'unknown_field', 'status_unavailable', 'overloaded'],
+  },
+  {
+    method: 'get',
+    path: '/v1/sms',
+    tag: 'SMS',
+    summary: 'List SMS, newest first',
+    description:
+      'Requests that a gate refused are listed under `status=blocked` as `refused_request`: an audit record each, bounded ' +
+      'in a flood. They are no messages and are not in any other list or count. Messages from subscribers are listed with ' +
+      '`direction=inbound`. With `status` a page may have fewer messages than `limit`, none where one was looked for in ' +
+      'vain for a second: go on while `next_cursor` is not null.',
+    scope: 'sms:read',
+    query: smsListQuery,
+    answer: { status: 200, description: 'A page of messages.', schema: listOf('SmsList', sms) },
+    problems: ['invalid_field', 'unknown_field', 'status_unavailable', 'overloaded'],
+  },
+  {
+    method: 'delete',
+    path: '/v1/sms/{id}',
+    tag: 'SMS',
+    summary: 'Cancel an SMS that waits for its time',
+    description:
+      'Possible while its status is `scheduled`, until a quarter of a second before the second in which it is due. It is ' +
+      'then never sent.',
+    scope: 'sms:send',
+    params: smsParams,
+    answer: { status: 200, description: 'It is canceled. A repeat gets the same answer.', schema: sms },
+    problems: [
+      'not_found',
+      'not_cancelable',
+      'unknown_field',
+      'idempotency_in_progress',
+      'idempotency_quota_exceeded',
+      'queue_full',
+      'status_unavailable',
+      'overloaded',
+    ],
+  },
+];

@@ -1,98 +1,84 @@
 // Senders of the account. A client asks for one and it waits as `pending`: whoever runs the installation vouches
 // for senders to the carriers, so only the operator approves them.
-import type { z } from '@hono/zod-openapi';
 import { type StoredSender, createSender, deleteSender, listSenders } from '../../../control/store/senders.ts';
-import type { Store } from '../../../control/store/store.ts';
 import type { SenderId } from '../../../model/ids.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problem, problemOfFields } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { HandlerResult, Endpoint } from '../endpoint.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { createSenderBody, deletedSender, idParams, sender } from '../schemas/tenants.ts';
 import { senderShape } from '../../../model/sender.ts';
-import type { HandlerContext } from '../serve.ts';
 
 const shared = { tag: 'Senders', scope: 'senders:manage' } as const;
 
-export const getSenders = {
-  ...shared,
-  method: 'get',
-  path: '/v1/senders',
-  summary: 'List the senders, newest first',
-  query: pageQuery,
-  answer: { status: 200, description: 'A page of senders.', schema: listOf('SenderList', sender) },
-  problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const postSender = {
-  ...shared,
-  method: 'post',
-  path: '/v1/senders',
-  liveOnly: true,
-  summary: 'Ask for a sender',
-  description: 'It is `pending` until the operator approves it. Test keys may use any well-formed sender at once.',
-  body: createSenderBody,
-  answer: { status: 201, description: 'The sender.', schema: sender },
-  problems: ['conflict', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const deleteSenderById = {
-  ...shared,
-  method: 'delete',
-  path: '/v1/senders/{id}',
-  liveOnly: true,
-  summary: 'Give a sender up',
-  params: idParams,
-  answer: { status: 200, description: 'It is gone.', schema: deletedSender },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const senderHandlers = (store: Store) => ({
-  async list({ account, query }: HandlerContext<unknown, z.infer<typeof pageQuery>, unknown>): Promise<HandlerResult> {
-    const asked = pageRequestOf(query);
-    if (!asked.ok) return asked;
-    return { body: listBody(await listSenders(store, account.accountId, asked.page), senderShapeOf) };
-  },
-
-  async create({
-    by,
-    account,
-    body,
-  }: HandlerContext<z.infer<typeof createSenderBody>, unknown, unknown>): Promise<HandlerResult> {
-    const { accountId } = account;
-    const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: by });
-    if (created.ok) return { body: senderShapeOf(created.sender) };
-    switch (created.code) {
-      case 'sender_exists':
-        return { problem: problem(409, 'conflict', `the account has the sender "${body.name}" already`) };
-      case 'too_many_senders':
-        return {
-          problem: problem(409, 'conflict', `an account has at most ${limits.store.sendersPerAccountMax} senders`),
-        };
-      case 'account_not_found':
-        return { problem: problem(409, 'conflict', 'the account does not exist any more') };
-      case 'invalid_sender':
-        return {
-          problem: problemOfFields(422, [{ field: 'name', code: 'invalid_field', detail: `expected ${senderShape}` }]),
-        };
-      default:
-        return unreachable(created.code);
-    }
-  },
-
-  async remove({
-    by,
-    account,
-    params,
-  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const asked = { accountId: account.accountId, actor: by };
-    return (await deleteSender(store, params.id as SenderId, asked))
-      ? { body: { id: params.id, object: 'sender', deleted: true } }
-      : { problem: problem(404, 'not_found', 'no sender of this account has this id') };
-  },
-});
+export const senderEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...shared,
+    method: 'get',
+    path: '/v1/senders',
+    summary: 'List the senders, newest first',
+    query: pageQuery,
+    answer: { status: 200, description: 'A page of senders.', schema: listOf('SenderList', sender) },
+    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account, query }) {
+      const asked = pageRequestOf(query);
+      if (!asked.ok) return asked;
+      return { body: listBody(await listSenders(store, account.accountId, asked.page), senderShapeOf) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'post',
+    path: '/v1/senders',
+    liveOnly: true,
+    summary: 'Ask for a sender',
+    description: 'It is `pending` until the operator approves it. Test keys may use any well-formed sender at once.',
+    body: createSenderBody,
+    answer: { status: 201, description: 'The sender.', schema: sender },
+    problems: ['conflict', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, body }) {
+      const { accountId } = account;
+      const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: by });
+      if (created.ok) return { body: senderShapeOf(created.sender) };
+      switch (created.code) {
+        case 'sender_exists':
+          return { problem: problem(409, 'conflict', `the account has the sender "${body.name}" already`) };
+        case 'too_many_senders':
+          return {
+            problem: problem(409, 'conflict', `an account has at most ${limits.store.sendersPerAccountMax} senders`),
+          };
+        case 'account_not_found':
+          return { problem: problem(409, 'conflict', 'the account does not exist any more') };
+        case 'invalid_sender':
+          return {
+            problem: problemOfFields(422, [
+              { field: 'name', code: 'invalid_field', detail: `expected ${senderShape}` },
+            ]),
+          };
+        default:
+          return unreachable(created.code);
+      }
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'delete',
+    path: '/v1/senders/{id}',
+    liveOnly: true,
+    summary: 'Give a sender up',
+    params: idParams,
+    answer: { status: 200, description: 'It is gone.', schema: deletedSender },
+    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, params }) {
+      const asked = { accountId: account.accountId, actor: by };
+      return (await deleteSender(store, params.id as SenderId, asked))
+        ? { body: { id: params.id, object: 'sender', deleted: true } }
+        : { problem: problem(404, 'not_found', 'no sender of this account has this id') };
+    },
+  }),
+];
 
 function senderShapeOf({ id, name, kind, status, categories, createdAtMs }: StoredSender): object {
   return { id, object: 'sender', name, kind, status, categories, created_at: new Date(createdAtMs).toISOString() };

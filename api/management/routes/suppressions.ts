@@ -1,18 +1,16 @@
 // Numbers the account must not send to: looked up, added one by one or thousands at once, and taken off again. A change
 // is in effect at every entry point, and for messages that still wait, within one second.
-import type { z } from '@hono/zod-openapi';
 import {
   type StoredSuppression,
   addSuppressions,
   listSuppressions,
   removeSuppression,
 } from '../../../control/store/suppressions.ts';
-import type { Store } from '../../../control/store/store.ts';
 import type { SuppressionId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { HandlerResult, Endpoint } from '../endpoint.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import {
   addSuppressionBody,
@@ -23,114 +21,91 @@ import {
   suppressionQuery,
 } from '../schemas/gates.ts';
 import { idParams } from '../schemas/tenants.ts';
-import type { HandlerContext } from '../serve.ts';
 
 const shared = { tag: 'Suppressions', scope: 'suppressions:manage' } as const;
 
-export const getSuppressions = {
-  ...shared,
-  method: 'get',
-  path: '/v1/suppressions',
-  liveOnly: true,
-  summary: 'List suppressed numbers, newest first',
-  query: suppressionQuery,
-  answer: { status: 200, description: 'A page of them.', schema: listOf('SuppressionList', suppression) },
-  problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const postSuppression = {
-  ...shared,
-  method: 'post',
-  path: '/v1/suppressions',
-  liveOnly: true,
-  summary: 'Suppress a number',
-  description: 'For every message, or only for a sender or a category. Listing it twice is a conflict.',
-  body: addSuppressionBody,
-  answer: { status: 201, description: 'The entry.', schema: suppression },
-  problems: ['conflict', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const importSuppressions = {
-  ...shared,
-  method: 'post',
-  path: '/v1/suppressions/import',
-  isImport: true,
-  liveOnly: true,
-  summary: 'Suppress many numbers',
-  description: `At most ${limits.suppression.importMax} in one request; what is listed already stays. Safe to repeat.`,
-  body: importSuppressionsBody,
-  answer: { status: 200, description: 'How many were new.', schema: importedSuppressions },
-  problems: ['conflict', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const deleteSuppression = {
-  ...shared,
-  method: 'delete',
-  path: '/v1/suppressions/{id}',
-  liveOnly: true,
-  summary: 'Take a number off the list',
-  params: idParams,
-  answer: { status: 200, description: 'It is gone.', schema: deletedSuppression },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const suppressionHandlers = (store: Store) => ({
-  async list({
-    account,
-    query,
-  }: HandlerContext<unknown, z.infer<typeof suppressionQuery>, unknown>): Promise<HandlerResult> {
-    const asked = pageRequestOf(query);
-    if (!asked.ok) return asked;
-    const page = await listSuppressions(store, account.accountId, asked.page, query.number);
-    return { body: listBody(page, suppressionShape) };
-  },
-
-  async add({
-    by,
-    account,
-    body,
-  }: HandlerContext<z.infer<typeof addSuppressionBody>, unknown, unknown>): Promise<HandlerResult> {
-    const { number, sender = null, category = null, reason } = body;
-    const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: by };
-    const added = await addSuppressions(store, wanted);
-    if (!added.ok) return { problem: refusalOf(added.code) };
-    const [entry] = added.added;
-    return entry === undefined
-      ? { problem: problem(409, 'conflict', `${number} is on the list already, for the same sender and category`) }
-      : { body: suppressionShape(entry) };
-  },
-
-  async import({
-    by,
-    account,
-    body,
-  }: HandlerContext<z.infer<typeof importSuppressionsBody>, unknown, unknown>): Promise<HandlerResult> {
-    const { numbers, sender = null, category = null } = body;
-    const wanted = {
-      accountId: account.accountId,
-      numbers,
-      sender,
-      category,
-      reason: 'import',
-      actor: by,
-    } as const;
-    const added = await addSuppressions(store, wanted);
-    if (!added.ok) return { problem: refusalOf(added.code) };
-    const fresh = added.added.length;
-    return { body: { object: 'suppression_import', added: fresh, already_listed: new Set(numbers).size - fresh } };
-  },
-
-  async remove({
-    by,
-    account,
-    params,
-  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const asked = { accountId: account.accountId, actor: by };
-    return (await removeSuppression(store, params.id as SuppressionId, asked)) === null
-      ? { problem: problem(404, 'not_found', 'no suppressed number of this account has this id') }
-      : { body: { id: params.id, object: 'suppression', deleted: true } };
-  },
-});
+export const suppressionEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...shared,
+    method: 'get',
+    path: '/v1/suppressions',
+    liveOnly: true,
+    summary: 'List suppressed numbers, newest first',
+    query: suppressionQuery,
+    answer: { status: 200, description: 'A page of them.', schema: listOf('SuppressionList', suppression) },
+    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account, query }) {
+      const asked = pageRequestOf(query);
+      if (!asked.ok) return asked;
+      const page = await listSuppressions(store, account.accountId, asked.page, query.number);
+      return { body: listBody(page, suppressionShape) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'post',
+    path: '/v1/suppressions',
+    liveOnly: true,
+    summary: 'Suppress a number',
+    description: 'For every message, or only for a sender or a category. Listing it twice is a conflict.',
+    body: addSuppressionBody,
+    answer: { status: 201, description: 'The entry.', schema: suppression },
+    problems: ['conflict', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, body }) {
+      const { number, sender = null, category = null, reason } = body;
+      const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: by };
+      const added = await addSuppressions(store, wanted);
+      if (!added.ok) return { problem: refusalOf(added.code) };
+      const [entry] = added.added;
+      return entry === undefined
+        ? { problem: problem(409, 'conflict', `${number} is on the list already, for the same sender and category`) }
+        : { body: suppressionShape(entry) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'post',
+    path: '/v1/suppressions/import',
+    isImport: true,
+    liveOnly: true,
+    summary: 'Suppress many numbers',
+    description: `At most ${limits.suppression.importMax} in one request; what is listed already stays. Safe to repeat.`,
+    body: importSuppressionsBody,
+    answer: { status: 200, description: 'How many were new.', schema: importedSuppressions },
+    problems: ['conflict', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, body }) {
+      const { numbers, sender = null, category = null } = body;
+      const wanted = {
+        accountId: account.accountId,
+        numbers,
+        sender,
+        category,
+        reason: 'import',
+        actor: by,
+      } as const;
+      const added = await addSuppressions(store, wanted);
+      if (!added.ok) return { problem: refusalOf(added.code) };
+      const fresh = added.added.length;
+      return { body: { object: 'suppression_import', added: fresh, already_listed: new Set(numbers).size - fresh } };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'delete',
+    path: '/v1/suppressions/{id}',
+    liveOnly: true,
+    summary: 'Take a number off the list',
+    params: idParams,
+    answer: { status: 200, description: 'It is gone.', schema: deletedSuppression },
+    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, params }) {
+      const asked = { accountId: account.accountId, actor: by };
+      return (await removeSuppression(store, params.id as SuppressionId, asked)) === null
+        ? { problem: problem(404, 'not_found', 'no suppressed number of this account has this id') }
+        : { body: { id: params.id, object: 'suppression', deleted: true } };
+    },
+  }),
+];
 
 function refusalOf(code: 'account_not_found' | 'too_many_suppressions'): Problem {
   const detail =

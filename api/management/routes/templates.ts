@@ -1,7 +1,6 @@
 // Templates of the account. A client writes one and it waits as `pending`: the operator vouches for texts to the
 // regulator, so only the operator approves them. A template cannot be changed, because what was approved is what is
 // sent: another text is another template.
-import type { z } from '@hono/zod-openapi';
 import {
   type StoredTemplate,
   createTemplate,
@@ -9,119 +8,99 @@ import {
   findTemplate,
   listTemplates,
 } from '../../../control/store/templates.ts';
-import type { Store } from '../../../control/store/store.ts';
 import type { TemplateId } from '../../../model/ids.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { templateProblem } from '../../../policy/admission/template/template.ts';
 import { problem, problemOfFields } from '../../problem.ts';
 import { listBody, pageRequestOf } from '../cursor.ts';
-import type { HandlerResult, Endpoint } from '../endpoint.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { createTemplateBody, deletedTemplate, template, templateQuery } from '../schemas/gates.ts';
 import { idParams } from '../schemas/tenants.ts';
-import type { HandlerContext } from '../serve.ts';
 
 const shared = { tag: 'Templates', scope: 'templates:manage' } as const;
 
-export const getTemplates = {
-  ...shared,
-  method: 'get',
-  path: '/v1/templates',
-  summary: 'List the templates, newest first',
-  query: templateQuery,
-  answer: { status: 200, description: 'A page of templates.', schema: listOf('TemplateList', template) },
-  problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const getTemplate = {
-  ...shared,
-  method: 'get',
-  path: '/v1/templates/{id}',
-  summary: 'One template',
-  params: idParams,
-  answer: { status: 200, description: 'The template.', schema: template },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const postTemplate = {
-  ...shared,
-  method: 'post',
-  path: '/v1/templates',
-  liveOnly: true,
-  summary: 'Write a template',
-  description:
-    'The body has places such as `{{code}}`, each declared in `variables` with its type: `text` (at most `size` ' +
-    'characters), `number`, `code` (`size` digits), `url` or `date`. It is `pending` until the operator approves it, and ' +
-    'cannot be changed afterwards.',
-  body: createTemplateBody,
-  answer: { status: 201, description: 'The template.', schema: template },
-  problems: ['conflict', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const deleteTemplateById = {
-  ...shared,
-  method: 'delete',
-  path: '/v1/templates/{id}',
-  liveOnly: true,
-  summary: 'Give a template up',
-  params: idParams,
-  answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },
-  problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
-} as const satisfies Endpoint;
-
-export const templateHandlers = (store: Store) => ({
-  async list({
-    account,
-    query,
-  }: HandlerContext<unknown, z.infer<typeof templateQuery>, unknown>): Promise<HandlerResult> {
-    const asked = pageRequestOf(query);
-    if (!asked.ok) return asked;
-    return { body: listBody(await listTemplates(store, account.accountId, asked.page, query.status), templateShape) };
-  },
-
-  async get({ account, params }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const found = await findTemplate(store, params.id as TemplateId, account.accountId);
-    return found === null ? notFound : { body: templateShape(found) };
-  },
-
-  async create({
-    by,
-    account,
-    body,
-  }: HandlerContext<z.infer<typeof createTemplateBody>, unknown, unknown>): Promise<HandlerResult> {
-    const unfit = templateProblem(body);
-    if (unfit !== null) {
-      return { problem: problemOfFields(422, [{ field: unfit.field, code: 'invalid_field', detail: unfit.detail }]) };
-    }
-    const { accountId } = account;
-    const created = await createTemplate(store, { ...body, accountId, status: 'pending', actor: by });
-    if (created.ok) return { body: templateShape(created.template) };
-    switch (created.code) {
-      case 'template_exists':
-        return { problem: problem(409, 'conflict', `the account has a template named "${body.name}" already`) };
-      case 'too_many_templates':
-        return {
-          problem: problem(409, 'conflict', `an account has at most ${limits.templates.perAccountMax} templates`),
-        };
-      case 'account_not_found':
-        return { problem: problem(409, 'conflict', 'the account does not exist any more') };
-      default:
-        return unreachable(created.code);
-    }
-  },
-
-  async remove({
-    by,
-    account,
-    params,
-  }: HandlerContext<unknown, unknown, z.infer<typeof idParams>>): Promise<HandlerResult> {
-    const asked = { accountId: account.accountId, actor: by };
-    return (await deleteTemplate(store, params.id as TemplateId, asked))
-      ? { body: { id: params.id, object: 'template', deleted: true } }
-      : notFound;
-  },
-});
+export const templateEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...shared,
+    method: 'get',
+    path: '/v1/templates',
+    summary: 'List the templates, newest first',
+    query: templateQuery,
+    answer: { status: 200, description: 'A page of templates.', schema: listOf('TemplateList', template) },
+    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account, query }) {
+      const asked = pageRequestOf(query);
+      if (!asked.ok) return asked;
+      return { body: listBody(await listTemplates(store, account.accountId, asked.page, query.status), templateShape) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'get',
+    path: '/v1/templates/{id}',
+    summary: 'One template',
+    params: idParams,
+    answer: { status: 200, description: 'The template.', schema: template },
+    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, account, params }) {
+      const found = await findTemplate(store, params.id as TemplateId, account.accountId);
+      return found === null ? notFound : { body: templateShape(found) };
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'post',
+    path: '/v1/templates',
+    liveOnly: true,
+    summary: 'Write a template',
+    description:
+      'The body has places such as `{{code}}`, each declared in `variables` with its type: `text` (at most `size` ' +
+      'characters), `number`, `code` (`size` digits), `url` or `date`. It is `pending` until the operator approves it, and ' +
+      'cannot be changed afterwards.',
+    body: createTemplateBody,
+    answer: { status: 201, description: 'The template.', schema: template },
+    problems: ['conflict', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, body }) {
+      const unfit = templateProblem(body);
+      if (unfit !== null) {
+        return { problem: problemOfFields(422, [{ field: unfit.field, code: 'invalid_field', detail: unfit.detail }]) };
+      }
+      const { accountId } = account;
+      const created = await createTemplate(store, { ...body, accountId, status: 'pending', actor: by });
+      if (created.ok) return { body: templateShape(created.template) };
+      switch (created.code) {
+        case 'template_exists':
+          return { problem: problem(409, 'conflict', `the account has a template named "${body.name}" already`) };
+        case 'too_many_templates':
+          return {
+            problem: problem(409, 'conflict', `an account has at most ${limits.templates.perAccountMax} templates`),
+          };
+        case 'account_not_found':
+          return { problem: problem(409, 'conflict', 'the account does not exist any more') };
+        default:
+          return unreachable(created.code);
+      }
+    },
+  }),
+  endpoint({
+    ...shared,
+    method: 'delete',
+    path: '/v1/templates/{id}',
+    liveOnly: true,
+    summary: 'Give a template up',
+    params: idParams,
+    answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },
+    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    async handle({ parts: { store }, by, account, params }) {
+      const asked = { accountId: account.accountId, actor: by };
+      return (await deleteTemplate(store, params.id as TemplateId, asked))
+        ? { body: { id: params.id, object: 'template', deleted: true } }
+        : notFound;
+    },
+  }),
+];
 
 const notFound = { problem: problem(404, 'not_found', 'no template of this account has this id') };
 

@@ -71,12 +71,12 @@ export async function runApi(
     rates: new RateLimits(newRateMemory()),
   });
   const audit = auditCommands(bus, store);
-  const operations = { bus, carriers: () => carriers };
   const api = await startManagementApi({
     store,
     directory,
     idempotentWrite,
-    operations,
+    bus,
+    carriers: () => carriers,
     shares,
     keyDaysDefault,
     port: 0,
