@@ -2,7 +2,7 @@
 // subject) and what the audit log will say, so neither can exist without the other. No database is needed. Pure but
 // for issueCommand, readCommands and their bus.
 import type { StoredMsg } from '@nats-io/jetstream';
-import { type AuditId, newAuditId } from '../../model/ids.ts';
+import { newAuditId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { RejectMessage, messageOf } from '../../platform/errors.ts';
@@ -90,17 +90,7 @@ export function decodeCommand(octets: Uint8Array): OperatorCommand {
       verbs.includes(verb as CommandVerb) &&
       (bind === null || (Number.isInteger(bind) && (bind as number) > 0));
     if (!isSound) throw new Error('a field is missing or has another kind of value');
-    return {
-      v: 1,
-      id: id as AuditId,
-      atMs: atMs as number,
-      verb: verb as CommandVerb,
-      carrier: carrier as string,
-      bind: bind as number | null,
-      reason: reason as string,
-      actor: actor as string,
-      from: from as string,
-    };
+    return { v, id, atMs, verb, carrier, bind, reason, actor, from } as OperatorCommand;
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable order: ${messageOf(error)}`);
   }
