@@ -1,7 +1,7 @@
-// Makes a message durable, and with that accepted: publishes it to its queue, or counts it and publishes it for its
-// time. The Nats-Msg-Id is the message id and its hop, so a repeated publish stores nothing new. The `accepted` event
-// follows without being waited for: if the process dies before it, readers derive it from the carrier actor's intent,
-// under the same id (model/delivery-event.ts).
+// Makes a message durable, and with that accepted: builds its record, publishes it to its queue, or counts it and publishes
+// it for its time. The Nats-Msg-Id is the message id and its hop, so a repeated publish stores nothing new. The `accepted`
+// event follows without being waited for: if the process dies before it, readers derive it from the carrier actor's
+// intent, under the same id (model/delivery-event.ts).
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import { publishLater } from '../cluster/bus/later.ts';
 import type { AccountQueues } from '../cluster/bus/overflow-heartbeat.ts';
@@ -18,6 +18,9 @@ import { limits } from '../platform/limits.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import { type Capacity, publisherBusy } from './capacity.ts';
 import { type AcceptanceRefusal, refusal } from './refusal.ts';
+import type { AccountId, MessageId } from '../model/ids.ts';
+import type { Admitted, SmsRequest } from '../policy/contract.ts';
+import type { Principal } from './principal.ts';
 
 export type PublishParts = {
   readonly publisher: Publisher;
@@ -159,4 +162,61 @@ export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
     default:
       return refusal('overloaded', 'the message queue did not answer: nothing was accepted for certain', 1);
   }
+}
+
+/** The part of a Principal that a message keeps. */
+type Owner = Pick<Principal, 'id' | 'livemode'> & { readonly account: { readonly accountId: AccountId } };
+
+type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
+
+/** What of a request becomes part of its message as it is. */
+type Request = Pick<SmsRequest, 'to' | 'from' | 'category' | 'clientReference' | 'validitySeconds'>;
+
+/**
+ * The one place where a Message is made, from who sends it, what was asked for and what admission decided. What a field
+ * means for later stages is in model/message.ts.
+ */
+export function buildMessage(
+  owner: Owner,
+  request: Request,
+  admitted: Admitted,
+  { messageId, acceptedAtMs }: Identity,
+): Message {
+  const { category, validitySeconds } = request;
+  const usualMs = category === 'otp' ? limits.message.validityOtpMs : limits.message.validityDefaultMs;
+  const validityMs = validitySeconds === null ? usualMs : validitySeconds * 1_000;
+  const plan = admitted.route.planFor(messageId);
+  return {
+    messageId,
+    hop: 0,
+    delays: 0,
+    accountId: owner.account.accountId,
+    keyId: owner.id,
+    channel: 'sms',
+    category,
+    carrier: plan.carrier,
+    plan: plan.others,
+    sender: request.from,
+    senderTonNpi: null,
+    recipient: request.to,
+    recipientTonNpi: null,
+    body: { text: admitted.text },
+    encoding: admitted.encoding,
+    shift: admitted.shift,
+    segments: admitted.segments,
+    registeredDelivery: 1,
+    acceptedAtMs,
+    // The validity counts from the time at which the message may go out.
+    validUntilMs: (admitted.notBeforeMs ?? acceptedAtMs) + validityMs,
+    scheduledAtMs: admitted.notBeforeMs,
+    clientReference: request.clientReference,
+    campaignId: null,
+    variantId: null,
+    templateId: admitted.templateId,
+    livemode: owner.livemode,
+    priceMicros: null,
+    priceVersion: null,
+    trace: admitted.trace.length === 0 ? plan.trace : [...plan.trace, ...admitted.trace],
+    resends: 0,
+  };
 }

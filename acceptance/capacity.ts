@@ -1,13 +1,18 @@
-// The one check of whether a message can be taken now: the clock, EVENTS, the events that wait for the bus, the stream
-// it goes to and its account's publish slots. It reads counters in memory; who is refused decides whether to wait.
+// The one check of whether a message can be taken now: the clock, how full EVENTS is, the events that wait for the bus, the
+// stream it goes to and its account's publish slots. It reads counters in memory; who is refused decides whether to wait.
 import type { ClusterClock } from '../cluster/bus/cluster-clock.ts';
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import type { Publisher } from '../cluster/bus/publisher.ts';
 import { laneSubject, waitFilter } from '../cluster/bus/subjects.ts';
 import type { Message } from '../model/message.ts';
 import type { SharedBound, Use } from '../platform/shared-bound.ts';
-import type { EventSpace } from './event-space.ts';
 import { type AcceptanceRefusal, refusal, refusalOfTaken } from './refusal.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { streamNames } from '../cluster/bus/streams.ts';
+import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
+import { ignoring } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { metrics } from '../platform/telemetry.ts';
 
 export type CapacityParts = {
   readonly clock: Pick<ClusterClock, 'agrees'>;
@@ -65,3 +70,39 @@ const clockWrong = refusal('clock_wrong', 'the clock of this machine is not that
 const eventsFull = refusal('queue_full', 'the event stream is nearly full', 5);
 const eventsWait = refusal('overloaded', 'the events of accepted messages wait for the bus', 1);
 export const publisherBusy = refusal('overloaded', 'too many messages are being accepted', 1);
+
+export type EventSpace = { readonly isFull: boolean; stop(): void };
+
+/**
+ * Every accepted message will need space for its events, so entry points refuse before EVENTS is full and accept again by
+ * themselves. While the bus does not answer, the last known state counts; the publish itself then succeeds or fails.
+ */
+export async function watchEventSpace(bus: Bus, clock: Clock = systemClock): Promise<EventSpace> {
+  let isFull = false;
+  let looking = false;
+
+  const look = async () => {
+    if (looking) return;
+    looking = true;
+    try {
+      const { config, state } = await bus.manager.streams.info(streamNames.events);
+      const byBytes = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
+      const byCount = config.max_msgs > 0 ? state.messages / config.max_msgs : 0;
+      const share = Math.max(byBytes, byCount);
+      metrics.eventsFillShare.set(share);
+      isFull = share >= limits.http.eventsFullShare;
+    } catch (error) {
+      ignoring(error, 'the fill of EVENTS could not be read, the last known one holds');
+    }
+    looking = false;
+  };
+
+  await look();
+  const stop: Cancel = clock.every(limits.http.eventsLookMs, () => void look());
+  return {
+    get isFull() {
+      return isFull;
+    },
+    stop,
+  };
+}

@@ -2,6 +2,8 @@
 // request id. Shared by the hot routes and the management API; it depends on neither server.
 import type { AcceptanceRefusal } from '../acceptance/refusal.ts';
 import { problemCatalogue } from './problem-catalogue.ts';
+import { limits } from '../platform/limits.ts';
+import type { Refusal } from '../policy/contract.ts';
 
 export type ProblemCode = keyof typeof problemCatalogue;
 
@@ -55,4 +57,16 @@ export function problemBody(of: Problem, requestId: string): string {
     errors: of.errors,
     request_id: requestId,
   });
+}
+
+const retryAfterS = 5;
+
+/** What a gate refused: policy knows no status codes, the catalogue has them. */
+export function problemOfRefusal({ code, field, detail, others = [] }: Refusal): Problem {
+  if (field !== null) {
+    const further = others.slice(0, limits.http.fieldProblemsMax - 1).map((each) => ({ ...each, code }));
+    return problemOfFields(422, [{ field, code, detail }, ...further]);
+  }
+  const [status] = problemCatalogue[code].statuses;
+  return status === 503 ? problem(status, code, detail, [], retryAfterS) : problem(status, code, detail);
 }

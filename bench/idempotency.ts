@@ -6,12 +6,10 @@
 // key of the load must be found answered by another store, and a sample of the filled ones too.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { keptOfAccepted } from '../api/http/accepted-answer.ts';
-import type { AcceptedFacts } from '../api/http/sms-answer.ts';
-import { bodyPrinter } from '../acceptance/idempotency/body-print.ts';
+import { keptOfAccepted, type AcceptedFacts } from '../api/http/sms-answer.ts';
+import { bodyPrinter, keyPlaces } from '../acceptance/idempotency/key-place.ts';
 import { type Page, doneStamp, newPage, turnedPage } from '../acceptance/idempotency/entry.ts';
 import { periodOf } from '../acceptance/idempotency/archived-keys.ts';
-import { keyPlaces } from '../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests, type KeyedRequest } from '../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../acceptance/idempotency/store.ts';
 import { expectSequence } from '../cluster/bus/bucket.ts';

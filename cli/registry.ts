@@ -5,7 +5,7 @@ import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { printable } from '../model/plain-text.ts';
 import { categories } from '../model/message.ts';
-import { categoryBit } from '../policy/admission/do-not-disturb-gate.ts';
+import { categoryBit } from '../policy/admission/recipient-gates.ts';
 import { numberPlan } from '../policy/country/number-plan.ts';
 import { openTable } from '../policy/registry/number-table.ts';
 import type { RegistryName } from '../policy/registry/contract.ts';

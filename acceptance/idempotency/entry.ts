@@ -7,7 +7,7 @@ import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 
 export type IdempotencyEntry = {
-  /** Fingerprint of the request's body (body-print.ts): a repeat is the same request only when it says the same. */
+  /** Fingerprint of the request's body (key-place.ts): a repeat is the same request only when it says the same. */
   readonly bodyPrint: Buffer;
   /** When the key was first used, in whole milliseconds; message ids follow from it. */
   readonly createdAtMs: number;

@@ -1,12 +1,15 @@
-// Where an idempotency key is stored: its page and its hash. The hash is keyed with a secret of the installation,
-// made by the first process that needs it and never shown, so that no client can search for keys that share a page or
-// a hash.
-import { createHmac } from 'node:crypto';
+// Where an idempotency key is stored (its page and its hash), and the fingerprint by which a repeat's body is compared. The
+// hash is keyed with a secret of the installation, made by the first process that needs it and never shown, so that no
+// client can search for keys that share a page or a hash. The fingerprint is keyed with the body key: a body holds a
+// one-time password, and with a plain hash whoever reads the bucket could find it in a million tries.
+import { createHmac, hkdfSync } from 'node:crypto';
 import { readEntry, replace } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
+import { assert } from '../../platform/assert.ts';
+import { printOctets } from './entry.ts';
 
 export type KeyPlace = {
   /** Which of the pages. */
@@ -53,4 +56,23 @@ export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array>
     if (entry !== null) return entry.value;
     await replace(bucket, entryName, secretBytes(secretOctets), revision);
   }
+}
+
+/**
+ * 40 bits of HMAC-SHA-256 over a body's octets: with the key in use, then with those it replaced. Nobody without the
+ * key can look for two bodies with the same one, so of a million million keys that are used again with another body one
+ * is not noticed.
+ */
+export type BodyPrints = readonly [own: Buffer, ...former: Buffer[]];
+export type BodyPrinter = (body: Uint8Array) => BodyPrints;
+
+const label = 'heliograph idempotency body print';
+
+/** `bodyKeys`: the one in use first, then those it replaced, whose entries are still there for a day. */
+export function bodyPrinter(bodyKeys: readonly Uint8Array[]): BodyPrinter {
+  const [first, ...former] = bodyKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', label, 32)));
+  assert(first !== undefined, 'there is a body key');
+  const printOf = (key: Buffer, body: Uint8Array) =>
+    createHmac('sha256', key).update(body).digest().subarray(0, printOctets);
+  return (body) => [printOf(first, body), ...former.map((key) => printOf(key, body))];
 }

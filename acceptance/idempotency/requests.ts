@@ -9,10 +9,8 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AcceptanceRefusal, refusal } from '../refusal.ts';
-import type { BodyPrints } from './body-print.ts';
-import { decideIdempotent } from './decide.ts';
+import type { BodyPrints, KeyPlace } from './key-place.ts';
 import type { IdempotencyEntry } from './entry.ts';
-import type { KeyPlace } from './key-place.ts';
 import type { FoundEntry, IdempotencyStore, Spot } from './store.ts';
 
 /** The right to work under a key, until the lease ends. */
@@ -254,3 +252,29 @@ const unreachableBus: Outcome = {
   ok: false,
   refusal: refusal('overloaded', 'the store of idempotency keys did not answer', 1),
 };
+
+type Decision =
+  /** The first request ended well: answer the same. */
+  | 'replay'
+  /** Another request has this key. */
+  | 'reused'
+  /** The first request is being worked on by a live owner. */
+  | 'in_progress'
+  /** The owner is gone: go on in its place, with the same message id. */
+  | 'takeover';
+
+/**
+ * What a request does that finds an entry under its key. A proposal: a takeover counts only when the bucket accepted it
+ * over the entry that was read.
+ */
+export function decideIdempotent(
+  entry: IdempotencyEntry,
+  asking: { readonly isSameBody: boolean; readonly nowMs: number; readonly leaseMs: number },
+): Decision {
+  if (!asking.isSameBody) return 'reused';
+  if (entry.state === 'done') return 'replay';
+  const leftMs = entry.leaseUntilMs - asking.nowMs;
+  // More time left than a lease has: the clock was set back. Waiting would lock the key for hours, while taking
+  // over is safe at any time, because the message id stays the same.
+  return leftMs > 0 && leftMs <= asking.leaseMs ? 'in_progress' : 'takeover';
+}

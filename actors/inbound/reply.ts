@@ -2,8 +2,7 @@
 // over the carrier that delivered it. Its id follows from the asker, the keyword and the first asker of this minute,
 // so that a repeat, or two machines that answer each other, get no second one; from that moment on it is listed. The
 // opt-out that it confirms does not block it.
-import { type PublishParts, publishNow } from '../../acceptance/accept.ts';
-import { buildMessage } from '../../acceptance/build-message.ts';
+import { type PublishParts, publishNow, buildMessage } from '../../acceptance/accept.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { type AccountId, type MessageId, derivedMessageId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Keyword } from '../../model/keyword.ts';

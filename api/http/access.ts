@@ -1,19 +1,20 @@
-// The checks of a known principal before its request is read: the networks it may ask from, and the rate limits of
-// key and account. Hot routes and forwarded routes use the same checks.
+// Who asks, and whether it may ask now and from there: the API key of the Authorization header, looked up in the directory
+// in memory; the networks it may ask from; the rate limits of key and account. All of it runs before the body is read, so
+// that no memory is spent on the body of an unauthenticated request. Hot routes and forwarded routes use the same checks.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { Principal } from '../../acceptance/principal.ts';
+import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { asksForAddress, networkGate } from '../../policy/admission/network-gate.ts';
+import { asksForAddress, networkGate } from '../../policy/admission/principal-gates.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { type Problem, problem } from '../problem.ts';
-import { type Authenticated, authenticate, twoAuthorizations } from './bearer.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeysUsed } from './keys-used.ts';
 import type { Places } from './places.ts';
 import { RefusedKeys } from './refused-keys.ts';
-import type { RateLimits } from './rate-limits/rate-limits.ts';
+import type { RateLimits } from './rate-limits.ts';
+import type { Scope } from '../../model/api-key.ts';
 
 export type AccessParts = {
   readonly directory: Pick<Directory, 'authenticate'>;
@@ -79,3 +80,39 @@ function refuseAccess(parts: AccessParts, principal: Principal, exchange: Exchan
   exchange.addHeaders(headers);
   return tooFast;
 }
+
+export type Authenticated =
+  | { readonly ok: true; readonly principal: Principal }
+  | { readonly ok: false; readonly problem: Problem };
+
+const scheme = 'bearer ';
+
+export function authenticate(directory: Pick<Directory, 'authenticate'>, authorization: string): Authenticated {
+  const isBearer = authorization.slice(0, scheme.length).toLowerCase() === scheme;
+  if (authorization !== '' && !isBearer) {
+    return refused('invalid_api_key', 'the Authorization header must be: Bearer <API key>');
+  }
+  // Two headers that a server joined; no key has a comma.
+  if (authorization.includes(',')) return twoAuthorizations;
+  const result = directory.authenticate(authorization.slice(scheme.length).trim());
+  if (result.ok) return { ok: true, principal: principalOfKey(result) };
+  return refused(
+    result.code,
+    result.code === 'missing_api_key'
+      ? 'send the API key in the header Authorization: Bearer <API key>'
+      : 'the API key is not known: mistyped, revoked or expired',
+  );
+}
+
+/** Null when the key has the scope. */
+export function missingScope(principal: Pick<Principal, 'scopes'>, scope: Scope): Problem | null {
+  if (principal.scopes.includes(scope)) return null;
+  return problem(403, 'scope_missing', `the API key lacks the scope ${scope}`);
+}
+
+function refused(code: 'missing_api_key' | 'invalid_api_key', detail: string) {
+  return { ok: false, problem: problem(401, code, detail) } as const;
+}
+
+/** Whichever of the two was taken, it might be the wrong account's. */
+export const twoAuthorizations = refused('invalid_api_key', 'the Authorization header must be given only once');

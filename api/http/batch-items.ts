@@ -2,8 +2,7 @@
 // a bounded number in flight. Each item is accepted by the same code as a single request. When the publisher is full
 // the batch waits; items not begun after `beginMs` are refused as overloaded, so that the work ends within the lease
 // of the idempotency key.
-import { type AcceptParts, acceptMessage } from '../../acceptance/accept.ts';
-import { buildMessage } from '../../acceptance/build-message.ts';
+import { type AcceptParts, acceptMessage, buildMessage } from '../../acceptance/accept.ts';
 import {
   acceptanceTime,
   type AskKnown,
@@ -20,9 +19,8 @@ import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
-import { type Problem, problem, problemOf, problemOfFields } from '../problem.ts';
+import { type Problem, problem, problemOf, problemOfFields, problemOfRefusal } from '../problem.ts';
 import { countAccepted } from './exchange-metrics.ts';
-import { problemOfRefusal } from './refusal-problem.ts';
 import type { Slices } from './slice-turns.ts';
 import { acceptedStatus } from './sms-answer.ts';
 import { kindOf, smsRequestOf } from './sms-request.ts';

@@ -1,14 +1,16 @@
 // One request and its one answer. It keeps four rules of uWebSockets.js: onAborted is registered before anything
 // else, `req` must not be used after the handler returned, an answer after an await is corked, and a response that
-// was aborted or answered must never be touched again (that would kill the process).
+// was aborted or answered must never be touched again (that would kill the process). Everything that runs for a request
+// runs in the guard.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
-import { type Problem, problemBody, problemContentType } from '../problem.ts';
+import { type Problem, problemBody, problemContentType, problem } from '../problem.ts';
 import { requestIdOf } from '../request-id.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
-import { type HeaderCounts, headerCountsOf } from './header-counts.ts';
 import { refuseTaken } from './places.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { log } from '../../platform/log.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -208,4 +210,64 @@ function problemHeaders(problem: Problem): Headers {
   if (problem.retryAfterS !== null) headers.push(['retry-after', String(problem.retryAfterS)]);
   if (problem.status === 401) headers.push(['www-authenticate', 'Bearer']);
   return headers;
+}
+
+type HeaderCounts = {
+  readonly contentLength: number;
+  readonly authorization: number;
+  /** One beyond ASCII is read as empty, and still counted. */
+  readonly idempotencyKey: number;
+  /** Whether a body was announced, by its length or in chunks. */
+  readonly hasBody: boolean;
+};
+
+/**
+ * Headers that a request must not repeat. uWebSockets.js uses the first of two; a proxy in front, or the client, may mean
+ * the last. Two Content-Lengths allow request smuggling (RFC 9112 section 6.3), and of two API keys each may belong to
+ * another account. One walk over the headers for all of them: it is paid for every request.
+ */
+function headerCountsOf(req: HttpRequest): HeaderCounts {
+  const headerCounts = { contentLength: 0, authorization: 0, idempotencyKey: 0, hasBody: false };
+  req.forEach((name, value) => {
+    if (name === 'content-length') {
+      headerCounts.contentLength += 1;
+      if (value !== '0') headerCounts.hasBody = true;
+    } else if (name === 'transfer-encoding') headerCounts.hasBody = true;
+    else if (name === 'authorization') headerCounts.authorization += 1;
+    else if (name === 'idempotency-key') headerCounts.idempotencyKey += 1;
+  });
+  return headerCounts;
+}
+
+export type Guard = (exchange: Exchange, run: () => void | Promise<void>) => void;
+
+/**
+ * The catch-all: a throw that nobody catches would end the whole process in a thread that listens with uWebSockets.js.
+ * Here the request gets 500 and the log gets the cause.
+ */
+export const guard: Guard = (exchange, run) => {
+  try {
+    const running = run();
+    if (running !== undefined) running.catch((error: unknown) => answerFailed(exchange, error));
+  } catch (error) {
+    answerFailed(exchange, error);
+  }
+};
+
+function answerFailed(exchange: Exchange, error: unknown): void {
+  log.error(
+    {
+      alarm: 'request_failed',
+      route: exchange.route,
+      requestId: exchange.requestId,
+      error: messageOf(error),
+      stack: error instanceof Error ? error.stack : undefined,
+    },
+    'a request failed',
+  );
+  try {
+    exchange.refuse(problem(500, 'internal_error', 'something broke on our side; the log has the cause'));
+  } catch (again) {
+    log.error({ requestId: exchange.requestId, error: messageOf(again) }, 'a failed request could not be answered');
+  }
 }

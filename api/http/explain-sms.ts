@@ -10,7 +10,7 @@ import type { ExplainedText } from '../../policy/admission/explain-text.ts';
 import type { Explain, GateVerdict } from '../../policy/admission/explain.ts';
 import type { SmsRequest, RouteCandidate } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
-import { missingScope } from './bearer.ts';
+import { missingScope } from './access.ts';
 import type { Exchange } from './exchange.ts';
 import { paceOf, takeTurn } from '../../platform/gcra.ts';
 import { ucs2Shape } from './sms-answer.ts';

@@ -4,7 +4,7 @@
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
-import type { EventSpace } from '../../acceptance/event-space.ts';
+import type { EventSpace } from '../../acceptance/capacity.ts';
 import type { HttpServer, Exchange } from './exchange.ts';
 
 export type Readiness = { readonly ok: boolean; readonly detail: string };

@@ -5,11 +5,9 @@ import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { problem } from '../problem.ts';
-import { type HttpServer, Exchange } from './exchange.ts';
+import { problem, type Problem, problemOfFields } from '../problem.ts';
+import { type HttpServer, Exchange, type Guard } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
-import type { Guard } from './guard.ts';
-import { refuseQuery } from './no-query.ts';
 import { refuseSlowBodies } from './read-body.ts';
 
 /** A route answers its exchange; it reads `req` before it returns. */
@@ -145,3 +143,15 @@ function listen(
 const writes: ReadonlySet<string> = new Set(['post', 'put', 'patch']);
 
 const stopping = problem(503, 'overloaded', 'this server is stopping: connect again', [], 1);
+
+/** A query parameter is refused by its name: if `?dry_run=explain` were silently ignored, the message would be sent. */
+function refuseQuery(req: HttpRequest): Problem | null {
+  const query = req.getQuery() ?? '';
+  if (query === '') return null;
+  const [first, ...others] = [...new Set(new URLSearchParams(query).keys())].slice(0, namesShownMax).map(unknown);
+  return first === undefined ? null : problemOfFields(422, [first, ...others]);
+}
+
+const unknown = (field: string) =>
+  ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
+const namesShownMax = 10;

@@ -7,13 +7,10 @@ import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { problem, problemOfFields } from '../problem.ts';
-import { type AccessParts, admitReader } from './access.ts';
-import { missingScope } from './bearer.ts';
-import type { Exchange } from './exchange.ts';
-import type { Guard } from './guard.ts';
+import { type AccessParts, admitReader, missingScope } from './access.ts';
+import type { Exchange, Guard } from './exchange.ts';
 import { parseListParameters } from './list-parameters.ts';
-import { inboundShape } from './inbound-answer.ts';
-import { messageNotFound, messageShape } from './sms-answer.ts';
+import { inboundShape, messageNotFound, messageShape } from './sms-answer.ts';
 import type { StatusQueryClient } from './status-query-client.ts';
 
 export type ReadSmsParts = {

@@ -2,8 +2,7 @@
 // an idempotency key is answered before any gate is asked. Without a key everything from the body to the publish is one
 // synchronous turn of the event loop; the answer follows when JetStream acknowledged.
 import type { HttpRequest } from 'uWebSockets.js';
-import { type AcceptParts, acceptMessage } from '../../acceptance/accept.ts';
-import { buildMessage } from '../../acceptance/build-message.ts';
+import { type AcceptParts, acceptMessage, buildMessage } from '../../acceptance/accept.ts';
 import {
   type AskKnown,
   acceptanceTime,
@@ -20,17 +19,14 @@ import type { Message } from '../../model/message.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
-import { type Problem, problemOf } from '../problem.ts';
-import { acceptedAgain, keptOfAccepted } from './accepted-answer.ts';
-import { holdAtWork } from './access.ts';
+import { type Problem, problemOf, problemOfRefusal } from '../problem.ts';
+import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
+import { holdAtWork, missingScope } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
-import { missingScope } from './bearer.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
-import { problemOfRefusal } from './refusal-problem.ts';
 import type { SliceTurns } from './slice-turns.ts';
-import { acceptedBody } from './sms-answer.ts';
 import { parseSmsRequest } from './sms-request.ts';
 import { type Step, type StepResult, found } from './steps.ts';
 import {

@@ -4,8 +4,7 @@
 import { assert } from '../../platform/assert.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Problem } from '../problem.ts';
-import type { Exchange } from './exchange.ts';
-import type { Guard } from './guard.ts';
+import type { Exchange, Guard } from './exchange.ts';
 
 /** null: the next step · 'answered': there is none · 'waits': the step calls `proceed` when it can go on. */
 export type StepResult = Problem | null | 'answered' | 'waits';

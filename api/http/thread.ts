@@ -2,8 +2,7 @@
 // has its own NATS connection, directory and server; threads share only the port. It must never end while it listens:
 // uWebSockets.js would end the whole process with it.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { Capacity } from '../../acceptance/capacity.ts';
-import { watchEventSpace } from '../../acceptance/event-space.ts';
+import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
@@ -36,15 +35,14 @@ import { portedTo } from '../../policy/registry/ported-to.ts';
 import { newHttpServer, openHttpServer } from './http-server.ts';
 import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
-import { guard } from './guard.ts';
+import { guard } from './exchange.ts';
 import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
-import { bodyPrinter } from '../../acceptance/idempotency/body-print.ts';
+import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
-import { keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { placesOf } from './places.ts';
 import { getSms, listSms } from './read-sms.ts';
-import { RateLimits } from './rate-limits/rate-limits.ts';
+import { RateLimits } from './rate-limits.ts';
 import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';

@@ -15,7 +15,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MetricsRequests } from '../../platform/message-link.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
-import { newRateMemory } from './rate-limits/rate-table.ts';
+import { newRateMemory } from './rate-limits.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
 import { ThreadWatch } from './thread-watch.ts';
 

@@ -1,8 +1,7 @@
 // What every hot write with a body is, and the steps all of them begin with: authentication and access, headers, body.
 // It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { BodyPrinter } from '../../acceptance/idempotency/body-print.ts';
-import type { KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
+import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
 import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
@@ -11,8 +10,7 @@ import type { Use } from '../../platform/shared-bound.ts';
 import { refuseMediaType } from '../media-type.ts';
 import { type Problem, problemOfFields } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
-import type { Exchange } from './exchange.ts';
-import type { Guard } from './guard.ts';
+import type { Exchange, Guard } from './exchange.ts';
 import { readBody } from './read-body.ts';
 import { type StepResult, SteppedRequest, found } from './steps.ts';
 

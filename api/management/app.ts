@@ -23,7 +23,7 @@ import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
 import { problemOfError, serveEndpoint } from './serve.ts';
 import { SharedWork } from './shared-work.ts';
-import type { Variables } from './variables.ts';
+import type { Variables } from './refuse.ts';
 
 export const apiVersion = '0.1.0';
 

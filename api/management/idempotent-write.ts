@@ -6,10 +6,9 @@ import type { Context } from 'hono';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Account } from '../../directory/contract.ts';
-import type { BodyPrinter } from '../../acceptance/idempotency/body-print.ts';
-import type { KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
+import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
 import type { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
-import type { RateLimits } from '../http/rate-limits/rate-limits.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
 import { type Problem, problemOf, problemOfFields } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';
 

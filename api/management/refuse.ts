@@ -1,7 +1,6 @@
 // A Problem as an HTTP answer of the management API.
 import type { Context } from 'hono';
 import { type Problem, problemBody, problemContentType } from '../problem.ts';
-import type { Variables } from './variables.ts';
 
 export function answerProblem(c: Context<Variables>, of: Problem, headers: Record<string, string> = {}): Response {
   return c.body(problemBody(of, c.get('requestId')), of.status as 400, {
@@ -12,3 +11,6 @@ export function answerProblem(c: Context<Variables>, of: Problem, headers: Recor
     ...headers,
   });
 }
+
+/** What a request carries through the Hono app from one step to the next. */
+export type Variables = { Variables: { requestId: string } };

@@ -8,7 +8,7 @@ import { type Problem, problem } from '../problem.ts';
 import { refuseMediaType } from '../media-type.ts';
 import { refuseRepeatedKey } from '../repeated-keys.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { Variables } from './variables.ts';
+import type { Variables } from './refuse.ts';
 
 /** Refuses what cannot be honoured instead of passing over it. */
 export function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {

@@ -9,16 +9,15 @@ import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { networkGate } from '../../policy/admission/network-gate.ts';
-import { authenticate } from '../http/bearer.ts';
+import { networkGate } from '../../policy/admission/principal-gates.ts';
+import { authenticate } from '../http/access.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint, HandlerContext, HandlerParts } from './endpoint.ts';
 import { type Keyed, type IdempotentWrite, readIdempotencyKey } from './idempotent-write.ts';
-import { answerProblem } from './refuse.ts';
+import { answerProblem, type Variables } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
-import type { Variables } from './variables.ts';
 
 const noKey = { key: '' } as const;
 

@@ -1,7 +1,6 @@
 // Accounts with every gate switched on, in the very structures an entry point holds them in, and messages that pass all
 // of them: a refusal ends early and would look cheap.
-import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
-import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
+import { RateLimits, newRateMemory } from '../../api/http/rate-limits.ts';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { encodeBlock } from '../../directory/suppression-entry.ts';
@@ -14,7 +13,7 @@ import { blockOfPlace, suppressionBitsFor, suppressionPlaceOf } from '../../mode
 import { assert } from '../../platform/assert.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { admission } from '../../policy/admission/admit.ts';
-import { networkGate } from '../../policy/admission/network-gate.ts';
+import { networkGate } from '../../policy/admission/principal-gates.ts';
 import type { RoutingRules, SmsRequest } from '../../policy/contract.ts';
 import { offer, request } from '../../test/policy/rules.ts';
 

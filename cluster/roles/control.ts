@@ -2,12 +2,10 @@
 // API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
 // through within a second; the API's libraries are loaded only after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { bodyPrinter } from '../../acceptance/idempotency/body-print.ts';
+import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
-import { keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
-import { RateLimits } from '../../api/http/rate-limits/rate-limits.ts';
-import { newRateMemory } from '../../api/http/rate-limits/rate-table.ts';
+import { RateLimits, newRateMemory } from '../../api/http/rate-limits.ts';
 import type { IdempotentWrite } from '../../api/management/idempotent-write.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';

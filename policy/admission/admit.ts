@@ -5,9 +5,7 @@ import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { Admission, Admitted, Principal, Circumstances, RoutingRules, SmsRequest } from '../contract.ts';
 import type { RouterOptions } from '../routing/route.ts';
-import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
-import { type Gates, gatesOf } from './gates.ts';
-import { Evaluation } from './evaluation.ts';
+import { type CreditCheck, nothingIsCharged, type Gates, gatesOf, Evaluation } from './gates.ts';
 
 export type Admit = (principal: Principal, request: SmsRequest) => Admission;
 

@@ -14,10 +14,16 @@ import type {
 } from '../contract.ts';
 import type { Routed, RouterOptions } from '../routing/route.ts';
 import { nothingSpecial } from './admit.ts';
-import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
+import {
+  type CreditCheck,
+  nothingIsCharged,
+  type Gate,
+  type GateNote,
+  type Gates,
+  gatesOf,
+  Evaluation,
+} from './gates.ts';
 import { type ExplainedText, explainText } from './explain-text.ts';
-import { type Gate, type GateNote, type Gates, gatesOf } from './gates.ts';
-import { Evaluation } from './evaluation.ts';
 import { countText } from './text-gates.ts';
 
 export type GateVerdict = {

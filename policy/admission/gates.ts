@@ -5,18 +5,14 @@
 import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
-import { type RouterOptions, router } from '../routing/route.ts';
-import { contentRulesGate } from './content-rules-gate.ts';
-import { type CreditCheck, nothingIsCharged } from './credit-gate.ts';
-import { type DoNotDisturb, doNotDisturb } from './do-not-disturb-gate.ts';
-import type { AskRoute, Evaluation } from './evaluation.ts';
-import { optOutGate } from './opt-out-gate.ts';
-import { type QuietVerdict, quietHoursGate } from './quiet-hours-gate.ts';
-import { dueOf, sendAtGate } from './send-at-gate.ts';
-import { senderGate } from './sender-gate.ts';
-import { accountGate, scopeGate } from './standing-gates.ts';
-import { templateGate } from './template-gate.ts';
-import { contentGate, lengthGate, segmentsGate } from './text-gates.ts';
+import { type RouterOptions, router, type Routed } from '../routing/route.ts';
+import { contentRulesGate } from './content-rules.ts';
+import { type DoNotDisturb, doNotDisturb, optOutGate } from './recipient-gates.ts';
+import { type QuietVerdict, quietHoursGate, dueOf, sendAtGate } from './hour-gates.ts';
+import { senderGate, accountGate, scopeGate } from './principal-gates.ts';
+import { templateGate, contentGate, lengthGate, segmentsGate, textToSend } from './text-gates.ts';
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
+import type { SegmentCount } from '../../model/text/segment-count.ts';
 
 export type Gate = {
   readonly name: string;
@@ -182,3 +178,55 @@ function noRoute(why: string): Refusal {
 }
 
 const anyHour = { ok: true, notBeforeMs: null } as const;
+
+/** Whether the account can pay for so many segments. It must answer from memory. */
+export type CreditCheck = (principal: Principal, segments: number) => Refusal | null;
+
+export const nothingIsCharged: CreditCheck = () => null;
+
+export type AskRoute = (principal: Principal, request: SmsRequest) => Routed;
+
+/**
+ * One message on its way through the gates: who sends it, what was asked for, and what the gates found out so far. Gates
+ * write to it in their order; it decides nothing itself.
+ */
+export class Evaluation {
+  readonly principal: Principal;
+  /** As it came. */
+  readonly asked: SmsRequest;
+  /** With the text the recipient will read. */
+  request: SmsRequest;
+  /** That text; null while, or because, no template gave one. */
+  text: string | null = null;
+  templateId: string | null = null;
+  counted: SegmentCount | null = null;
+  /** Null: it may go out at once. */
+  notBeforeMs: number | null = null;
+  readonly #askRoute: AskRoute;
+  #routed: Routed | null = null;
+
+  constructor(principal: Principal, asked: SmsRequest, askRoute: AskRoute) {
+    this.principal = principal;
+    this.asked = asked;
+    this.request = asked;
+    this.#askRoute = askRoute;
+  }
+
+  /** Asked before the gate of that name, because the text's encoding depends on what the carriers understand. */
+  get routed(): Routed {
+    this.#routed ??= this.#askRoute(this.principal, this.asked);
+    return this.#routed;
+  }
+
+  /** What the text may be counted with. Without a route nothing is sent: it is counted as any telephone reads it. */
+  get nationalTables(): readonly NationalLanguage[] {
+    const { routed } = this;
+    return 'why' in routed ? [] : routed.nationalTables;
+  }
+
+  /** `source`: the request's text or its template's. */
+  read(source: string): void {
+    this.text = textToSend(source, this.asked, this.nationalTables);
+    if (this.text !== this.asked.message) this.request = { ...this.asked, message: this.text };
+  }
+}

@@ -1,12 +1,15 @@
-// Checks whether the text can be sent: not empty, nothing a network would cut off, and few enough segments. U+0000
-// and unpaired surrogates are refused: telephones end a text at the first and show the second as garbage, and
-// carriers change both.
+// The gates about the text: it is of an approved template where one is named or required, it is not empty, holds nothing a
+// network would cut off, and has few enough segments. The template's result is the message's text, so all later gates
+// check what the recipient will read. U+0000 and unpaired surrogates are refused: telephones end a text at the first and
+// show the second as garbage, and carriers change both.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
 import { segmentUnits } from '../../model/text/segment-capacity.ts';
 import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Principal, Refusal, SmsRequest } from '../contract.ts';
+import type { Principal, Refusal, SmsRequest, ApprovedTemplate } from '../contract.ts';
+import type { Category } from '../../model/message.ts';
+import { type CompiledTemplate, compileTemplate } from './template/template.ts';
 
 const { segmentsMax, textUnitsMax } = limits.message;
 
@@ -85,4 +88,66 @@ function no(
   detail: string,
 ): Refusal {
   return { ok: false, code, field: 'message', detail };
+}
+
+export type TemplateVerdict =
+  | { readonly ok: true; readonly text: string; readonly templateId: string | null }
+  | Refusal;
+
+/** Compiled when it is first needed; forgotten with the entry it came from. */
+const compiled = new WeakMap<ApprovedTemplate, CompiledTemplate>();
+
+/** A request may name a template; where its category requires one, a text of its own must match one. */
+export function templateGate(principal: Principal, request: SmsRequest): TemplateVerdict {
+  const { account } = principal;
+  const { template, category } = request;
+  if (template != null) return rendered(account.templates?.find(template.id), template.variables, category);
+  if (account.requireTemplate === undefined || !account.requireTemplate.includes(category)) {
+    return { ok: true, text: request.message, templateId: null };
+  }
+  // Holding it against every template would take long, and it goes out in no case.
+  const tooLong = lengthGate(principal, request);
+  if (tooLong !== null) return tooLong;
+  for (const approved of account.templates?.ofCategory(category) ?? []) {
+    if (compiledOf(approved).matches(request.message)) {
+      return { ok: true, text: request.message, templateId: approved.templateId };
+    }
+  }
+  const detail = `must be a text of an approved ${category} template: this account demands one (GET /v1/templates)`;
+  return { ok: false, code: 'template_mismatch', field: 'message', detail };
+}
+
+function rendered(
+  approved: ApprovedTemplate | undefined,
+  variables: Readonly<Record<string, unknown>>,
+  category: Category,
+): TemplateVerdict {
+  if (approved === undefined) {
+    return noTemplate('template_id', 'is not an approved template of this account (GET /v1/templates)');
+  }
+  if (approved.category !== category) {
+    return noTemplate(
+      'template_id',
+      `is a template for ${approved.category} messages, and this one is ${category}: set category to "${approved.category}"`,
+    );
+  }
+  const text = compiledOf(approved).render(variables);
+  if (text.ok) return { ok: true, text: text.text, templateId: approved.templateId };
+  const [first, ...others] = text.wrong;
+  const refusal = noTemplate(`variables.${first.variable}`, first.detail);
+  if (others.length === 0) return refusal;
+  return { ...refusal, others: others.map(({ variable, detail }) => ({ field: `variables.${variable}`, detail })) };
+}
+
+function compiledOf(approved: ApprovedTemplate): CompiledTemplate {
+  let found = compiled.get(approved);
+  if (found === undefined) {
+    found = compileTemplate(approved);
+    compiled.set(approved, found);
+  }
+  return found;
+}
+
+function noTemplate(field: 'template_id' | `variables.${string}`, detail: string): Refusal {
+  return { ok: false, code: 'template_mismatch', field, detail };
 }

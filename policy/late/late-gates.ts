@@ -3,9 +3,8 @@
 import { type AccountId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Category, Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
-import { doNotDisturb } from '../admission/do-not-disturb-gate.ts';
-import { optOutGate } from '../admission/opt-out-gate.ts';
-import { isApproved } from '../admission/sender-gate.ts';
+import { doNotDisturb, optOutGate } from '../admission/recipient-gates.ts';
+import { isApproved } from '../admission/principal-gates.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import type { Registries } from '../registry/contract.ts';

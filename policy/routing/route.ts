@@ -1,13 +1,22 @@
-// Finds the carriers for a message, in order. Test keys always use the sandbox; for live keys the first explicit
-// route that matches number and category decides, else the carrier of the number (ported, or by the longest national
-// prefix) followed by the configured fallback. Pure: health is a parameter, read when a plan is made. Only configured
-// carriers are used.
+// Finds the carriers for a message, in order, and makes its plan. Test keys always use the sandbox; for live keys the first
+// explicit route that matches number and category decides, else the carrier of the number (ported, or by the longest
+// national prefix) followed by the configured fallback. Pure: health is a parameter, read when a plan is made. Only
+// configured carriers are used. The same message id gives the same order, so that a repeat under the same idempotency key
+// takes the same route.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKindOf } from '../../model/sender.ts';
-import type { CarrierHealthView, CarrierOffer, Route, RouteChoice, RoutingRules, RouteCandidate } from '../contract.ts';
+import type {
+  CarrierHealthView,
+  CarrierOffer,
+  Route,
+  RouteChoice,
+  RoutingRules,
+  RouteCandidate,
+  RoutePlan,
+} from '../contract.ts';
 import type { NumberPlan } from '../country/number-plan.ts';
-import { everyCarrierIsGood } from './avoid.ts';
-import { planner } from './plan.ts';
+import { everyCarrierIsGood, isAvoided } from './avoid.ts';
+import type { NationalLanguage } from '../../model/text/national-languages.ts';
 
 export type Routed = Route | { readonly why: string };
 
@@ -112,4 +121,102 @@ function sandboxOffer(name: string, offers: ReadonlyMap<string, CarrierOffer>): 
   const nationalTables = offers.get(name)?.nationalTables ?? [];
   const senders = ['alphanumeric', 'numeric', 'short_code'] as const;
   return { name, classes: categories, senders, cost: 0, weight: 1, nationalTables };
+}
+
+type AbleCarrier = { readonly offer: CarrierOffer; readonly why: string };
+
+/**
+ * The plan of a message: ordered by the rule's choice, avoided carriers behind the others. They stay in it: when all are
+ * avoided, the first is still the best, and its reason says why it is avoided. What does not depend on the message is
+ * computed once.
+ */
+function planner(
+  able: readonly AbleCarrier[],
+  excluded: readonly RouteCandidate[],
+  choose: RouteChoice,
+  category: Category,
+  health: CarrierHealthView,
+): Route {
+  const offers = able.map((each) => each.offer);
+  const candidateOf = new Map(able.map(({ offer, why }) => [offer.name, { carrier: offer.name, why }]));
+  const plainFor = (messageId: string) =>
+    planOf(orderOf(offers, choose, messageId).map((offer) => candidateOf.get(offer.name) as RouteCandidate));
+  const fixed = isFixed(offers, choose) ? plainFor('') : null;
+  const avoided = (carrier: string) => isAvoided(health.stateOf(carrier), category);
+  return {
+    excluded,
+    nationalTables: tablesOfAll(offers),
+    planFor(messageId) {
+      const plain = fixed ?? plainFor(messageId);
+      if (!plain.candidates.some((candidate) => avoided(candidate.carrier))) return plain;
+      const before = plain.candidates.filter((candidate) => !avoided(candidate.carrier));
+      const behind = plain.candidates.filter((candidate) => avoided(candidate.carrier));
+      const how = before.length === 0 ? 'no better way' : 'avoided';
+      const explained = behind.map(({ carrier, why }) => {
+        const state = `${health.stateOf(carrier)} (${health.reasonOf(carrier)})`;
+        return { carrier, why: `${why}, ${how}: ${state}` };
+      });
+      return planOf([...before, ...explained]);
+    },
+  };
+}
+
+function tablesOfAll([first, ...others]: readonly CarrierOffer[]): readonly NationalLanguage[] {
+  const tables = first?.nationalTables ?? [];
+  return tables.filter((language) => others.every((each) => each.nationalTables.includes(language)));
+}
+
+function planOf(candidates: readonly RouteCandidate[]): RoutePlan {
+  const [first, ...rest] = candidates;
+  if (first === undefined) throw new Error('a plan without a carrier');
+  const moved = rest.filter((candidate) => candidate.why.includes(', avoided: '));
+  return {
+    carrier: first.carrier,
+    others: rest.map((candidate) => candidate.carrier),
+    candidates,
+    trace: [first.why, ...moved.map((candidate) => `${candidate.carrier}: ${candidate.why}`)],
+  };
+}
+
+/** All of `offers`, the first to be tried first. */
+function orderOf(offers: readonly CarrierOffer[], choose: RouteChoice, messageId: string): CarrierOffer[] {
+  switch (choose) {
+    case 'listed':
+      return [...offers];
+    case 'weighted':
+      return byWeight(offers, messageId);
+    case 'cheapest':
+      // The sort is stable: among equals the order by weight stays.
+      return byWeight(offers, messageId).sort((one, other) => one.cost - other.cost);
+  }
+}
+
+/** Whether the order is the same for every message. */
+function isFixed(offers: readonly CarrierOffer[], choose: RouteChoice): boolean {
+  if (choose === 'listed' || offers.length < 2) return true;
+  return choose === 'cheapest' && new Set(offers.map((each) => each.cost)).size === offers.length;
+}
+
+/**
+ * Each carrier draws a time until its first arrival, exponentially distributed with its weight as the rate: the
+ * shortest wins, and wins in proportion to its weight. Weight 0 never arrives and comes last.
+ */
+function byWeight(offers: readonly CarrierOffer[], messageId: string): CarrierOffer[] {
+  const drawn = offers.map((offer) => ({
+    offer,
+    arrival: offer.weight > 0 ? -Math.log(unitOf(messageId, offer.name)) / offer.weight : Number.POSITIVE_INFINITY,
+  }));
+  return drawn
+    .sort((one, other) => (one.arrival < other.arrival ? -1 : one.arrival > other.arrival ? 1 : 0))
+    .map((each) => each.offer);
+}
+
+/** Uniform in (0, 1]: FNV-1a over both texts, mixed until every bit depends on every other (murmur3's finalizer). */
+function unitOf(messageId: string, carrier: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < carrier.length; at += 1) hash = Math.imul(hash ^ carrier.charCodeAt(at), 0x01000193);
+  for (let at = 0; at < messageId.length; at += 1) hash = Math.imul(hash ^ messageId.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (((hash ^ (hash >>> 16)) >>> 0) + 1) / 4_294_967_296;
 }

@@ -1,7 +1,7 @@
 // The record of a message says what admission decided, whoever sends it: a client's request and the answer to a keyword.
 import { expect, test } from 'vitest';
 import { messageOfReply } from '../../actors/inbound/reply.ts';
-import { buildMessage } from '../../acceptance/build-message.ts';
+import { buildMessage } from '../../acceptance/accept.ts';
 import { type AccountId, type ApiKeyId, type MessageId, keywordReplyKeyId, newMessageId } from '../../model/ids.ts';
 import { noShift } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';

@@ -2,11 +2,13 @@
 // file, font or image comes from elsewhere, and the content policy forbids it.
 import type { Hono } from 'hono';
 import { problem } from '../../problem.ts';
-import { answerProblem } from '../refuse.ts';
-import type { Variables } from '../variables.ts';
-import { readAsset } from './assets.ts';
+import { answerProblem, type Variables } from '../refuse.ts';
 import { errorsPage } from './errors-page.ts';
-import { readerPage } from './reader-page.ts';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 
 const contentPolicy = [
   "default-src 'none'",
@@ -47,3 +49,70 @@ export function servePages(app: Hono<Variables>, makeDocument: () => object): vo
     });
   });
 }
+
+/** Shows the OpenAPI document. No inline script: the content policy allows only files of ours. */
+const readerPage = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Heliograph API</title>
+<link rel="icon" type="image/png" href="/docs/assets/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
+<style>body { margin: 0 } .swagger-ui .topbar { display: none }</style>
+</head>
+<body>
+<div id="reader"></div>
+<noscript>The API is described in <a href="/openapi.json">/openapi.json</a>.</noscript>
+<script src="/docs/assets/swagger-ui-bundle.js"></script>
+<script src="/docs/assets/reader.js"></script>
+</body>
+</html>
+`;
+
+/** validatorUrl null: otherwise the reader would send the document to a validator on the internet. */
+const readerScript = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#reader',
+  deepLinking: true,
+  validatorUrl: null,
+  persistAuthorization: false,
+  defaultModelsExpandDepth: 0,
+});
+`;
+
+type Asset = { readonly octets: Uint8Array<ArrayBuffer>; readonly contentType: string };
+
+const script = 'text/javascript; charset=utf-8';
+const files: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': script,
+  'favicon-32x32.png': 'image/png',
+};
+const ownFiles: Readonly<Record<string, string>> = { 'reader.js': readerScript };
+
+const kept = new Map<string, Promise<Asset>>();
+
+/** Null when there is no such file. Read when it is first asked for, and kept: there are as many as the tables have. */
+async function readAsset(name: string, zipped: boolean): Promise<Asset | null> {
+  if (!Object.hasOwn(files, name) && !Object.hasOwn(ownFiles, name)) return null;
+  const keptAs = `${name} ${zipped}`;
+  let asset = kept.get(keptAs);
+  if (asset === undefined) {
+    asset = load(name, zipped);
+    kept.set(keptAs, asset);
+    // What failed is tried again the next time.
+    asset.catch(() => kept.delete(keptAs));
+  }
+  return asset;
+}
+
+async function load(name: string, zipped: boolean): Promise<Asset> {
+  const own = ownFiles[name];
+  const octets = own === undefined ? await readFile(join(packageFolder(), name)) : Buffer.from(own, 'utf8');
+  const contentType = files[name] ?? script;
+  return { octets: new Uint8Array(zipped ? await promisify(gzip)(octets) : octets), contentType };
+}
+
+/** The package's own entry is not loaded: only its files are wanted. */
+const packageFolder = () => dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));

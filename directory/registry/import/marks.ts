@@ -1,6 +1,6 @@
 // What a registry file says about a number: preferences for the do-not-disturb registry, a carrier for ported
 // numbers. Both become the four bits a table has per number.
-import { markOfCategories } from '../../../policy/admission/do-not-disturb-gate.ts';
+import { markOfCategories } from '../../../policy/admission/recipient-gates.ts';
 import { marksMax } from '../../../policy/registry/number-table.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 

@@ -1,11 +1,10 @@
 // The pure half of idempotency: what a request does that finds an entry, and that pages survive their encoding.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { acceptedAgain, keptOfAccepted } from '../../../api/http/accepted-answer.ts';
-import type { AcceptedFacts } from '../../../api/http/sms-answer.ts';
+import { acceptedAgain, keptOfAccepted, type AcceptedFacts, acceptedBody } from '../../../api/http/sms-answer.ts';
 import { ArchiveReader, ArchivedKeys } from '../../../acceptance/idempotency/archived-keys.ts';
-import { bodyPrinter } from '../../../acceptance/idempotency/body-print.ts';
-import { decideIdempotent } from '../../../acceptance/idempotency/decide.ts';
+import { bodyPrinter, keyPlaces } from '../../../acceptance/idempotency/key-place.ts';
+import { decideIdempotent } from '../../../acceptance/idempotency/requests.ts';
 import {
   type IdempotencyEntry,
   type StampedEntry,
@@ -22,8 +21,6 @@ import {
   timesBeginMs,
   turnedPage,
 } from '../../../acceptance/idempotency/entry.ts';
-import { keyPlaces } from '../../../acceptance/idempotency/key-place.ts';
-import { acceptedBody } from '../../../api/http/sms-answer.ts';
 import type { MessageId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';

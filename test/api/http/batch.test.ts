@@ -167,12 +167,19 @@ test('a full queue refuses what does not fit for the moment, and the same key se
   });
   await harness.bus.manager.streams.update('MT_TXN', bounded(40));
   const messages = items(100);
-  const first = await send(messages, 'full');
+  // On a machine that stalls, items that did not begin within their three seconds are overloaded: the same key goes on.
+  const sendAll = () =>
+    until('every item begins in time', async () => {
+      const answer = await send(messages, 'full');
+      const isLate = ({ error }: Result) => error?.code === 'overloaded';
+      return answer.status === 202 && !resultsOf(answer.body).some(isLate) ? answer : false;
+    });
+  const first = await sendAll();
   expect(first.body).toMatchObject({ accepted: 40, rejected: 60 });
   const refused = resultsOf(first.body).filter(({ error }) => error !== undefined);
   expect(refused.every(({ error }) => error?.code === 'queue_full' || error?.code === 'account_queue_full')).toBe(true);
   await harness.bus.manager.streams.update('MT_TXN', config);
-  const second = await send(messages, 'full');
+  const second = await sendAll();
   expect(second.body).toMatchObject({ accepted: 100, rejected: 0 });
   expect(second.headers.get('idempotent-replayed')).toBeNull();
   const ids = (await harness.messages()).map(({ messageId }) => messageId as string);

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { parseListParameters } from '../../../api/http/list-parameters.ts';
 import { parseSmsRequest } from '../../../api/http/sms-request.ts';
-import { optOutGate } from '../../../policy/admission/opt-out-gate.ts';
+import { optOutGate } from '../../../policy/admission/recipient-gates.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
-import { senderGate } from '../../../policy/admission/sender-gate.ts';
+import { senderGate } from '../../../policy/admission/principal-gates.ts';
 import { principal, request, rules } from '../../policy/rules.ts';
 
 const good = { to: '+8801712345678', from: 'HELIO', message: 'x' };

@@ -1,7 +1,6 @@
 // The steps of a request: in order and in one turn, until one refuses, answers, waits or throws.
 import { expect, test } from 'vitest';
-import type { Exchange } from '../../../api/http/exchange.ts';
-import type { Guard } from '../../../api/http/guard.ts';
+import type { Exchange, Guard } from '../../../api/http/exchange.ts';
 import { type Step, type StepResult, SteppedRequest } from '../../../api/http/steps.ts';
 import { problem } from '../../../api/problem.ts';
 import { nextTurn } from '../../../platform/clock.ts';

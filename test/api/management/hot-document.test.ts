@@ -1,9 +1,8 @@
 // The hot routes are documented here and served by api/http: what the document says must be what the ingress does.
 import { describe, expect, test } from 'vitest';
 import type { MessageView } from '../../../analytics/contract.ts';
-import { inboundShape } from '../../../api/http/inbound-answer.ts';
+import { inboundShape, acceptedBody, messageShape } from '../../../api/http/sms-answer.ts';
 import { parseListParameters } from '../../../api/http/list-parameters.ts';
-import { acceptedBody, messageShape } from '../../../api/http/sms-answer.ts';
 import { parseSmsRequest } from '../../../api/http/sms-request.ts';
 import {
   acceptedSms,

@@ -6,7 +6,7 @@ import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
-import { dueOf, sendAtGate } from '../../../policy/admission/send-at-gate.ts';
+import { dueOf, sendAtGate } from '../../../policy/admission/hour-gates.ts';
 import type { Circumstances } from '../../../policy/contract.ts';
 import { principal, quietForPromotions, request, rules } from '../rules.ts';
 

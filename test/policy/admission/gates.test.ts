@@ -7,7 +7,7 @@ import { categories } from '../../../model/message.ts';
 import { linkHostsOf, wordsOf } from '../../../model/words-and-links.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
-import { networkGate } from '../../../policy/admission/network-gate.ts';
+import { networkGate } from '../../../policy/admission/principal-gates.ts';
 import type { Principal } from '../../../policy/contract.ts';
 import { principal, request, rules } from '../rules.ts';
 

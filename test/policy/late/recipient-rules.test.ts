@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Category } from '../../../model/message.ts';
-import { markOfCategories } from '../../../policy/admission/do-not-disturb-gate.ts';
+import { markOfCategories } from '../../../policy/admission/recipient-gates.ts';
 import type { CountryRules } from '../../../policy/country/contract.ts';
 import { lateGates } from '../../../policy/late/late-gates.ts';
 import type { RegistryState } from '../../../policy/registry/contract.ts';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { segmentsOf, type SubmitRules, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import { buildMessage } from '../../../../acceptance/build-message.ts';
+import { buildMessage } from '../../../../acceptance/accept.ts';
 import type { Principal } from '../../../../acceptance/principal.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../../../model/records/message-record.ts';

@@ -1,7 +1,7 @@
 // A thread of the rate table's test: asks a thousand times for one name and tells how often it was allowed.
 import { parentPort, workerData } from 'node:worker_threads';
 import { paceOf } from '../../../../platform/gcra.ts';
-import { RateTable } from '../../../../api/http/rate-limits/rate-table.ts';
+import { RateTable } from '../../../../api/http/rate-limits.ts';
 
 const table = new RateTable(workerData as SharedArrayBuffer);
 // An hour's quota of 500: whatever comes back while the test runs is less than one.

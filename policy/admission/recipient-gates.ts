@@ -1,7 +1,8 @@
-// Refuses recipients in the do-not-disturb registry, for the categories that the country names. When the registry
-// cannot be read it refuses these categories and no others: a one-time password does not wait for it.
+// The gates about the recipient: numbers in the do-not-disturb registry, for the categories that the country names, and
+// people who opted out or whom the account suppressed itself. Asked at admission, and again when a token is granted. When
+// the registry cannot be read, its categories are refused and no others: a one-time password does not wait for it.
 import { type Category, categories } from '../../model/message.ts';
-import type { Refusal } from '../contract.ts';
+import type { Refusal, Suppressions } from '../contract.ts';
 import type { DoNotDisturbRules } from '../country/contract.ts';
 import type { RegistryState } from '../registry/contract.ts';
 
@@ -56,3 +57,20 @@ const unknown: Refusal = {
   field: null,
   detail: 'the do-not-disturb registry cannot be read right now, and this category must not be sent without it',
 };
+
+export function optOutGate(
+  suppressions: Suppressions | undefined,
+  request: { readonly to: string; readonly from: string; readonly category: Category },
+): Refusal | null {
+  if (suppressions === undefined || !suppressions.has(request.to, request.from, request.category)) return null;
+  return optedOut(request.from);
+}
+
+const optedOut = (from: string): Refusal => ({
+  ok: false,
+  code: 'recipient_opted_out',
+  field: 'to',
+  detail:
+    `gets no messages from ${from}: its subscriber answered STOP, or it is on the suppression list of this account ` +
+    '(GET /v1/suppressions); take it off your lists',
+});

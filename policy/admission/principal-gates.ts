@@ -1,0 +1,98 @@
+// The gates about who asks: the key's scope, the account's status (a suspended account may still read), the networks it asks
+// from, and the sender. A sender's shape is a rule of the networks (3GPP TS 23.040 §9.1.2.5: 11 septets of text, or a
+// number); its approval is a rule of the regulators and applies in live mode only, because a test message never leaves the
+// sandbox. It never rewrites a sender.
+import type { Principal, Refusal, SmsRequest } from '../contract.ts';
+import type { Category } from '../../model/message.ts';
+import { senderKindOf, senderShape } from '../../model/sender.ts';
+import { type IpAddress, type Network, formatIp, isInAny, parseNetwork } from '../../model/ip-address.ts';
+
+const scopeNeeded = 'sms:send';
+
+export function scopeGate(principal: Principal): Refusal | null {
+  if (principal.scopes.includes(scopeNeeded)) return null;
+  return { ok: false, code: 'scope_missing', field: null, detail: `the API key lacks the scope ${scopeNeeded}` };
+}
+
+export function accountGate(principal: Principal): Refusal | null {
+  if (principal.account.status === 'active') return null;
+  return {
+    ok: false,
+    code: 'account_suspended',
+    field: null,
+    detail: 'the account is suspended: nothing is sent until it is active again',
+  };
+}
+
+export function senderGate(principal: Principal, request: SmsRequest): Refusal | null {
+  const { from, category } = request;
+  const { senders, senderCategories } = principal.account;
+  // An approved sender had its shape checked when it was registered.
+  if (senders.has(from)) {
+    const allowed = senderCategories?.get(from);
+    if (allowed === undefined || allowed.includes(category) || !principal.livemode) return null;
+    return notApproved(`"${from}" is approved for ${allowed.join(', ')} messages only, and this one is ${category}`);
+  }
+  if (senderKindOf(from) === null) {
+    return { ok: false, code: 'invalid_field', field: 'from', detail: `must be ${senderShape}` };
+  }
+  return principal.livemode
+    ? notApproved(
+        `"${from}" is not an approved sender of this account: see GET /v1/senders, or ask for it with POST /v1/senders`,
+      )
+    : null;
+}
+
+/** Asked again of what waited long: whether the name still stands for this account and category. */
+export function isApproved(
+  account: Pick<Principal['account'], 'senders' | 'senderCategories'>,
+  from: string,
+  category: Category,
+): boolean {
+  return account.senders.has(from) && (account.senderCategories?.get(from)?.includes(category) ?? true);
+}
+
+function notApproved(detail: string): Refusal {
+  return { ok: false, code: 'sender_not_registered', field: 'from', detail };
+}
+
+/** Networks as text; empty or undefined: from everywhere. */
+export type NetworkRules = {
+  readonly networks?: readonly string[] | undefined;
+  readonly account: { readonly networks?: readonly string[] | undefined };
+};
+
+const compiled = new WeakMap<readonly string[], readonly Network[]>();
+
+/** Whether the address has to be found out at all: most keys may be used from everywhere. */
+export function asksForAddress({ networks, account }: NetworkRules): boolean {
+  return (networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
+}
+
+/**
+ * Its own networks and its account’s must both match where they are set. Checked before the body is read. `ip` null: it
+ * could not be found out, and is allowed nowhere.
+ */
+export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
+  for (const networks of [own, account.networks]) {
+    if (networks === undefined || networks.length === 0) continue;
+    if (ip === null || !isInAny(ip, networksOf(networks))) return notAllowed(ip);
+  }
+  return null;
+}
+
+function networksOf(texts: readonly string[]): readonly Network[] {
+  let networks = compiled.get(texts);
+  if (networks === undefined) {
+    // What cannot be read allows nobody: the list stays, and it is shorter.
+    networks = texts.map(parseNetwork).filter((network): network is Network => network !== null);
+    compiled.set(texts, networks);
+  }
+  return networks;
+}
+
+function notAllowed(ip: IpAddress | null): Refusal {
+  const from = ip === null ? 'an address that cannot be determined' : formatIp(ip);
+  const detail = `this key may not be used from ${from}: extend the allowlist of the key or the account`;
+  return { ok: false, code: 'ip_not_allowed', field: null, detail };
+}

@@ -1,0 +1,77 @@
+// docs/architecture.md lists the files that a request or a receipt passes, in order. Here the lists are held to the code:
+// each file is there and declares what the list names in it, and no walk becomes longer than was set, or comes back to a
+// file that it left.
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+
+/** `throughTypes`: a stage may call the next one through a type of its own, and import nothing of it. */
+const walks: readonly { readonly of: string; readonly filesMax: number; readonly throughTypes: boolean }[] = [
+  { of: 'POST /v1/sms', filesMax: 30, throughTypes: false },
+];
+
+/** `through`: the file that joins it to those before it, where none of them imports it. */
+type Stop = { readonly file: string; readonly names: readonly string[]; readonly through: string | null };
+
+describe.each(walks)('the walk of $of', ({ of, filesMax, throughTypes }) => {
+  const stops = stopsOf(of);
+
+  it('passes as many files as it may, and none twice', () => {
+    expect(stops.length).toBeGreaterThan(10);
+    expect(stops.length).toBeLessThanOrEqual(filesMax);
+    expect(new Set(stops.map(({ file }) => file)).size).toBe(stops.length);
+  });
+
+  it('names files and functions that are there', () => {
+    const missing = stops.flatMap(({ file, names }) => {
+      if (!existsSync(join(root, file))) return [file];
+      const code = codeOf(file);
+      return names.filter((name) => !isDeclared(name, code)).map((name) => `${file} ${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it.runIf(!throughTypes)('goes on to what is imported by a file before', () => {
+    const reached = new Set<string>();
+    const lost = stops.filter(({ file, through }, at) => {
+      const isReached = at === 0 || reached.has(file) || (through !== null && importsOf(through).includes(file));
+      for (const each of importsOf(file)) reached.add(each);
+      return !isReached;
+    });
+    expect(lost).toEqual([]);
+  });
+});
+
+it('every walk of the page is held', () => {
+  const titles = [...page.matchAll(/^## The walk of (?:a )?(.+)$/gm)].map(([, title]) => title);
+  expect(titles).toEqual(walks.map(({ of }) => of));
+});
+
+/** Lines such as: 1. `file` `name`, `name`: words. Names after the colon or semicolon are not this file's. */
+function stopsOf(title: string): readonly Stop[] {
+  const [, section = ''] = page.split(new RegExp(`^## The walk of (?:a )?${title}$`, 'm'));
+  const lines = section.split('\n## ')[0]?.match(/^\d+\. .+$/gm) ?? [];
+  return lines.map((line) => {
+    const [, own = '', rest = ''] = /^([^:;]*)(.*)$/.exec(line) ?? [];
+    const [file = '', ...names] = [...own.matchAll(/`([^`]+)`/g)].map(([, quoted]) => quoted ?? '');
+    const through = /through `([^`]+)`/.exec(rest)?.[1] ?? null;
+    return { file, names: names.map((name) => name.split('.').at(-1) ?? name), through };
+  });
+}
+
+/** A function, class or constant of the file, or a method of a class or object in it. */
+function isDeclared(name: string, code: string): boolean {
+  const declaration = new RegExp(`(?:function|class|const) ${name}\\b|^ +(?:async |get )?${name}\\(.*\\{$`, 'm');
+  return declaration.test(code) || new RegExp(`^ +(?:async |get )?${name}(?:\\($|: |<)`, 'm').test(code);
+}
+
+function codeOf(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+function importsOf(file: string): readonly string[] {
+  return [...codeOf(file).matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => normalize(join(dirname(file), path)));
+}
