@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { type Problem, problemBody, problemContentType, problem } from '../problem.ts';
-import { requestIdOf } from '../request-id.ts';
+import { requestIdOf } from '../request-headers.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
 import { refuseTaken } from './places.ts';
 import { messageOf } from '../../platform/errors.ts';

@@ -5,10 +5,9 @@ import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-pl
 import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
-import { limits } from '../../platform/limits.ts';
 import type { Use } from '../../platform/shared-bound.ts';
-import { refuseMediaType } from '../media-type.ts';
-import { type Problem, problemOfFields } from '../problem.ts';
+import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
+import type { Problem } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import { readBody } from './read-body.ts';
@@ -84,23 +83,14 @@ export function receiveBody(request: WriteRequest): StepResult {
   return 'waits';
 }
 
-const keyPattern = /^[\x20-\x7e]+$/;
-
 /** The Idempotency-Key of a request; empty when there is none. */
 export function readKey(
   { headerCounts }: Exchange,
   req: HttpRequest,
 ): { readonly idempotencyKey: string } | { readonly problem: Problem } {
-  const key = req.getHeader('idempotency-key');
-  const { idempotencyKeyCharsMax } = limits.http;
-  // uWebSockets.js reads a header beyond ASCII as empty. Treated as no key, the client's retry would send twice.
-  const isSound =
-    key === '' ? headerCounts.idempotencyKey === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
-  if (isSound && headerCounts.idempotencyKey < 2) return { idempotencyKey: key };
-  const detail = isSound
-    ? 'must be given only once'
-    : `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;
-  return { problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]) };
+  const idempotencyKey = req.getHeader('idempotency-key');
+  const problem = refuseIdempotencyKey(idempotencyKey, headerCounts.idempotencyKey);
+  return problem === null ? { idempotencyKey } : { problem };
 }
 
 export const replayedHeaders = [['idempotent-replayed', 'true']] as const;

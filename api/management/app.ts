@@ -5,7 +5,7 @@ import type { Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { problem } from '../problem.ts';
-import { requestIdOf } from '../request-id.ts';
+import { requestIdOf } from '../request-headers.ts';
 import { openApiDocument } from './document.ts';
 import type { Endpoint, HandlerParts } from './endpoint.ts';
 import { type KnownPath, knownPathOf, refuseUnrouted } from './known-routes.ts';

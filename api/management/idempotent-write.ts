@@ -2,14 +2,12 @@
 // another body is refused, a second one at the same time waits or gets 409, and an account has the same quota of keys.
 // Answers are stored sealed and without what is shown once, such as a new API key's secret. A request whose process
 // died is run again: unique names, and not the key, then distinguish it.
-import type { Context } from 'hono';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { limits } from '../../platform/limits.ts';
 import type { Account } from '../../directory/contract.ts';
 import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
 import type { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
-import { type Problem, problemOf, problemOfFields } from '../problem.ts';
+import { type Problem, problemOf } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';
 
 export type Keyed = {
@@ -80,17 +78,6 @@ export function createIdempotentWrite({
   };
 }
 
-/** The request's key; empty when it has none. */
-export function readIdempotencyKey(c: Context): { readonly key: string } | { readonly problem: Problem } {
-  const key = c.req.header('idempotency-key');
-  const { idempotencyKeyCharsMax } = limits.http;
-  if (key === undefined) return { key: '' };
-  if (key.length >= 1 && key.length <= idempotencyKeyCharsMax && printable.test(key)) return { key };
-  const detail = `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;
-  return { problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]) };
-}
-
-const printable = /^[\x20-\x7e]+$/;
 const unknownOutcome: Problem = {
   status: 503,
   code: 'control_plane_unavailable',

@@ -5,7 +5,7 @@ import type { Context } from 'hono';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
-import { refuseMediaType } from '../media-type.ts';
+import { refuseMediaType } from '../request-headers.ts';
 import { refuseRepeatedKey } from '../repeated-keys.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Variables } from './refuse.ts';

@@ -10,16 +10,16 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { networkGate } from '../../policy/admission/principal-gates.ts';
-import { authenticate } from '../http/access.ts';
+import { authenticate, missingScope } from '../http/access.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint, HandlerContext, HandlerParts } from './endpoint.ts';
-import { type Keyed, type IdempotentWrite, readIdempotencyKey } from './idempotent-write.ts';
+import type { Keyed, IdempotentWrite } from './idempotent-write.ts';
+import { refuseIdempotencyKey } from '../request-headers.ts';
 import { answerProblem, type Variables } from './refuse.ts';
 import { readJson, refuseHeaders } from './request-rules.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
 
-const noKey = { key: '' } as const;
 
 export type ServeParts = {
   readonly handlers: HandlerParts;
@@ -53,18 +53,20 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
         working = handling;
         return withDeadline('the request', limits.management.requestDeadlineMs, handling);
       };
-      const key = endpoint.method === 'get' ? noKey : readIdempotencyKey(c);
-      if ('problem' in key) return answerProblem(c, key.problem);
+      const sentKey = endpoint.method === 'get' ? undefined : c.req.header('idempotency-key');
+      const idempotencyKey = sentKey ?? '';
+      const wrongKey = refuseIdempotencyKey(idempotencyKey, sentKey === undefined ? 0 : 1);
+      if (wrongKey !== null) return answerProblem(c, wrongKey);
       const keyed: Keyed = {
         account: context.account,
         shownOnce: endpoint.shownOnce ?? [],
         livemode: context.principal.livemode,
         operation: `${c.req.method} ${c.req.path}`,
-        idempotencyKey: key.key,
+        idempotencyKey,
         body: octets,
       };
       const answer =
-        key.key === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite.run(keyed, work);
+        idempotencyKey === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite.run(keyed, work);
       if ('problem' in answer) return answerProblem(c, answer.problem);
       if (answer.replayed === true) c.header('idempotent-replayed', 'true');
       return c.json(answer.body as object, endpoint.answer.status);
@@ -100,9 +102,8 @@ function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint):
   // The ingress has asked for the networks, of every key it knows: here those it does not know yet are asked for.
   const elsewhere = forwardedFor === undefined ? null : networkGate(principal, parseIp(forwardedFor));
   if (elsewhere !== null) return { problem: problem(403, elsewhere.code, elsewhere.detail) };
-  if (!principal.scopes.includes(endpoint.scope)) {
-    return { problem: problem(403, 'scope_missing', `the API key lacks the scope ${endpoint.scope}`) };
-  }
+  const noScope = missingScope(principal, endpoint.scope);
+  if (noScope !== null) return { problem: noScope };
   if (endpoint.liveOnly === true && !principal.livemode) {
     return { problem: problem(403, 'scope_missing', 'live messages depend on it: ask with a live key') };
   }
