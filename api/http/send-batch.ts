@@ -16,7 +16,8 @@ import type { Exchange } from './exchange.ts';
 import { refuseTaken } from './places.ts';
 import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempotency/requests.ts';
 import type { SliceTurns, Slices } from './slice-turns.ts';
-import { kindOf, parseObject } from './sms-request.ts';
+import { parseObject } from '../json-object.ts';
+import { kindOf } from './sms-request.ts';
 import type { Step, StepResult } from './steps.ts';
 import {
   type WriteParts,

@@ -1,14 +1,12 @@
 // Parses a request body into an SmsRequest, or lists everything that is wrong, by field. Written by hand because it
 // runs for every message and its refusals are texts for developers. It checks form and types; whether the message may
 // be sent is decided by policy.
-import { isUtf8 } from 'node:buffer';
 import { type Category, categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';
-import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
-import { type FieldProblem, type Problem, problem, problemOfFields } from '../problem.ts';
-import { refuseRepeatedKey } from '../repeated-keys.ts';
+import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
+import { parseObject } from '../json-object.ts';
 
 export type ParsedRequest =
   /** `explain`: only what would become of it is asked. */
@@ -28,32 +26,6 @@ const printable = /^[^\u0000-\u001f\u007f]*$/;
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
   return parsed.ok ? smsRequestOf(parsed.fields) : parsed;
-}
-
-export type ParsedObject =
-  | { readonly ok: true; readonly fields: Record<string, unknown> }
-  | { readonly ok: false; readonly problem: Problem };
-
-/** The body as one JSON object, whatever its fields are. */
-export function parseObject(body: Buffer): ParsedObject {
-  let text: string;
-  let parsed: unknown;
-  try {
-    if (!isUtf8(body)) return { ok: false, problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
-    text = body.toString('utf8');
-    parsed = JSON.parse(text);
-  } catch (error) {
-    return {
-      ok: false,
-      problem: problem(400, 'invalid_json', `the body is not JSON: ${messageOf(error).slice(0, 200)}`),
-    };
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    return { ok: false, problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
-  }
-  const twice = refuseRepeatedKey(text, parsed);
-  if (twice !== null) return { ok: false, problem: twice };
-  return { ok: true, fields: parsed as Record<string, unknown> };
 }
 
 /** One message's fields: of a request of its own, or of one item of a batch. */

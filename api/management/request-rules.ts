@@ -1,12 +1,10 @@
 // What a request must be before its fields are looked at: headers we can honour, JSON in UTF-8, a bounded body. It
 // knows no route.
-import { isUtf8 } from 'node:buffer';
 import type { Context } from 'hono';
-import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
 import { refuseMediaType } from '../request-headers.ts';
-import { refuseRepeatedKey } from '../repeated-keys.ts';
+import { parseObject } from '../json-object.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Variables } from './refuse.ts';
 
@@ -31,19 +29,8 @@ export async function readJson(
     return { problem: problem(413, 'body_too_large', `the body may have at most ${limits.http.bodyBytesMax} bytes`) };
   }
   if (octets.length === 0 && endpoint.body !== undefined && mayBeLeftOut(endpoint.body)) return { value: {}, octets };
-  if (!isUtf8(octets)) return { problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
-  try {
-    const text = octets.toString('utf8');
-    const value: unknown = JSON.parse(text);
-    const twice = refuseRepeatedKey(text, value);
-    if (twice !== null) return { problem: twice };
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return { value: value as Record<string, unknown>, octets };
-    }
-    return { problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
-  } catch (error) {
-    return { problem: problem(400, 'invalid_json', `the body is not JSON: ${messageOf(error).slice(0, 200)}`) };
-  }
+  const parsed = parseObject(octets);
+  return parsed.ok ? { value: parsed.fields, octets } : parsed;
 }
 
 /** Null when there is more than the cap: the rest is not read. */

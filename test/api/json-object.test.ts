@@ -1,7 +1,7 @@
 // What says a field twice, told from everything that does not: strings that look like fields, escapes, lists, depth.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { repeatedKey } from '../../api/repeated-keys.ts';
+import { repeatedKey } from '../../api/json-object.ts';
 
 const found = (text: string) => repeatedKey(text, JSON.parse(text));
 

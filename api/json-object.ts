@@ -1,11 +1,39 @@
-// Refuses JSON objects with a repeated field: JSON.parse takes the last, other readers the first, and for `to` that
-// is a message to somebody else (RFC 8259 section 4 leaves it open). It runs for every message, so it first compares
-// the number of keys in the text with the parsed object and reads closely only where they differ.
+// The body of a request as one JSON object, for both servers. A repeated field is refused: JSON.parse takes the last, other
+// readers the first, and for `to` that is a message to somebody else (RFC 8259 section 4 leaves it open). It runs for every
+// message, so it first compares the number of keys in the text with the parsed object and reads closely only where they
+// differ.
+import { isUtf8 } from 'node:buffer';
+import { messageOf } from '../platform/errors.ts';
+import { type Problem, problem, problemOfFields } from './problem.ts';
 
-import { type Problem, problemOfFields } from './problem.ts';
+export type ParsedObject =
+  | { readonly ok: true; readonly fields: Record<string, unknown> }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** The body as one JSON object, whatever its fields are. */
+export function parseObject(body: Buffer): ParsedObject {
+  let text: string;
+  let parsed: unknown;
+  try {
+    if (!isUtf8(body)) return { ok: false, problem: problem(400, 'invalid_json', 'the body is not UTF-8') };
+    text = body.toString('utf8');
+    parsed = JSON.parse(text);
+  } catch (error) {
+    return {
+      ok: false,
+      problem: problem(400, 'invalid_json', `the body is not JSON: ${messageOf(error).slice(0, 200)}`),
+    };
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    return { ok: false, problem: problem(400, 'invalid_json', 'the body must be one JSON object') };
+  }
+  const twice = refuseRepeatedKey(text, parsed);
+  if (twice !== null) return { ok: false, problem: twice };
+  return { ok: true, fields: parsed as Record<string, unknown> };
+}
 
 /** Null when no field comes twice. `text` is what gave `parsed`. */
-export function refuseRepeatedKey(text: string, parsed: unknown): Problem | null {
+function refuseRepeatedKey(text: string, parsed: object): Problem | null {
   const at = repeatedKey(text, parsed);
   if (at === null) return null;
   const field = at.slice(0, 64).toWellFormed();
