@@ -1,8 +1,7 @@
-// Forbidden words and links, of one account or of the whole installation, compiled once per change, and the gate that asks
-// them. A check reads the text once, in time that grows with the text alone. Words match whole and in any case, links by
-// their domain and its subdomains. It reports only what it found, never the list.
+// Forbidden words and links, of one account or of the whole installation, compiled once per change. The check reads
+// the text once, in time that grows with the text alone. Words match whole and in any case, links by their domain and
+// its subdomains. It reports only what it found, never the list.
 import { domainOf, linkHostsOf, wordsOf } from '../../model/words-and-links.ts';
-import type { Principal, Refusal } from '../contract.ts';
 
 /** Lists as they are kept. An empty `linksAllowed` allows every link that is not denied. */
 export type ContentRules = {
@@ -105,38 +104,3 @@ function isUnder(host: string, domains: ReadonlySet<string>): boolean {
 
 const domainsOf = (list: readonly string[]) =>
   new Set(list.map(domainOf).filter((domain): domain is string => domain !== null));
-
-/** Compiled when first needed; null when the lists are empty. */
-const compiled = new WeakMap<ContentRules, ContentCheck | null>();
-
-type Asked = { readonly account: Pick<Principal['account'], 'content'> };
-
-/** `everywhere`: the installation's lists, for every account. */
-export function contentRulesGate(everywhere: ContentRules | undefined): (asked: Asked, text: string) => Refusal | null {
-  const ofAll = everywhere === undefined ? null : compileContentRules(everywhere);
-  return ({ account }, text) => {
-    const hit = ofAll?.(text) ?? null;
-    if (hit !== null) return no(hit, 'of this installation');
-    if (account.content == null) return null;
-    const own = checkOf(account.content)?.(text) ?? null;
-    return own === null ? null : no(own, 'of this account');
-  };
-}
-
-function checkOf(rules: ContentRules): ContentCheck | null {
-  let check = compiled.get(rules);
-  if (check === undefined) {
-    check = compileContentRules(rules);
-    compiled.set(rules, check);
-  }
-  return check;
-}
-
-function no({ kind, found }: ContentHit, whose: string): Refusal {
-  const what = {
-    word: `contains "${found}", which the content rules ${whose} block: write it otherwise`,
-    link_denied: `links to ${found}, which the content rules ${whose} block: leave the link out`,
-    link_not_allowed: `links to ${found}, which is not on the list of allowed links ${whose}: leave it out or have it added`,
-  }[kind];
-  return { ok: false, code: 'content_blocked', field: 'message', detail: what };
-}

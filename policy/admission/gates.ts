@@ -6,11 +6,10 @@ import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import { type RouterOptions, router, type Routed } from '../routing/route.ts';
-import { contentRulesGate } from './content-rules.ts';
 import { type DoNotDisturb, doNotDisturb, optOutGate } from './recipient-gates.ts';
 import { type QuietVerdict, quietHoursGate, dueOf, sendAtGate } from './hour-gates.ts';
 import { senderGate, accountGate, scopeGate } from './principal-gates.ts';
-import { templateGate, contentGate, lengthGate, segmentsGate, textToSend } from './text-gates.ts';
+import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate, textToSend } from './text-gates.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { SegmentCount } from '../../model/text/segment-count.ts';
 

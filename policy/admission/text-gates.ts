@@ -1,7 +1,8 @@
 // The gates about the text: it is of an approved template where one is named or required, it is not empty, holds nothing a
-// network would cut off, and has few enough segments. The template's result is the message's text, so all later gates
-// check what the recipient will read. U+0000 and unpaired surrogates are refused: telephones end a text at the first and
-// show the second as garbage, and carriers change both.
+// network would cut off and no blocked word or link, and has few enough segments. The template's result is the message's
+// text, so all later gates check what the recipient will read. U+0000 and unpaired surrogates are refused: telephones end
+// a text at the first and show the second as garbage, and carriers change both.
+import { type ContentCheck, type ContentHit, type ContentRules, compileContentRules } from './content-rules.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
 import { segmentUnits } from '../../model/text/segment-capacity.ts';
@@ -150,4 +151,42 @@ function compiledOf(approved: ApprovedTemplate): CompiledTemplate {
 
 function noTemplate(field: 'template_id' | `variables.${string}`, detail: string): Refusal {
   return { ok: false, code: 'template_mismatch', field, detail };
+}
+
+/** Compiled when first needed; null when the lists are empty. */
+const compiledRules = new WeakMap<ContentRules, ContentCheck | null>();
+
+type Asked = { readonly account: Pick<Principal['account'], 'content'> };
+
+/**
+ * Words and links that this account, or the whole installation, does not send. `everywhere`: the installation's lists, which
+ * come first: an account cannot allow what they forbid.
+ */
+export function contentRulesGate(everywhere: ContentRules | undefined): (asked: Asked, text: string) => Refusal | null {
+  const ofAll = everywhere === undefined ? null : compileContentRules(everywhere);
+  return ({ account }, text) => {
+    const hit = ofAll?.(text) ?? null;
+    if (hit !== null) return blocked(hit, 'of this installation');
+    if (account.content == null) return null;
+    const own = checkOf(account.content)?.(text) ?? null;
+    return own === null ? null : blocked(own, 'of this account');
+  };
+}
+
+function checkOf(rules: ContentRules): ContentCheck | null {
+  let check = compiledRules.get(rules);
+  if (check === undefined) {
+    check = compileContentRules(rules);
+    compiledRules.set(rules, check);
+  }
+  return check;
+}
+
+function blocked({ kind, found }: ContentHit, whose: string): Refusal {
+  const what = {
+    word: `contains "${found}", which the content rules ${whose} block: write it otherwise`,
+    link_denied: `links to ${found}, which the content rules ${whose} block: leave the link out`,
+    link_not_allowed: `links to ${found}, which is not on the list of allowed links ${whose}: leave it out or have it added`,
+  }[kind];
+  return { ok: false, code: 'content_blocked', field: 'message', detail: what };
 }

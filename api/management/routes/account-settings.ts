@@ -10,7 +10,7 @@ import {
 import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { ContentRules } from '../../../policy/admission/content-rules.ts';
-import { contentRulesGate } from '../../../policy/admission/content-rules-gate.ts';
+import { contentRulesGate } from '../../../policy/admission/text-gates.ts';
 import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
