@@ -20,7 +20,6 @@ import { readJson, refuseHeaders } from './request-rules.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
 
-
 export type ServeParts = {
   readonly handlers: HandlerParts;
   readonly idempotentWrite: IdempotentWrite;
