@@ -33,7 +33,11 @@ async function command(verb: CommandVerb, carrier = 'alpha', bind: number | null
     from: 'test',
   });
   if (!given.ok) throw new Error(`no such ${given.what}: ${given.there.join()}`);
-  expect(given.inEffect).toBe(true);
+  const isInEffect = async () => {
+    const reports = (await askForCarriers(harness.bus)).filter((report) => report.carrier === carrier);
+    return reports.length > 0 && reports.every(({ commands }) => commands.includes(given.command.id));
+  };
+  if (!given.inEffect) await until('the command is in effect', isInEffect, waiting);
   return given;
 }
 
