@@ -32,14 +32,14 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
         },
       },
-      // One pool for both: the order of the files keeps it at two whole systems and a carrier that is killed.
       {
         extends: true,
         test: { name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
+      // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       {
         extends: true,
-        test: { name: 'systems', include: [...systemSuite], maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: 'systems', include: [...systemSuite], maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
   },
