@@ -1,5 +1,5 @@
 // The body of a request as one JSON object, for both servers. A repeated field is refused: JSON.parse takes the last, other
-// readers the first, and for `to` that is a message to somebody else (RFC 8259 section 4 leaves it open). It runs for every
+// readers the first, and for `to` that is a message to another recipient (RFC 8259 section 4 leaves it open). It runs for every
 // message, so it first compares the number of keys in the text with the parsed object and reads closely only where they
 // differ.
 import { isUtf8 } from 'node:buffer';

@@ -13,7 +13,7 @@ import { isMessageId, type MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Problem, problem, problemOf } from '../problem.ts';
+import { type Problem, problem } from '../problem.ts';
 import { admitReader, missingScope } from './access.ts';
 import { readAutomaticKey } from './automatic-key.ts';
 import type { Exchange } from './exchange.ts';
@@ -21,7 +21,7 @@ import type { KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
 import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
 import { refuseWith } from './steps.ts';
-import { type WriteParts, keyedRequest, readKey, replayedHeaders } from './write-request.ts';
+import { type WriteParts, answerOutcome, keyedRequest, readKey } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
   readonly cipher: BodyCipher;
@@ -60,8 +60,8 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
       if (typeof result !== 'string') return { refusal: result, isPublished: 'no' };
       return { body: result, kept: parts.cipher.seal(Buffer.from(result), keyed.place.hash) };
     });
-    if (!outcome.ok) return refuse(problemOf(outcome.refusal));
-    exchange.json(200, outcome.body, outcome.replayed ? replayedHeaders : []);
+    const answered = answerOutcome(exchange, outcome, 200);
+    if (answered !== 'answered') refuse(answered);
   });
 }
 

@@ -22,11 +22,11 @@ import type { Step, StepResult } from './steps.ts';
 import {
   type WriteParts,
   WriteRequest,
+  answerOutcome,
   authenticate,
   keyedRequest,
   readHeaders,
   receiveBody,
-  replayedHeaders,
 } from './write-request.ts';
 
 export type SendBatchParts = ItemParts & WriteParts & { readonly turns: SliceTurns };
@@ -121,9 +121,7 @@ async function sendParsed(sending: SendBatch): Promise<StepResult> {
     answerOfKept(parts.cipher.open(kept, keyed.place.hash).toString('utf8'), idOf, slices),
   );
   const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(sending, { claim, keyed, idOf, slices }));
-  if (!outcome.ok) return problemOf(outcome.refusal);
-  exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
-  return 'answered';
+  return answerOutcome(exchange, outcome);
 }
 
 type Claimed = {

@@ -10,7 +10,7 @@ import {
   isKnown,
   maybeForgotten,
 } from '../../acceptance/idempotency/accepted-before.ts';
-import type { Claim, KeyedRequest, Outcome, WorkResult } from '../../acceptance/idempotency/requests.ts';
+import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempotency/requests.ts';
 import type { FoundEntry } from '../../acceptance/idempotency/store.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
@@ -19,7 +19,7 @@ import type { Message } from '../../model/message.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
-import { type Problem, problemOf, problemOfRefusal } from '../problem.ts';
+import { problemOf, problemOfRefusal } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
 import { holdAtWork, missingScope } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
@@ -32,11 +32,11 @@ import { type Step, type StepResult, found } from './steps.ts';
 import {
   type WriteParts,
   WriteRequest,
+  answerOutcome,
   authenticate,
   keyedRequest,
   readHeaders,
   receiveBody,
-  replayedHeaders,
 } from './write-request.ts';
 
 export type SendSmsParts = AcceptParts &
@@ -135,7 +135,7 @@ function lookUpKey(sending: SendSms): StepResult | Promise<StepResult> {
 
 async function answerFromEntry(sending: SendSms, keyed: KeyedRequest): Promise<StepResult> {
   const looked = await sending.parts.idempotent.lookUp(keyed);
-  if ('outcome' in looked) return answerOutcome(sending, looked.outcome);
+  if ('outcome' in looked) return answerOutcome(sending.exchange, looked.outcome);
   sending.entry = looked.found;
   return null;
 }
@@ -179,7 +179,7 @@ function acceptPlain(sending: SendSms): StepResult {
 
 async function acceptKeyed(sending: SendSms, keyed: KeyedRequest): Promise<StepResult> {
   const work = (claim: Claim) => acceptClaimed(sending, claim);
-  return answerOutcome(sending, await sending.parts.idempotent.run(keyed, work, sending.entry));
+  return answerOutcome(sending.exchange, await sending.parts.idempotent.run(keyed, work, sending.entry));
 }
 
 async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult<AcceptanceRefusal>> {
@@ -205,13 +205,6 @@ async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult
     return accepted();
   }
   return { refusal: refused, isPublished: refused.code === 'overloaded' ? 'unknown' : 'no' };
-}
-
-/** What `idempotent` says is final: the answer, or the refusal. */
-function answerOutcome({ exchange }: SendSms, outcome: Outcome<AcceptanceRefusal | Problem>): StepResult {
-  if (!outcome.ok) return problemOf(outcome.refusal);
-  exchange.json(202, outcome.body, outcome.replayed ? replayedHeaders : []);
-  return 'answered';
 }
 
 function messageOf({ principal, request, admitted }: SendSms, messageId: MessageId, acceptedAtMs: number): Message {

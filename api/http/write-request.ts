@@ -2,12 +2,12 @@
 // It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
-import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
+import type { IdempotentRequests, KeyedRequest, Outcome } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
-import type { Problem } from '../problem.ts';
+import { type Problem, problemOf } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import { readBody } from './read-body.ts';
@@ -93,7 +93,7 @@ export function readKey(
   return problem === null ? { idempotencyKey } : { problem };
 }
 
-export const replayedHeaders = [['idempotent-replayed', 'true']] as const;
+const replayedHeaders = [['idempotent-replayed', 'true']] as const;
 
 /** What the record of this key is found by, and what its repeats must say. Reads the body: in its turn only. */
 export function keyedRequest(
@@ -113,4 +113,15 @@ export function keyedRequest(
     answerOf,
     quota: parts.access.rates.keyQuota(principal.account),
   };
+}
+
+/** Answers with the final body of the request's key, under this status; returns the problem when it was refused. */
+export function answerOutcome(
+  exchange: Exchange,
+  outcome: Outcome<AcceptanceRefusal | Problem>,
+  status = 202,
+): Problem | 'answered' {
+  if (!outcome.ok) return problemOf(outcome.refusal);
+  exchange.json(status, outcome.body, outcome.replayed ? replayedHeaders : []);
+  return 'answered';
 }

@@ -43,7 +43,7 @@ export function senderGate(principal: Principal, request: SmsRequest): Refusal |
     : null;
 }
 
-/** Asked again of what waited long: whether the name still stands for this account and category. */
+/** Asked again of what waited long: whether the account may still use the name for this category. */
 export function isApproved(
   account: Pick<Principal['account'], 'senders' | 'senderCategories'>,
   from: string,
