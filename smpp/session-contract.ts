@@ -54,6 +54,9 @@ export type CloseCause =
   /** We must not write any more: another node may have the bind. */
   | { kind: 'fenced'; why: string };
 
+/** Answers a deliver_sm or data_sm with this command_status. */
+export type Respond = (status: number) => void;
+
 /** The session calls these synchronously and never before openSession returned. None may throw. */
 export type SessionHandlers<T> = {
   onBound(): void;
@@ -63,7 +66,7 @@ export type SessionHandlers<T> = {
   /** A response after onSubmitTimeout, while the session is open: it has the carrier's message id. */
   onLateResponse?(token: T, response: { status: number; carrierMessageId: string }): void;
   /** A deliver_sm or data_sm. Call `respond` once, when the content is stored; it sends the response. */
-  onDeliver(pdu: ShortMessagePdu, respond: (status: number) => void): void;
+  onDeliver(pdu: ShortMessagePdu, respond: Respond): void;
   /** A submit was refused before and is possible now. */
   onWindowOpen(): void;
   /** Called exactly once. `outstanding`: tokens of submits without a response, oldest first. */

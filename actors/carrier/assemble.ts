@@ -29,9 +29,10 @@ import { fromBinds } from './binds/from-binds.ts';
 import { CarrierHealth } from './failover/health.ts';
 import type { FailoverPolicy } from './failover/health-decision.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
-import { DeliverSmHandler } from './receipts/deliver-sm-handler.ts';
+import { DeliverSmHandler } from '../inbound/deliver-sm-handler.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
-import { type ClaimStatus, ClusterClaims, localClaims } from './multi-node/intent-claims.ts';
+import { type ClaimStatus, localClaims } from './deduplication/intent-claims.ts';
+import { ClusterClaims } from './multi-node/cluster-claims.ts';
 import { Lanes } from './queue/lanes.ts';
 import { ConsumerUptime } from './deduplication/consumer-uptime.ts';
 import { ReplayIndex } from './deduplication/replay-index.ts';
@@ -44,15 +45,16 @@ import { lookUpReceipt } from './receipts/receipt-look-up.ts';
 import { type RecipientOf, asWritten } from './receipts/receipt-numbers.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
 import { Receipts } from './receipts/receipts.ts';
+import { contractOf } from './pacing/contract-rate.ts';
 import { beginCounters } from './carrier-counters.ts';
-import { countTerminalEvent } from './outcome/terminal-counters.ts';
+import { countTerminalEvent } from '../terminal-counters.ts';
 import { refusedLate } from './outcome/late-refusal.ts';
 import { type ResendPolicy, neverResend } from './outcome/resend.ts';
 import { Reroute } from './failover/reroute.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
 import { UnknownSubmits } from './outcome/unknown-submits.ts';
-import { wasBegun, wasSubmitted } from './failover/was-submitted.ts';
+import { wasBegun, wasSubmitted } from './deduplication/was-submitted.ts';
 
 /** What a carrier actor is given. */
 export type CarrierActorParts = {
@@ -323,13 +325,4 @@ function pacingOf(carrier: CarrierConfig): Pacing {
   const paced = pacing(contractOf(carrier));
   // The sandbox plays a throttled carrier for one number, not for everybody's tests.
   return carrier.name === sandboxCarrierName ? { ...paced, slowDown() {} } : paced;
-}
-
-/** Segments per second that the carrier's contract allows over all its binds. */
-export function contractOf(carrier: CarrierConfig): number {
-  return carrier.tpsScope === 'bind' ? carrier.tps * bindCount(carrier) : carrier.tps;
-}
-
-function bindCount(carrier: CarrierConfig): number {
-  return carrier.binds.filter((bind) => bind.type !== 'receiver').reduce((sum, bind) => sum + bind.count, 0);
 }

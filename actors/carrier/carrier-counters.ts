@@ -2,7 +2,7 @@
 // its first burst no rate shows that burst, and the alert would be silent in the very minute it is for.
 import { categories } from '../../model/message.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { registerTerminalCounters } from './outcome/terminal-counters.ts';
+import { registerTerminalCounters } from '../terminal-counters.ts';
 
 /** Of all that submit_sm_resp may say, what tells of the contract. */
 const watchedStatuses = ['ESME_ROK', 'ESME_RTHROTTLED', 'ESME_RMSGQFUL'];

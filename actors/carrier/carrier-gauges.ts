@@ -4,7 +4,8 @@ import { carrierStates } from '../../model/carrier-state.ts';
 import { type Category, categories } from '../../model/message.ts';
 import type { DesiredState } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type AssembledCarrier, contractOf } from './assemble.ts';
+import type { AssembledCarrier } from './assemble.ts';
+import { contractOf } from './pacing/contract-rate.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { bindStateOf } from './follow-commands.ts';
 

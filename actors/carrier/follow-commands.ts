@@ -4,7 +4,8 @@ import type { CarrierCommands, CarrierReport } from '../../cluster/operator-comm
 import { commandIds } from '../../cluster/operator-commands/watch-commands.ts';
 import { log } from '../../platform/log.ts';
 import type { DecisionRing } from '../flight/decision-ring.ts';
-import { type AssembledCarrier, contractOf } from './assemble.ts';
+import type { AssembledCarrier } from './assemble.ts';
+import { contractOf } from './pacing/contract-rate.ts';
 import type { BindStatus } from './binds/binds.ts';
 
 export function followCommands(made: AssembledCarrier, commands: CarrierCommands): void {

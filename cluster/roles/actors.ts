@@ -1,7 +1,7 @@
 // The actors process: carriers in threads, and the release of LATER. It is ready when every carrier has
 // replayed its events and takes work; whether a carrier's binds are up is health, not readiness.
 import { join } from 'node:path';
-import { countTerminalEvent } from '../../actors/carrier/outcome/terminal-counters.ts';
+import { countTerminalEvent } from '../../actors/terminal-counters.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
 import { Releasers } from '../../actors/later/releasers.ts';
 import { openLeases } from '../../actors/lease/lease-keeper.ts';

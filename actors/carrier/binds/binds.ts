@@ -10,18 +10,17 @@ import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../../smpp/p
 import type { QueryDone } from '../../../smpp/query-window.ts';
 import { type BindKeeper, type KeeperState, keepBind } from '../../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
+import type { Respond } from '../../../smpp/session-contract.ts';
 import type { BindWatch } from '../../flight/carrier-flight.ts';
 import type { BindLeases } from '../../lease/contract.ts';
 import { singleNodeLeases } from '../../lease/single-node-leases.ts';
 import { BindGate } from './bind-gate.ts';
-import type { Source } from '../receipts/deliver-sm-handler.ts';
+import type { Source } from '../../inbound/deliver-sm-handler.ts';
 import { BindLog } from './bind-log.ts';
 import { BindCommands, type BindDesiredState } from './bind-commands.ts';
 import { QueryUnknown } from '../receipts/query-unknown.ts';
-import type { Respond } from '../receipts/receipts.ts';
-import type { SubmitToken } from '../in-flight/submit-token.ts';
+import type { SubmitAnswer, SubmitToken } from '../in-flight/submit-token.ts';
 import type { SubmitPort } from '../submit/submit-ports.ts';
-import type { SubmitAnswer } from '../outcome/settlement.ts';
 import { submitPdu } from '../submit/submit-pdu.ts';
 
 export type BindHandlers = {

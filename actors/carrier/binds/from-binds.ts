@@ -12,13 +12,14 @@ import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import { parseReceipt } from '../../../smpp/receipt.ts';
 import type { BindHandlers } from './binds.ts';
 import type { CarrierHealth } from '../failover/health.ts';
-import type { DeliverSmHandler, Source } from '../receipts/deliver-sm-handler.ts';
+import type { DeliverSmHandler, Source } from '../../inbound/deliver-sm-handler.ts';
 import { isCarriersDoing } from '../outcome/outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type RecipientOf, withNumbers } from '../receipts/receipt-numbers.ts';
-import type { Receipts, Respond } from '../receipts/receipts.ts';
-import type { SubmitToken } from '../in-flight/submit-token.ts';
-import type { Settlement, SubmitAnswer } from '../outcome/settlement.ts';
+import type { Respond } from '../../../smpp/session-contract.ts';
+import type { Receipts } from '../receipts/receipts.ts';
+import type { SubmitAnswer, SubmitToken } from '../in-flight/submit-token.ts';
+import type { Settlement } from '../outcome/settlement.ts';
 import { reportedSegmentOf } from '../submit/submit-pdu.ts';
 
 export type FromBindsParts = {

@@ -9,8 +9,8 @@ import { delaysOf, deliveryKey } from '../in-flight/attempt.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 import { allSegmentBits } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import { type Rerouted, readRerouted } from '../failover/rerouted-event.ts';
-import { type LaterDeferral, readDeferral } from '../outcome/deferral-event.ts';
+import { type Rerouted, readRerouted } from './rerouted-event.ts';
+import { type LaterDeferral, readDeferral } from './deferral-event.ts';
 
 export type ReplayStatus = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted' | 'deferred';
 

@@ -19,9 +19,9 @@ import { isAvoided } from '../../../policy/routing/avoid.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
-import type { ClaimStatus, IntentClaims } from '../multi-node/intent-claims.ts';
+import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import type { ReplayIndex } from '../deduplication/replay-index.ts';
-import { type Rerouted, reroutedText } from './rerouted-event.ts';
+import { type Rerouted, reroutedText } from '../deduplication/rerouted-event.ts';
 
 export type RerouteParts = {
   readonly carrier: string;

@@ -8,10 +8,17 @@ import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
-import type { Place } from '../queue/fair-queue.ts';
 import { triesMax } from './attempt.ts';
-import type { SubmitHeader } from '../submit/submit-pdu.ts';
-import { type Closing, type Deferral, type EventSink, type Refusal, allSegmentBits, waitAgainMs } from './facts.ts';
+import {
+  type Closing,
+  type Deferral,
+  type EventSink,
+  type Refusal,
+  type SubmitHeader,
+  allSegmentBits,
+  waitAgainMs,
+} from './facts.ts';
+import type { Place } from './queue-place.ts';
 import { type InFlightState, checkEdge } from './states.ts';
 
 export class InFlightMessage {

@@ -1,4 +1,4 @@
-// What ties an answer of the carrier to the segment it answers.
+// An answer of the carrier, and what ties it to the segment it answers. Types alone.
 import type { InFlightMessage } from './in-flight-message.ts';
 
 /** What a response is matched with: the session gives it back with the answer. */
@@ -12,3 +12,6 @@ export type SubmitToken = {
   readonly bind: number;
   number: number;
 };
+
+/** What a submit_sm_resp says. */
+export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };

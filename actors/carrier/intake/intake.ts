@@ -20,14 +20,13 @@ import { OverflowShards } from './overflow-shards.ts';
 import { deliveryKey, triesOf } from '../in-flight/attempt.ts';
 import { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Lanes } from '../queue/lanes.ts';
-import { OwnUnfinished } from './own-unfinished.ts';
-import type { ClaimStatus } from '../multi-node/intent-claims.ts';
+import { OwnUnfinished } from '../deduplication/own-unfinished.ts';
+import type { ClaimStatus } from '../deduplication/intent-claims.ts';
 import type { ReplayIndex, ReplayStatus } from '../deduplication/replay-index.ts';
-import type { Rerouted } from '../failover/rerouted-event.ts';
+import type { Rerouted } from '../deduplication/rerouted-event.ts';
 import { OverflowWriter, isBlank } from './overflow-writer.ts';
-import { deferralFor } from '../outcome/deferrals.ts';
-import type { LaterDeferral } from '../outcome/deferral-event.ts';
-import { wasBegun } from '../failover/was-submitted.ts';
+import { type LaterDeferral, deferralFor } from '../deduplication/deferral-event.ts';
+import { wasBegun } from '../deduplication/was-submitted.ts';
 
 export type IntakeParts = {
   readonly bus: Bus;

@@ -2,8 +2,10 @@
 // work while it can send any, and follows what the others write. What it cannot send it gives back for them. It agrees
 // with nobody itself (actors/lease/), and alone there is no such part.
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import { type BindConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
+import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
+import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
@@ -13,14 +15,45 @@ import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
 import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from '../../lease/contract.ts';
 import { shareOf } from '../../lease/contract-share.ts';
 import { bindKey } from '../../lease/lease-records.ts';
-import { type AssembledCarrier, type CarrierActorParts, contractOf } from '../assemble.ts';
-import { type Following, followEvents } from './follow.ts';
-import type { ClusterClaims } from './intent-claims.ts';
+import type { CarrierBinds } from '../binds/binds.ts';
+import type { ReplayFloor } from '../deduplication/replay-floor.ts';
 import type { EventPosition } from '../deduplication/replay-index.ts';
+import type { CarrierHealth } from '../failover/health.ts';
+import type { Intake } from '../intake/intake.ts';
+import { contractOf } from '../pacing/contract-rate.ts';
+import type { Pacing } from '../pacing/pacing.ts';
+import type { Receipts } from '../receipts/receipts.ts';
+import type { Sender } from '../submit/sender.ts';
+import type { ClusterClaims } from './cluster-claims.ts';
+import { type Following, followEvents } from './follow.ts';
+
+/** The parts of one carrier that its life among other nodes moves. */
+type Made = {
+  readonly carrier: CarrierConfig;
+  readonly clock: Clock;
+  readonly floor: ReplayFloor;
+  readonly events: EventWriter;
+  readonly receipts: Receipts;
+  readonly binds: CarrierBinds;
+  readonly pacing: Pacing;
+  readonly sender: Sender;
+  readonly intake: Intake;
+  readonly health: CarrierHealth;
+  /** Null where there are no other nodes. */
+  readonly shared: ClusterClaims | null;
+};
+
+/** What the carrier was given. */
+type Given = {
+  readonly bus: Bus;
+  readonly simulated: SimulatedPorts;
+  readonly leases?: BindLeases;
+  readonly carriers?: CarrierHealthView;
+};
 
 export type SharedCarrierParts = {
   readonly bus: Bus;
-  readonly made: AssembledCarrier;
+  readonly made: Made;
   readonly claims: ClusterClaims;
   readonly leases: BindLeases;
   readonly simulated: SimulatedPorts;
@@ -38,7 +71,7 @@ export type SharedCarrierParts = {
 export type Work = Pick<SharedCarrierParts, 'begin' | 'rest' | 'signal'>;
 
 /** Null where there are no other nodes. */
-export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, work: Work): SharedCarrier | null {
+export function sharedCarrier(given: Given, made: Made, work: Work): SharedCarrier | null {
   const { bus, simulated, leases, carriers = everyCarrierIsGood } = given;
   const claims = made.shared;
   if (claims === null || leases === undefined) return null;

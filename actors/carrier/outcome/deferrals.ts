@@ -18,7 +18,7 @@ import { metrics } from '../../../platform/telemetry.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { Deferral } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import { type LaterDeferral, deferralText } from './deferral-event.ts';
+import { type LaterDeferral, deferralText, traceWith } from '../deduplication/deferral-event.ts';
 
 export type DeferralParts = {
   readonly publisher: Publisher;
@@ -129,16 +129,3 @@ export class Deferrals {
 
 /** The streams know the id of a publish this long; a repeat within it cannot make a second copy. */
 const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
-
-const refusedMark = 'put off: ';
-
-/** The reason travels with the message into LATER: when it expires there, somebody wants to know why. */
-function traceWith(trace: readonly string[], error: string): readonly string[] {
-  return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
-}
-
-/** What a message that was in LATER was put off for; null when it never was. */
-export function deferralFor({ trace }: Pick<Message, 'trace'>): string | null {
-  const line = trace.at(-1);
-  return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;
-}

@@ -13,7 +13,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
-import { type Closing, type Refusal, waitAgainMs } from '../in-flight/facts.ts';
+import { type Closing, type Refusal, type Submitted, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage, WriteEnd } from '../in-flight/in-flight-message.ts';
 import type { Intake } from '../intake/intake.ts';
 import type { ReplayIndex } from '../deduplication/replay-index.ts';
@@ -21,13 +21,12 @@ import { type NextStep, nextStep } from './next-step.ts';
 import { type Outcome, decideOutcome } from './outcome.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { Deferrals } from './deferrals.ts';
-import type { LaterDeferral } from './deferral-event.ts';
+import type { LaterDeferral } from '../deduplication/deferral-event.ts';
 import type { Reroute } from '../failover/reroute.ts';
 import { type ResendPolicy, Resend, endOf } from './resend.ts';
 import { coolDownCarrier } from './carrier-cooldown.ts';
-import type { SubmitToken } from '../in-flight/submit-token.ts';
+import type { SubmitAnswer, SubmitToken } from '../in-flight/submit-token.ts';
 import { reportedSegmentOf, segmentsOf } from '../submit/submit-pdu.ts';
-import type { Submitted } from '../receipts/submit-store.ts';
 
 export type SettlementParts = {
   readonly carrier: CarrierConfig;
@@ -54,8 +53,6 @@ export type SettlementParts = {
   /** Whether the carrier has begun with a message, by its recorded events. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
-
-export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };
 
 export class Settlement {
   readonly #parts: SettlementParts;

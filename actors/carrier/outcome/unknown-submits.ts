@@ -5,7 +5,7 @@ import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
-import type { Submitted } from '../receipts/submit-store.ts';
+import type { Submitted } from '../in-flight/facts.ts';
 
 /** A carrier that has not reported after a day will not. */
 const rememberedMs = 24 * 3_600_000;

@@ -6,15 +6,7 @@
 // out at once: behind a head that can go nowhere it would otherwise take up room for ever. It is bounded twice, and
 // never decides between lanes.
 import { MinHeap } from '../../../platform/min-heap.ts';
-
-export type Turned = {
-  readonly message: { readonly accountId: string; readonly segments: number };
-  /** Where it waits, kept by the queue; null when it is in none. */
-  place: Place | null;
-};
-
-/** Nobody's business but the queue's. */
-export type Place = Entry<Turned>;
+import type { Entry, Share, Turned } from '../in-flight/queue-place.ts';
 
 export class FairQueue<T extends Turned> {
   readonly #capacity: number;
@@ -135,25 +127,6 @@ export class FairQueue<T extends Turned> {
     return share;
   }
 }
-
-type Entry<T> = {
-  readonly item: T;
-  readonly share: Share<T>;
-  before: Entry<T> | null;
-  next: Entry<T> | null;
-};
-
-/** One account's part of the lane. */
-type Share<T> = {
-  readonly account: string;
-  /** Its place on the line: segments served, each divided by its weight. */
-  at: number;
-  /** Between equal places who came first. */
-  readonly arrival: number;
-  first: Entry<T> | null;
-  last: Entry<T> | null;
-  size: number;
-};
 
 function isBefore(one: Share<unknown>, other: Share<unknown>): boolean {
   return one.at < other.at || (one.at === other.at && one.arrival < other.arrival);

@@ -4,7 +4,8 @@
 // be delivered again.
 import { type Category, categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
-import { FairQueue, type Turned } from './fair-queue.ts';
+import type { Turned } from '../in-flight/queue-place.ts';
+import { FairQueue } from './fair-queue.ts';
 
 export class Lanes<T extends Turned & { readonly category: Category }> {
   readonly #queues: Readonly<Record<Category, FairQueue<T>>>;

@@ -8,7 +8,8 @@ import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
-import { SubmitStore, type Submitted } from './submit-store.ts';
+import type { Submitted } from '../in-flight/facts.ts';
+import { SubmitStore } from './submit-store.ts';
 
 export type IdForm = IdReading | 'auto';
 

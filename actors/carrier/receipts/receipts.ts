@@ -15,12 +15,11 @@ import { LogThrottle } from '../../../platform/log-throttle.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { Receipt } from '../../../smpp/receipt.ts';
+import type { Respond } from '../../../smpp/session-contract.ts';
 import type { Outstanding } from './outstanding.ts';
+import type { Submitted } from '../in-flight/facts.ts';
 import type { KnownReceipt } from './receipt-numbers.ts';
-import type { Submitted } from './submit-store.ts';
 import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
-
-export type Respond = (status: number) => void;
 
 export type ReceiptsParts = {
   readonly carrier: string;

@@ -4,14 +4,10 @@
 // that a few that wait long do not keep the memory of all that came with them; only when each chunk is nearly full of what
 // is wanted, the oldest is taken with whatever is in it. It never holds more than its chunks.
 import { Packr } from 'msgpackr';
-import type { DeliveryEvent, EventContext } from '../../../model/delivery-event.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
-
-/** What is known of a submitted segment: enough to write the event that its receipt becomes. */
-/** `atMs`: when it was answered, or given up as unknown. */
-export type Submitted = EventContext & Pick<DeliveryEvent, 'attempt' | 'segment' | 'carrierMessageId' | 'atMs'>;
+import type { Submitted } from '../in-flight/facts.ts';
 
 type Chunk = { readonly octets: Buffer; used: number; wanted: number; wantedBytes: number };
 

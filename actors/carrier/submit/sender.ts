@@ -14,7 +14,7 @@ import type { ShortMessage } from '../../../smpp/pdu.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
-import type { ClaimStatus, IntentClaims } from '../multi-node/intent-claims.ts';
+import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import { type Lanes, slotsReservedFor, tokensReservedFor } from '../queue/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';

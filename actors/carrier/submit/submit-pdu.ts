@@ -11,6 +11,7 @@ import type { ShortMessage, Tlv } from '../../../smpp/pdu.ts';
 import { wireOctets, type WireSegment, wireSegments } from '../../../smpp/text/wire-segments.ts';
 import { tlvOf } from '../../../smpp/tlv-value.ts';
 import { absoluteTime, relativeTime } from '../../../smpp/times.ts';
+import type { SubmitHeader } from '../in-flight/facts.ts';
 
 export type SubmitRules = Pick<CarrierConfig, 'addr' | 'wire'>;
 
@@ -37,20 +38,6 @@ export function segmentsPerPdu(message: Message, pdus: readonly unknown[]): numb
 export function reportedSegmentOf(message: Message, pdus: readonly unknown[], pdu: number): number {
   return segmentsPerPdu(message, pdus) > 1 ? 0 : pdu;
 }
-
-/** The fields of a message's submit_sm that are the same for each of its segments, whenever it is written. */
-export type SubmitHeader = Pick<
-  ShortMessage,
-  | 'serviceType'
-  | 'sourceTon'
-  | 'sourceNpi'
-  | 'source'
-  | 'destinationTon'
-  | 'destinationNpi'
-  | 'destination'
-  | 'priority'
-  | 'registeredDelivery'
->;
 
 /** Made once per message, before its intent is written. Throws RejectMessage when an address cannot stand in a PDU. */
 export function submitHeader(message: Message, { addr, wire }: SubmitRules): SubmitHeader {

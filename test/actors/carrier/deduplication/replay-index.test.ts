@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { attemptNumber, delaysOf, deliveryKey, triesMax } from '../../../../actors/carrier/in-flight/attempt.ts';
 import { RotatingMap } from '../../../../platform/rotating-map.ts';
-import { deferralText } from '../../../../actors/carrier/outcome/deferral-event.ts';
+import { deferralText } from '../../../../actors/carrier/deduplication/deferral-event.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
 import { type DeliveryEvent, type EventDraft, eventOfMessage } from '../../../../model/delivery-event.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { type RerouteParts, Reroute, movedTo } from '../../../../actors/carrier/failover/reroute.ts';
-import { readRerouted, reroutedText } from '../../../../actors/carrier/failover/rerouted-event.ts';
+import { readRerouted, reroutedText } from '../../../../actors/carrier/deduplication/rerouted-event.ts';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';

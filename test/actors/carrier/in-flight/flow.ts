@@ -7,7 +7,7 @@ import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
 import { Lanes } from '../../../../actors/carrier/queue/lanes.ts';
 import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
-import type { ClaimStatus } from '../../../../actors/carrier/multi-node/intent-claims.ts';
+import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { Sender, type SenderParts } from '../../../../actors/carrier/submit/sender.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
@@ -19,7 +19,7 @@ import type { Message } from '../../../../model/message.ts';
 import { assert } from '../../../../platform/assert.ts';
 import { limits } from '../../../../platform/limits.ts';
 import type { LateGates } from '../../../../policy/late/late-gates.ts';
-import { deferralText } from '../../../../actors/carrier/outcome/deferral-event.ts';
+import { deferralText } from '../../../../actors/carrier/deduplication/deferral-event.ts';
 import { carrierWith } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

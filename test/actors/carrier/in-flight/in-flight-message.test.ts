@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { type InFlightState, edges } from '../../../../actors/carrier/in-flight/states.ts';
-import type { ClaimStatus } from '../../../../actors/carrier/multi-node/intent-claims.ts';
+import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { AssertionFailed } from '../../../../platform/assert.ts';
 import { log } from '../../../../platform/log.ts';
 import { commandStatus } from '../../../../smpp/command-status.ts';

@@ -3,7 +3,8 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import { Settlement, type SettlementParts, type SubmitAnswer } from '../../../../actors/carrier/outcome/settlement.ts';
+import type { SubmitAnswer } from '../../../../actors/carrier/in-flight/submit-token.ts';
+import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { segmentsOf } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { EventDone } from '../../../../cluster/bus/event-writer.ts';

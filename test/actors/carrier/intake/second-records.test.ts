@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
-import { wasPassedOnAfter } from '../../../../actors/carrier/failover/was-submitted.ts';
+import { wasPassedOnAfter } from '../../../../actors/carrier/deduplication/was-submitted.ts';
 import { attemptNumber } from '../../../../actors/carrier/in-flight/attempt.ts';
 import { asRepublished } from '../../../../cluster/bus/republished.ts';
 import { Releasers } from '../../../../actors/later/releasers.ts';

@@ -2,7 +2,7 @@
 // there at all, which a publisher sees in the same way). Among other nodes, where an intent that nobody closes is waited
 // for by everybody. Counted at the simulator and in EVENTS.
 import { describe, expect, test } from 'vitest';
-import { readDeferral } from '../../../../actors/carrier/outcome/deferral-event.ts';
+import { readDeferral } from '../../../../actors/carrier/deduplication/deferral-event.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';

@@ -2,7 +2,8 @@
 // nobody makes a third copy. Pure: a replay index, the claims, and events in stream order.
 import { expect, test } from 'vitest';
 import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import { type ClaimStatus, ClusterClaims } from '../../../../actors/carrier/multi-node/intent-claims.ts';
+import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
+import { ClusterClaims } from '../../../../actors/carrier/multi-node/cluster-claims.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { type EventDraft, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

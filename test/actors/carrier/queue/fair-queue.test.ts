@@ -2,7 +2,8 @@
 // turns as a plain model of it does, and what leaves without its turn changes no other's share.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairQueue, type Turned } from '../../../../actors/carrier/queue/fair-queue.ts';
+import type { Turned } from '../../../../actors/carrier/in-flight/queue-place.ts';
+import { FairQueue } from '../../../../actors/carrier/queue/fair-queue.ts';
 
 type Item = Turned & { readonly number: number };
 const item = (number: number, accountId: string, segments = 1): Item => ({

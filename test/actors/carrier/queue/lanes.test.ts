@@ -1,7 +1,7 @@
 // The lanes: which message goes next, and that no account can make another wait for more than a turn.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Turned } from '../../../../actors/carrier/queue/fair-queue.ts';
+import type { Turned } from '../../../../actors/carrier/in-flight/queue-place.ts';
 import { Lanes, reservedInLane, slotsReservedFor, tokensReservedFor } from '../../../../actors/carrier/queue/lanes.ts';
 import { messageConsumer } from '../../../../cluster/bus/streams.ts';
 import { type Category, categories } from '../../../../model/message.ts';

@@ -1,7 +1,8 @@
 // What waits for its receipt, packed: it comes back as it went in, in whatever order it is let go of, in bounded memory.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SubmitStore, type Submitted } from '../../../../actors/carrier/receipts/submit-store.ts';
+import type { Submitted } from '../../../../actors/carrier/in-flight/facts.ts';
+import { SubmitStore } from '../../../../actors/carrier/receipts/submit-store.ts';
 import { anyMessage, messageWith } from '../../../support/messages.ts';
 
 const anySubmitted: fc.Arbitrary<Submitted> = fc

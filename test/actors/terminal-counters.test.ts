@@ -1,10 +1,10 @@
 // What became of messages is counted: on a real nats-server and the real simulator, whose magic numbers decide.
 import { afterEach, expect, test } from 'vitest';
-import type { Category } from '../../../../model/message.ts';
-import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
-import { metrics } from '../../../../platform/telemetry.ts';
-import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
+import type { Category } from '../../model/message.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 
 let harness: CarrierHarness;
 afterEach(() => harness.stop());

@@ -3,19 +3,19 @@
 // on any bind and with another sequence number; a person may also send the same word twice. The rule: the same octets
 // again are a repeat when our answer is owed, was "not now", or may not have arrived because its session has ended.
 import { createHash } from 'node:crypto';
-import type { BodyCipher } from '../../../model/records/body-cipher.ts';
-import { encodeInbound } from '../../../model/records/inbound-record.ts';
-import type { PublishResult } from '../../../cluster/bus/publisher.ts';
-import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
-import type { InboundPart } from '../../../model/inbound-part.ts';
-import type { Cancel, Clock } from '../../../platform/clock.ts';
-import { limits } from '../../../platform/limits.ts';
-import { log } from '../../../platform/log.ts';
-import { metrics } from '../../../platform/telemetry.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
-import { type AlphabetRules, inboundPartOf } from '../../../smpp/inbound-part.ts';
-import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
-import type { Respond } from './receipts.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import { encodeInbound } from '../../model/records/inbound-record.ts';
+import type { PublishResult } from '../../cluster/bus/publisher.ts';
+import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
+import type { InboundPart } from '../../model/inbound-part.ts';
+import type { Cancel, Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { commandStatus } from '../../smpp/command-status.ts';
+import { type AlphabetRules, inboundPartOf } from '../../smpp/inbound-part.ts';
+import type { ShortMessagePdu } from '../../smpp/pdu.ts';
+import type { Respond } from '../../smpp/session-contract.ts';
 
 /** The session a PDU came over, as far as it matters here. */
 export type Source = { readonly isOpen: boolean; readonly bind?: string };

@@ -1,15 +1,15 @@
 // What is a repeat and what is said twice, and when the carrier is answered: the ingress by itself, its stream and its
 // clock in the test's hands.
 import { expect, test } from 'vitest';
-import { DeliverSmHandler } from '../../../../actors/carrier/receipts/deliver-sm-handler.ts';
-import { bodyCipher } from '../../../../model/records/body-cipher.ts';
-import { type PartRecord, decodeInbound } from '../../../../model/records/inbound-record.ts';
-import type { PublishResult } from '../../../../cluster/bus/publisher.ts';
-import { limits } from '../../../../platform/limits.ts';
-import { commandStatus } from '../../../../smpp/command-status.ts';
-import type { ShortMessagePdu } from '../../../../smpp/pdu.ts';
-import { deliverSm } from '../../../smpp/messages.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { DeliverSmHandler } from '../../../actors/inbound/deliver-sm-handler.ts';
+import { bodyCipher } from '../../../model/records/body-cipher.ts';
+import { type PartRecord, decodeInbound } from '../../../model/records/inbound-record.ts';
+import type { PublishResult } from '../../../cluster/bus/publisher.ts';
+import { limits } from '../../../platform/limits.ts';
+import { commandStatus } from '../../../smpp/command-status.ts';
+import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
+import { deliverSm } from '../../smpp/messages.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const cipher = bodyCipher(Buffer.alloc(32, 7));
 const durable: PublishResult = { ok: true, seq: 1, duplicate: false };

@@ -1,9 +1,9 @@
 // Counts what became of messages: each final event of a carrier, once, when it is durable. What nobody submits and
 // nobody delivers shows here and in no latency. It counts events, not messages: the parts of a long message end one by
 // one, and what is `unknown` may end a second time.
-import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
-import { categories } from '../../../model/message.ts';
-import { metrics } from '../../../platform/telemetry.ts';
+import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
+import { categories } from '../model/message.ts';
+import { metrics } from '../platform/telemetry.ts';
 
 type Counter = { inc(value?: number): void };
 

@@ -7,21 +7,8 @@ import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { ClaimKind, ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import type { EventPosition, ReplayIndex, ReplayStatus } from '../deduplication/replay-index.ts';
-
-/** `new`: ours counts, go on · `lost`: that is not known us any more · otherwise what came before it. */
-export type ClaimStatus = ReplayStatus | 'lost';
-
-export type ClaimKind = 'intent' | 'rerouted';
-
-export type IntentClaims = {
-  /** What our events are told apart by; 0 where there are no other nodes. */
-  epoch(): number;
-  /** The event is durable. `then` is called once: at once, or as soon as everything before the event is known. */
-  confirm(kind: ClaimKind, inFlight: InFlightMessage, then: (status: ClaimStatus) => void): void;
-};
-
-export const localClaims: IntentClaims = { epoch: () => 0, confirm: (_kind, _inFlight, then) => then('new') };
 
 type Waiting = { readonly epoch: number; readonly sinceMs: number; readonly resolve: (status: ClaimStatus) => void };
 

@@ -3,7 +3,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import { OwnUnfinished } from '../../../../actors/carrier/intake/own-unfinished.ts';
+import { OwnUnfinished } from '../../../../actors/carrier/deduplication/own-unfinished.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
